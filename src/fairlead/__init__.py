@@ -1,0 +1,3 @@
+"""Fairlead: a self-hosted GPU platform for Kubernetes."""
+
+__version__ = "0.1.0"
