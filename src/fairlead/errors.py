@@ -1,0 +1,48 @@
+"""What can go wrong, as values a person can act on.
+
+Four forms, by who can mend it (house rules in ARCHITECTURE.md): an expected "no" is a `model.Refusal` value and no
+exception at all; a person's mistake is `UserError`; the outside failing is `OutsideError`; anything else is a bug.
+"""
+
+from __future__ import annotations
+
+
+class FairleadError(Exception):
+    """A failure with a sentence for a person: `what` (actual values in backticks) and `hint` (an imperative, may be empty)."""
+
+    exit_code = 3
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what}\nhint: {self.hint}" if self.hint else self.what
+
+
+class UserError(FairleadError):
+    """A person can mend it: a bad flag, file, name. Exit status 1, HTTP 4xx."""
+
+    exit_code = 1
+
+
+class OutsideError(FairleadError):
+    """Something outside failed: an API server, Prometheus, a disk. Exit status 2, HTTP 502; loops back off and go on.
+
+    `system` names it for logs, metrics and warnings (`kubernetes`, `prometheus`, `exporter`, `disk`).
+    """
+
+    exit_code = 2
+
+    def __init__(self, system: str, what: str, hint: str = "") -> None:
+        super().__init__(what, hint)
+        self.system = system
+
+
+class Forbidden(OutsideError):
+    """The API server knows us and says no. `what` carries its own message (verb, resource, user)."""
+
+
+class NotFound(OutsideError):
+    """The object, or the whole resource (no such CRD), does not exist on the API server."""

@@ -1,0 +1,22 @@
+"""A Kubernetes event, as much of it as pages show."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Event(Struct, frozen=True, gc=False):
+    """`type` is Normal or Warning; `at` the last time it was seen, epoch seconds."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    type: str = "Normal"
+    reason: str = ""
+    message: str = ""
+    object_kind: str = ""
+    object_namespace: str = ""
+    object_name: str = ""
+    object_uid: str = ""
+    count: int = 1
+    at: float | None = None

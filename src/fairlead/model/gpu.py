@@ -1,0 +1,69 @@
+"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), and who sits on it (`GpuHolder`).
+
+Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1.
+A slot comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Grant(Struct, frozen=True, gc=False):
+    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`; `memory_mib` is the limit inside it."""
+
+    uuid: str
+    index: int
+    units: int
+    memory_mib: int
+    core_percent: int = 0
+
+
+class GpuSlot(Struct, frozen=True, gc=False):
+    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3)."""
+
+    index: int
+    uuid: str = ""
+    minor: int = -1
+    model: str = ""
+    memory_mib: int | None = None
+    units: int = 0
+    health: str = "Healthy"
+    reason: str = ""
+    mode: str = "exclusive"
+
+
+class GpuHolder(Struct, frozen=True, gc=False):
+    """One container on one GPU, as the node's exporter saw it. `mode`: exclusive, share, timeslice, mps or mig."""
+
+    namespace: str
+    pod: str
+    container: str = ""
+    mode: str = "exclusive"
+    memory_used_mib: float | None = None
+    memory_limit_mib: float | None = None
+    utilization_ratio: float | None = None
+
+
+class GpuReading(Struct, frozen=True, gc=False):
+    """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
+
+    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked; None = busy or unknown.
+    """
+
+    node: str
+    index: int
+    uuid: str
+    model: str = ""
+    memory_total_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = None
+    healthy: bool | None = None
+    last_xid: int | None = None
+    last_xid_at: float | None = None
+    driver_version: str = ""
+    idle_since: float | None = None
+    read_at: float = 0.0
+    holders: tuple[GpuHolder, ...] = ()

@@ -1,0 +1,49 @@
+"""A training job, whatever its kind: the roles it asks for and the conditions its controller wrote.
+
+`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it follows from
+conditions and pods (`rules.job_status`), so that every page and command says the same word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.node import Condition
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class Role(Struct, frozen=True, gc=False):
+    """One role of a job, e.g. `worker`: how many pods, and what one of them may use (limits, init containers by the max rule)."""
+
+    name: str
+    replicas: int
+    limits: Amounts = NOTHING
+    requests: Amounts = NOTHING
+
+
+class Job(Struct, frozen=True, gc=False):
+    """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'. `annotations` only keys that Fairlead reads."""
+
+    type: str
+    kind: str
+    api_version: str
+    namespace: str
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    roles: tuple[Role, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    phase: str = ""
+    suspended: bool = False
+    priority_class: str = ""
+    created_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    deleted_at: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return (self.namespace, self.type, self.name)

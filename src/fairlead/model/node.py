@@ -1,0 +1,46 @@
+"""A machine of the cluster, as the API server describes it. What it offers is `capacity`; what is left after failures, `allocatable`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.gpu import GpuSlot
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`; `at` = last transition, epoch seconds."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    at: float | None = None
+
+
+class Taint(Struct, frozen=True, gc=False):
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class Node(Struct, frozen=True, gc=False):
+    """`annotations` holds only keys that Fairlead reads; `addresses` keeps the API's order as (type, address)."""
+
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    capacity: Amounts = NOTHING
+    allocatable: Amounts = NOTHING
+    addresses: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    created_at: float | None = None
+    kubelet_version: str = ""
+    runtime_version: str = ""
+    os_image: str = ""
+    gpus: tuple[GpuSlot, ...] = ()

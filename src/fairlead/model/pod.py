@@ -1,0 +1,103 @@
+"""A pod: who owns it, what it asks for, where it is, how its containers fare.
+
+A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed let go
+(`is_holding`, decision 2). Every reader asks that one property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.gpu import Grant
+from fairlead.model.node import Condition
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class Owner(Struct, frozen=True, gc=False):
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+class Container(Struct, frozen=True, gc=False):
+    """One container of the spec. `restartable` marks an init container that keeps running (a sidecar)."""
+
+    name: str
+    image: str = ""
+    requests: Amounts = NOTHING
+    limits: Amounts = NOTHING
+    restartable: bool = False
+
+
+class ContainerStatus(Struct, frozen=True, gc=False):
+    """`state`: waiting, running, terminated or "" (nothing reported); `started_at`, `finished_at` of the present or last run."""
+
+    name: str
+    ready: bool = False
+    restarts: int = 0
+    state: str = ""
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    started: bool = False
+    started_at: float | None = None
+    finished_at: float | None = None
+    last_finished_at: float | None = None
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name, from our annotation."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owners: tuple[Owner, ...] = ()
+    node: str = ""
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = ""
+    host_ip: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    scheduler: str = ""
+    gates: tuple[str, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Amounts = NOTHING
+    statuses: tuple[ContainerStatus, ...] = ()
+    init_statuses: tuple[ContainerStatus, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    created_at: float | None = None
+    started_at: float | None = None
+    deleted_at: float | None = None
+    nominated_node: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_holding(self) -> bool:
+        """Bound to a node and not finished: it holds its devices and its quota, terminating or not."""
+        return bool(self.node) and not self.is_finished
+
+    @property
+    def controller(self) -> Owner | None:
+        for owner in self.owners:
+            if owner.controller:
+                return owner
+        return self.owners[0] if self.owners else None
+
+
+GrantsByContainer = Mapping[str, tuple[Grant, ...]]

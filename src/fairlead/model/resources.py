@@ -1,0 +1,69 @@
+"""How much of what: exact integer amounts of named resources.
+
+The unit depends on the name: `cpu` in millicores, memory-like resources in bytes, everything else in whole units.
+Floats never enter; text is turned into amounts by `wire.quantity` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+Amounts = Mapping[str, int]
+"""Resource name -> amount. A missing key is zero. Treated as immutable and often shared between pods."""
+
+NOTHING: Final[Amounts] = {}
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+NVIDIA_GPU: Final = "nvidia.com/gpu"
+ALIYUN_GPU: Final = "aliyun.com/gpu"
+GPU_MEMORY: Final = "aliyun.com/gpu-mem"
+GPU_CORE: Final = "aliyun.com/gpu-core.percentage"
+GPU_COUNT: Final = "aliyun.com/gpu-count"
+MIG_PREFIX: Final = "nvidia.com/mig-"
+
+UNLIMITED: Final = 2_147_483_647
+"""The number part that means "no limit" in a quota (quota contract 1.2), whatever its suffix."""
+
+
+def is_byte_resource(name: str) -> bool:
+    """Whether amounts of this resource are bytes.
+
+    >>> [is_byte_resource(n) for n in ("memory", "ephemeral-storage", "hugepages-2Mi", "aliyun.com/gpu-mem")]
+    [True, True, True, False]
+    """
+    return name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-")
+
+
+def is_gpu_resource(name: str) -> bool:
+    """Whether the resource makes a node a GPU node (telemetry contract 3.1)."""
+    return name in (NVIDIA_GPU, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
+
+
+def sum_of(parts: Iterable[Amounts]) -> Amounts:
+    """The amounts added name by name.
+
+    >>> sum_of([{"cpu": 500}, {"cpu": 250, "memory": 1}])
+    {'cpu': 750, 'memory': 1}
+    """
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def largest_of(parts: Iterable[Amounts]) -> Amounts:
+    """The largest amount name by name (what init containers need, one after another).
+
+    >>> largest_of([{"cpu": 500}, {"cpu": 250, "memory": 1}])
+    {'cpu': 500, 'memory': 1}
+    """
+    largest: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            if amount > largest.get(name, 0):
+                largest[name] = amount
+    return largest

@@ -1,0 +1,98 @@
+"""What a process needs from its world, as Protocols. `main` chooses who fills them: the real world (`edge/`) or the simulated one (`sim/`).
+
+Worlds carry out and never decide: nothing here answers a question about the cluster, it only delivers what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from fairlead.model.device import DeviceSample
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import ClusterSnapshot, Source
+
+
+class Clock(Protocol):
+    """Epoch seconds. Simulated worlds run at their own speed, so never mix this with the machine's clock."""
+
+    def now(self) -> float: ...
+
+
+class Cluster(Protocol):
+    """A cluster that keeps itself current while `run` runs."""
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled. Failures are kept in the snapshot's `sources`, retried with back-off, never raised."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Grows with every applied change; equal versions mean equal snapshots (but for `taken_at` and source times)."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every source that exists has been read once. Before that a snapshot is incomplete: answer 503, never zeros."""
+        ...
+
+    def snapshot(self) -> ClusterSnapshot:
+        """The newest state (without GPU readings). Cheap when nothing changed since the last call."""
+        ...
+
+    async def wait_changed(self, since: int, timeout: float) -> int:
+        """The version once it differs from `since`, or the unchanged one after `timeout` seconds."""
+        ...
+
+
+class GpuReadings(Protocol):
+    """The newest device values of the cluster, kept current while `run` runs (exporter pages, Prometheus, or nothing)."""
+
+    async def run(self) -> None: ...
+
+    def latest(self) -> tuple[GpuReading, ...]: ...
+
+    def source(self) -> Source:
+        """State of this input under the name `gpu-telemetry`, with the addresses tried and the setting to change in its hint."""
+        ...
+
+
+class Devices(Protocol):
+    """The GPUs that a node exporter speaks for (all nodes' in the simulated world)."""
+
+    def sample(self) -> Sequence[DeviceSample]:
+        """One sample of every device now, ordered by (node, index)."""
+        ...
+
+
+class SeriesLine(Struct, frozen=True, gc=False):
+    """One line of a chart: labels and (epoch seconds, value or None for a gap) points."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[float, float | None], ...]
+
+
+class Series(Protocol):
+    """History for charts: Prometheus when configured, else the console's built-in ring."""
+
+    @property
+    def name(self) -> str:
+        """`prometheus` or `built-in`."""
+        ...
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        """Lines of the expression; raises OutsideError when the source does not answer."""
+        ...
+
+
+class World(Struct, frozen=True):
+    """Everything a process may ask of its world. `series` is None when no Prometheus is configured."""
+
+    cluster: Cluster
+    gpus: GpuReadings
+    clock: Clock
+    series: Series | None = None
+    is_simulated: bool = False
+    name: str = "kubernetes"

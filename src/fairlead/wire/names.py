@@ -1,0 +1,78 @@
+"""Every outside spelling, once: labels, annotations, resources, API groups. Code elsewhere uses the name, never the text.
+
+Resource names that rules need live in `model.resources`; they are re-exported here so that wire code has one place to look.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
+
+__all__ = ["ALIYUN_GPU", "GPU_CORE", "GPU_COUNT", "GPU_MEMORY", "MIG_PREFIX", "NVIDIA_GPU"]
+
+PREFIX: Final = "fairlead.io/"
+
+# Nodes (sharing contract 1.3)
+LABEL_SHARED: Final = "cgpu"
+LABEL_SHARED_ALIAS: Final = "gpushare"
+LABEL_GPU_SCHEDULE: Final = "ack.node.gpu.schedule"
+LABEL_GPU_MODEL: Final = "aliyun.accelerator/nvidia_name"
+LABEL_GPU_CARD_MEMORY: Final = "aliyun.accelerator/nvidia_mem"
+LABEL_GPU_CARD_COUNT: Final = "aliyun.accelerator/nvidia_count"
+LABEL_GPU_PRODUCT: Final = "nvidia.com/gpu.product"
+LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
+LABEL_ISOLATION: Final = "fairlead.io/gpu-isolation"
+LABEL_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
+LABEL_ROLE: Final = "kubernetes.io/role"
+LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+LABEL_ZONE: Final = "topology.kubernetes.io/zone"
+LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+ANNOTATION_GPU_UNIT: Final = "fairlead.io/gpu-mem-unit"
+ANNOTATION_GPUS: Final = "fairlead.io/gpus"
+
+# Pods (sharing contract 1.4)
+ANNOTATION_ALLOCATION: Final = "fairlead.io/gpu-allocation"
+ANNOTATION_REFERENCE_ALLOCATION: Final = "scheduler.framework.gpushare.allocation"
+ANNOTATION_REFERENCE_ASSIGNED: Final = "scheduler.framework.gpushare.assigned"
+ANNOTATION_REFERENCE_ASSUME_TIME: Final = "scheduler.framework.gpushare.assume-time"
+ANNOTATION_CORE_PERCENTAGE: Final = "gpushare.alibabacloud.com/core-percentage"
+ANNOTATION_GPU_INDEX: Final = "ALIYUN_COM_GPU_MEM_IDX"
+ANNOTATION_GPU_POD: Final = "ALIYUN_COM_GPU_MEM_POD"
+ANNOTATION_GPU_DEVICE: Final = "ALIYUN_COM_GPU_MEM_DEV"
+ANNOTATION_GPU_ASSIGNED: Final = "ALIYUN_COM_GPU_MEM_ASSIGNED"
+ANNOTATION_GPU_ASSUME_TIME: Final = "ALIYUN_COM_GPU_MEM_ASSUME_TIME"
+ANNOTATION_GPU_LIMIT_MIB: Final = "fairlead.io/gpu-mem-limit-mib"
+ANNOTATION_TOPOLOGY_GROUP: Final = "topology.kubernetes.io/gpu-group"
+ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
+
+# Jobs (arena contract 3, 4)
+ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
+ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
+ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
+LABEL_CONSOLE_USER: Final = "arena.kubeflow.org/console-user"
+LABEL_JOB_NAME: Final = "training.kubeflow.org/job-name"
+LABEL_JOB_ROLE: Final = "training.kubeflow.org/job-role"
+LABEL_OPERATOR: Final = "training.kubeflow.org/operator-name"
+LABEL_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
+LABEL_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
+
+# Quota (quota contract 1.1, 2.x)
+QUOTA_GATE: Final = "fairlead.io/quota"
+QUOTA_GROUP: Final = "scheduling.sigs.k8s.io"
+QUOTA_VERSION: Final = "v1beta1"
+QUOTA_PLURAL: Final = "elasticquotatrees"
+QUOTA_TREE_NAME: Final = "elasticquotatree"
+QUOTA_TREE_NAMESPACE: Final = "kube-system"
+
+KEPT_ANNOTATION_PREFIXES: Final = (
+    PREFIX,
+    "ALIYUN_COM_GPU_",
+    "scheduler.framework.gpushare.",
+    "gpushare.alibabacloud.com/",
+    "topology.kubernetes.io/gpu-",
+    "arena.kubeflow.org/",
+    ANNOTATION_REQUESTED_GPUS,
+    ANNOTATION_SUSPEND,
+)
+"""Annotations the model keeps; all others (last-applied configurations, tool notes) are dropped while decoding."""
