@@ -1,0 +1,122 @@
+"""Are the Kubernetes programs of the tests built? Builds what is missing, from pinned Go modules, into the cache.
+
+`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold build keeps two cores
+busy for about ten minutes, nearly all of it kube-apiserver, whose packages the others then share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kube_programs import BUILT, FAMILIES_DIR, MODULES_ONLY, Family, missing_programs, program_path
+from locks import only_one
+from progress import StepFailed, cache_home, run_step, say, spoken_seconds
+from toolchains import Toolchain, find_go
+
+
+def build_missing(families: tuple[Family, ...] = BUILT) -> None:
+    """Build the programs that are not there yet; two runs at the same time take turns."""
+    if not any(missing_programs(family) for family in families):
+        return
+    go = find_go()
+    with only_one(cache_home() / "build.lock", "the Kubernetes programs"):
+        _remove_leftovers()
+        for family in families:
+            names = missing_programs(family)
+            if names:
+                _build(family, names, go)
+
+
+def download_modules() -> None:
+    """Bring the modules that are only read (their CRDs) into Go's module cache, so that tests need no network."""
+    for family in MODULES_ONLY:
+        module_dir(family)
+
+
+def module_dir(family: Family) -> Path:
+    """The folder of the family's module in Go's module cache, downloaded and checked against go.sum when needed."""
+    go = find_go()
+    argv = [str(go.program), "mod", "download", "-json", family.module]
+    answer = subprocess.run(
+        argv, cwd=FAMILIES_DIR / family.folder, env=_go_environment(go), capture_output=True, text=True, timeout=300, check=False
+    )
+    if answer.returncode != 0:
+        raise StepFailed(f"cannot download {family.module}: {(answer.stderr or answer.stdout).strip()}")
+    return Path(json.loads(answer.stdout)["Dir"])
+
+
+def _build(family: Family, names: list[str], go: Toolchain) -> None:
+    """Compile into a folder beside the final place, then rename: a killed build leaves no half program."""
+    target_dir = cache_home() / "bin"
+    target_dir.mkdir(parents=True, exist_ok=True)
+    packages = [family.packages[name] for name in names]
+    environment = _go_environment(go)
+    title = f"{family.folder} {family.version}"
+    say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
+        argv = [str(go.program), "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", family.ldflags, "-o", scratch + os.sep, *packages]
+        seconds = run_step(
+            title,
+            argv,
+            cache_home() / "logs" / (f"build-{family.folder}.log"),
+            cwd=FAMILIES_DIR / family.folder,
+            env=environment,
+            progress=_compiled_packages,
+        )
+        _move(family, names, Path(scratch))
+    say(f"built {title} in {spoken_seconds(seconds)}")
+
+
+def _move(family: Family, names: list[str], scratch: Path) -> None:
+    """Go names a binary after the last part of its package that is not a version: etcd's module root becomes `server`."""
+    for name in names:
+        parts = [part for part in family.packages[name].split("/") if part != "v3"]
+        os.replace(scratch / parts[-1], cache_home() / "bin" / (f"{name}-{family.version}"))
+
+
+def _compiled_packages(log: Path) -> str:
+    """`go build -v` prints one line a package."""
+    compiled = log.read_bytes().count(b"\n")
+    return f"{compiled} packages compiled"
+
+
+def _go_environment(go: Toolchain) -> dict[str, str]:
+    # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the wrapper decides.
+    return dict(go.environment(), CGO_ENABLED="0", GOWORK="off", GOFLAGS="-buildvcs=false", GOTOOLCHAIN="local")
+
+
+def _remove_leftovers() -> None:
+    """Scratch folders of builds that were killed; the caller holds the lock, so none of them is in use."""
+    for folder in (cache_home() / "bin").glob(".building-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Build the Kubernetes programs that the tests run.")
+    parser.add_argument("--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N")
+    os.nice(parser.parse_args(argv).nice)
+    try:
+        build_missing()
+        download_modules()
+    except StepFailed as failed:
+        say("error: " + failed.what)
+        if failed.hint:
+            say("hint: " + failed.hint)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    for family in BUILT:
+        for name in family.packages:
+            say(f"  {program_path(name)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

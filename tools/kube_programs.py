@@ -1,0 +1,74 @@
+"""Which programs of the real world do the tests need, in which versions, and where do they lie once built?
+
+Versions stand in `tools/kube/<family>/go.mod` and nowhere else; this module reads them from there. A program found in
+KUBEBUILDER_ASSETS (the folder that envtest uses) always wins over a built one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from progress import cache_home
+
+FAMILIES_DIR = Path(__file__).resolve().parent / "kube"
+_KUBE_VERSION_PACKAGE = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Programs of one Go module that are built together; `folder` holds the wrapper module that pins it."""
+
+    folder: str
+    module: str
+    packages: dict[str, str]
+
+    @property
+    def version(self) -> str:
+        """The pinned version without its `v`, from the wrapper's go.mod."""
+        text = (FAMILIES_DIR / self.folder / "go.mod").read_text(encoding="utf-8")
+        found = re.search(rf"^(?:require)?\s*{re.escape(self.module)} v(\S+)", text, re.MULTILINE)
+        if found is None:
+            raise LookupError(f"{self.folder}/go.mod requires no `{self.module}`")
+        return found.group(1)
+
+    @property
+    def ldflags(self) -> str:
+        """Link flags: no symbol tables, and for Kubernetes the version, without which discovery says v0.0.0."""
+        if self.folder != "kubernetes":
+            return "-s -w"
+        major, minor = self.version.split(".")[:2]
+        values = {"gitVersion": "v" + self.version, "gitMajor": major, "gitMinor": minor}
+        return "-s -w " + " ".join(f"-X {_KUBE_VERSION_PACKAGE}.{name}={value}" for name, value in values.items())
+
+
+KUBERNETES = Family(
+    "kubernetes",
+    "k8s.io/kubernetes",
+    {name: "k8s.io/kubernetes/cmd/" + name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")},
+)
+ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
+KWOK = Family("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
+BUILT = (KUBERNETES, ETCD, KWOK)
+
+# Read for their CRD YAML only; nothing of them is built yet.
+MPI_OPERATOR = Family("mpi-operator", "github.com/kubeflow/mpi-operator", {})
+TRAINING_OPERATOR = Family("training-operator", "github.com/kubeflow/training-operator", {})
+MODULES_ONLY = (MPI_OPERATOR, TRAINING_OPERATOR)
+
+FAMILY_OF = {program: family for family in BUILT for program in family.packages}
+
+
+def program_path(name: str) -> Path:
+    """Where the program is, or will be once it is built: KUBEBUILDER_ASSETS first, then the cache."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and os.access(os.path.join(assets, name), os.X_OK):
+        return Path(assets) / name
+    return cache_home() / "bin" / (f"{name}-{FAMILY_OF[name].version}")
+
+
+def missing_programs(family: Family) -> list[str]:
+    """The family's programs that neither KUBEBUILDER_ASSETS nor the cache has."""
+    return [name for name in family.packages if not os.access(program_path(name), os.X_OK)]

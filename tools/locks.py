@@ -1,0 +1,31 @@
+"""How do two runs of the same tool not tread on each other? One lock file, held with flock until the block ends.
+
+The lock belongs to the open file, not to the file's existence: a killed run leaves nothing to clean up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from progress import say
+
+
+@contextmanager
+def only_one(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock at `path`; where another process has it, say so (with its pid) and wait."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            say("waiting: process {} is at work on {}".format(lock.read().strip() or "?", what))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield

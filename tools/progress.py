@@ -1,0 +1,121 @@
+"""How does a long step show that it lives, and what is left of it when it fails?
+
+Runs one program with its output in a log file, prints a line every 20 seconds, and the end of the log where the
+program fails. Standard library only: the tools run before any environment exists.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+REPORT_SECONDS = 20.0
+KILL_SECONDS = 10.0
+TAIL_LINES = 40
+
+
+class StepFailed(Exception):
+    """A step ended badly; `what` says which and how, `hint` what a person can do."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+def say(text: str) -> None:
+    """One line to stderr at once, so that it is in order with the output of child programs."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def spoken_seconds(seconds: float) -> str:
+    """A duration as a person says it.
+
+    >>> spoken_seconds(4.26), spoken_seconds(59.7), spoken_seconds(272)
+    ('4.3 s', '60 s', '4 min 32 s')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+
+
+def run_step(
+    title: str,
+    argv: Sequence[str],
+    log: Path,
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limit_seconds: float = 3600.0,
+    progress: Callable[[Path], str] | None = None,
+) -> float:
+    """Run `argv` to its end and return the seconds it took; raise StepFailed when it fails or passes `limit_seconds`.
+
+    `progress` reads the log and returns what to add to the line that is printed every 20 seconds.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    with log.open("wb") as output:
+        child = subprocess.Popen(list(argv), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        code = _wait(title, child, log, started, limit_seconds, progress)
+    finally:
+        stop_process(child)
+    if code is None:
+        raise StepFailed(f"{title}: no end after {spoken_seconds(limit_seconds)}\n{tail(log)}", f"the whole log is {log}")
+    if code != 0:
+        raise StepFailed(f"{title}: `{' '.join(argv[:3])}` ended with status {code}\n{tail(log)}", f"the whole log is {log}")
+    return time.monotonic() - started
+
+
+def _wait(
+    title: str,
+    child: subprocess.Popen[bytes],
+    log: Path,
+    started: float,
+    limit_seconds: float,
+    progress: Callable[[Path], str] | None,
+) -> int | None:
+    while True:
+        elapsed = time.monotonic() - started
+        if elapsed >= limit_seconds:
+            return None
+        try:
+            return child.wait(timeout=min(REPORT_SECONDS, limit_seconds - elapsed))
+        except subprocess.TimeoutExpired:
+            extra = progress(log) if progress else ""
+            say("  … {}: {}{}".format(title, spoken_seconds(time.monotonic() - started), ", " + extra if extra else ""))
+
+
+def stop_process(child: subprocess.Popen[bytes]) -> None:
+    """End a child that still runs: SIGTERM, then SIGKILL after ten seconds."""
+    if child.poll() is not None:
+        return
+    child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(timeout=KILL_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def tail(log: Path, lines: int = TAIL_LINES) -> str:
+    """The last lines of a log, indented, for the message of a failure."""
+    try:
+        text = log.read_bytes()[-20_000:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join("    " + line for line in text.splitlines()[-lines:])
+
+
+def cache_home() -> Path:
+    """Where built programs and downloaded toolchains live between runs: `~/.cache/fairlead`, or under XDG_CACHE_HOME."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "fairlead"

