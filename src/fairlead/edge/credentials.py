@@ -1,0 +1,98 @@
+"""What proves who we are, right now? A source that issues credentials, kept until they expire and dropped when the server says 401.
+
+One shape for all kinds: a fixed token never expires, a token file is read again every minute, a plugin says how long its answer holds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from fairlead.errors import UserError
+
+TOKEN_FILE_SECONDS = 50.0  # the kubelet writes a new token well before the old one ends; client-go's figure (1 min less 10 s)
+
+
+class ClientCertificate(Struct, frozen=True):
+    certificate_pem: bytes
+    key_pem: bytes
+
+
+class Issued(Struct, frozen=True):
+    """`authorization` is the whole header value. `expires_at` is in epoch seconds; None = it holds until the server refuses it."""
+
+    authorization: str | None = None
+    certificate: ClientCertificate | None = None
+    expires_at: float | None = None
+
+
+class Credentials:
+    """Issued credentials, renewed when they expire. Safe to ask from several threads; asking may block on a file or a plugin."""
+
+    def __init__(self, issue: Callable[[], Issued], *, is_renewable: bool, now: Callable[[], float] = time.time) -> None:
+        self.is_renewable = is_renewable
+        self._issue = issue
+        self._now = now
+        self._lock = threading.Lock()
+        self._issued: Issued | None = None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether `current` would answer at once. An event loop asks this first and takes a thread when it is False."""
+        issued = self._issued
+        return issued is not None and (issued.expires_at is None or self._now() < issued.expires_at)
+
+    def current(self) -> Issued:
+        with self._lock:
+            if self._issued is None or not self.is_fresh:
+                self._issued = self._issue()
+            return self._issued
+
+    def renew(self, refused: Issued) -> bool:
+        """The server refused these. True when asking again may give better ones; then the next `current` asks the source."""
+        with self._lock:
+            if not self.is_renewable:
+                return False
+            if self._issued is refused:  # else another thread has renewed already
+                self._issued = None
+            return True
+
+
+def bearer(token: str) -> str:
+    """The header of a token. Refuses what could not be a header, so that a broken file never reaches the network as one."""
+    token = token.strip()
+    if not token.isprintable() or not token.isascii():
+        raise UserError("the token contains characters that cannot be in a header", "check for line breaks in the middle of the token")
+    return f"Bearer {token}"
+
+
+def token_file_source(path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time) -> Callable[[], Issued]:
+    """Issues the token of a file that somebody else keeps current. When it cannot be read again, the last good one stays in use."""
+    last = bearer(fallback_token) if fallback_token else None
+
+    def issue() -> Issued:
+        nonlocal last
+        try:
+            last = bearer(_read_token(path))
+        except UserError:
+            if last is None:
+                raise
+        return Issued(authorization=last, expires_at=now() + TOKEN_FILE_SECONDS)
+
+    return issue
+
+
+def _read_token(path: str) -> str:
+    try:
+        token = Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UserError(f"token file `{path}` cannot be read: {error.strerror}", "check `tokenFile` in the kubeconfig") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"token file `{path}` is not text", "it must hold one bearer token") from error
+    if not token:
+        raise UserError(f"token file `{path}` is empty", "check what writes it")
+    return token

@@ -1,0 +1,27 @@
+"""When is an RFC 3339 time? `datetime` is imported only when asked: most command lines never meet a time here."""
+
+from __future__ import annotations
+
+
+def parse_rfc3339(text: str) -> float:
+    """Epoch seconds; raises ValueError for anything else, also for a time without a zone.
+
+    >>> parse_rfc3339("1970-01-01T00:01:00Z"), parse_rfc3339("1970-01-01T01:00:00.5+01:00")
+    (60.0, 0.5)
+    """
+    from datetime import datetime
+
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or len(text) < len("1970-01-01T00:00:00Z"):
+        raise ValueError(f"`{text}` has no time zone")
+    return moment.timestamp()
+
+
+def render_rfc3339(at: float) -> str:
+    """
+    >>> render_rfc3339(60.0)
+    '1970-01-01T00:01:00Z'
+    """
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
