@@ -42,8 +42,8 @@ class Cluster(Protocol):
         """The newest state (without GPU readings). Cheap when nothing changed since the last call."""
         ...
 
-    async def wait_changed(self, since: int, timeout: float) -> int:
-        """The version once it differs from `since`, or the unchanged one after `timeout` seconds."""
+    async def wait_changed(self, since: int, seconds: float) -> int:
+        """The version once it differs from `since`, or the unchanged one after `seconds`."""
         ...
 
 

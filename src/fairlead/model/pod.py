@@ -6,13 +6,13 @@ A pod whose object still exists holds what it holds, also while it is terminatin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from fairlead.model.gpu import Grant
 from fairlead.model.node import Condition
-from fairlead.model.resources import NOTHING, Amounts
+from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 
 class Owner(Struct, frozen=True, gc=False):
@@ -99,5 +99,41 @@ class Pod(Struct, frozen=True, gc=False):
                 return owner
         return self.owners[0] if self.owners else None
 
+    @property
+    def requests(self) -> Amounts:
+        """What the scheduler books for the pod (`needed_by` over requests, plus overhead)."""
+        return needed_by(self.containers, self.init_containers, lambda container: container.requests, self.overhead)
+
+    @property
+    def limits(self) -> Amounts:
+        """What the pod may use at most; extended resources such as GPUs are always requested as their limit."""
+        return needed_by(self.containers, self.init_containers, lambda container: container.limits)
+
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
+
+
+def needed_by(
+    containers: Sequence[Container],
+    init_containers: Sequence[Container],
+    amounts: Callable[[Container], Amounts],
+    overhead: Amounts = NOTHING,
+) -> Amounts:
+    """What a pod needs at its peak: the larger of all app containers plus sidecars, and each init step plus the sidecars before it.
+
+    >>> app, init = Container("a", requests={"cpu": 500}), Container("i", requests={"cpu": 800})
+    >>> needed_by([app, app], [init], lambda c: c.requests)
+    {'cpu': 1000}
+    """
+    if not init_containers and not overhead:
+        return amounts(containers[0]) if len(containers) == 1 else sum_of(amounts(container) for container in containers)
+    sidecars: Amounts = NOTHING
+    peaks: list[Amounts] = []
+    for container in init_containers:
+        if container.restartable:
+            sidecars = sum_of((sidecars, amounts(container)))
+            peaks.append(sidecars)
+        else:
+            peaks.append(sum_of((sidecars, amounts(container))))
+    running = sum_of((sidecars, *(amounts(container) for container in containers)))
+    return sum_of((largest_of((running, *peaks)), overhead))

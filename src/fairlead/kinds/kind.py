@@ -1,0 +1,68 @@
+"""What every job kind answers, with the same names in each module: a kind is a plain module that satisfies `JobKind`.
+
+Nothing outside this room knows a kind by name; readers loop over `registry.KINDS` or ask `registry.kind_of(job)`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fairlead.model.job import Job
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.wire import names
+from fairlead.wire.kubeflow import WireJob
+
+
+class JobKind(Protocol):
+    """`VERSIONS`: served versions we can read, best first. `WIRE`: the struct an item of a list decodes to."""
+
+    @property
+    def TYPE(self) -> str: ...
+    @property
+    def KIND(self) -> str: ...
+    @property
+    def GROUP(self) -> str: ...
+    @property
+    def PLURAL(self) -> str: ...
+    @property
+    def VERSIONS(self) -> tuple[str, ...]: ...
+    @property
+    def TITLE(self) -> str: ...
+    @property
+    def WIRE(self) -> type[WireJob]: ...
+
+    def parse(self, wire: WireJob, version: str) -> Job: ...
+
+    def role_of(self, pod: Pod) -> str: ...
+
+    def is_member(self, pod: Pod, job: Job) -> bool: ...
+
+    def pods_of(self, job: Job, snapshot: ClusterSnapshot) -> list[Pod]: ...
+
+    def chief_of(self, job: Job, pods: list[Pod]) -> Pod | None: ...
+
+
+def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...]) -> list[Pod]:
+    """The job's pods by name: owned by it (directly or through its launcher Job), else labelled with its name by one of `operators`.
+
+    A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do not mix.
+    """
+    return [pod for pod in snapshot.pods_in(job.namespace) if is_labelled_member(pod, job, operators)]
+
+
+def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...]) -> bool:
+    """Owner uid first; then the labels that the operators write on every pod."""
+    for owner in pod.owners:
+        if owner.kind == job.kind:
+            return owner.uid == job.uid if job.uid else owner.name == job.name
+    if pod.namespace != job.namespace or pod.labels.get(names.LABEL_JOB_NAME) != job.name:
+        return False
+    operator = pod.labels.get(names.LABEL_OPERATOR, "")
+    return not operator or operator in operators
+
+
+def newest_not_pending(pods: list[Pod]) -> Pod | None:
+    """Of several candidates for chief: the newest that is past Pending, else the newest (arena contract 4)."""
+    ordered = sorted(pods, key=lambda pod: (pod.phase != "Pending", pod.created_at or 0.0, pod.name))
+    return ordered[-1] if ordered else None

@@ -1,0 +1,123 @@
+"""Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob), decoded as far as Fairlead looks.
+
+The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct per kind
+renames that key and one function makes the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.model.job import Job, Role
+from fairlead.model.pod import needed_by
+from fairlead.wire.kube import (
+    WireCondition,
+    WireMeta,
+    WirePodSpec,
+    epoch,
+    kept_annotations,
+    parse_conditions,
+    parse_containers,
+    parse_labels,
+)
+
+
+class WireTemplate(Struct, gc=False):
+    spec: WirePodSpec | None = None
+
+
+class WireReplica(Struct, gc=False):
+    replicas: int | None = None
+    template: WireTemplate | None = None
+
+
+class WireSchedulingPolicy(Struct, gc=False, rename="camel"):
+    priority_class: str | None = None
+    min_available: int | None = None
+
+
+class WireRunPolicy(Struct, gc=False, rename="camel"):
+    suspend: bool | None = None
+    scheduling_policy: WireSchedulingPolicy | None = None
+
+
+Replicas = dict[str, WireReplica | None]
+
+
+class WireJobSpec(Struct, gc=False, rename="camel"):
+    mpi_replica_specs: Replicas | None = None
+    tf_replica_specs: Replicas | None = None
+    pytorch_replica_specs: Replicas | None = None
+    run_policy: WireRunPolicy | None = None
+    suspend: bool | None = None
+
+
+class WireJobStatus(Struct, gc=False, rename="camel"):
+    conditions: list[WireCondition] | None = None
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+
+
+class WireJob(Struct, gc=False, rename="camel"):
+    metadata: WireMeta
+    api_version: str | None = None
+    spec: WireJobSpec | None = None
+    status: WireJobStatus | None = None
+
+
+def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
+    """The job; `finished_at` is completionTime, else when the true Failed or Succeeded condition began.
+
+    List answers leave `apiVersion` out of their items, so the caller says what it asked for.
+    """
+    meta, spec, status = wire.metadata, wire.spec or WireJobSpec(), wire.status or WireJobStatus()
+    run = spec.run_policy or WireRunPolicy()
+    conditions = parse_conditions(status.conditions)
+    ended = [c.at for c in conditions if c.type in ("Failed", "Succeeded") and c.status == "True" and c.at is not None]
+    return Job(
+        type=type_,
+        kind=kind,
+        api_version=wire.api_version or api_version,
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=meta.uid or "",
+        labels=parse_labels(meta.labels),
+        annotations=kept_annotations(meta.annotations),
+        roles=parse_roles(spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {}),
+        conditions=conditions,
+        suspended=bool(run.suspend or spec.suspend),
+        priority_class=_priority_class(spec, run),
+        created_at=epoch(meta.creation_timestamp),
+        started_at=epoch(status.start_time),
+        finished_at=epoch(status.completion_time) or (min(ended) if ended else None),
+        deleted_at=epoch(meta.deletion_timestamp),
+    )
+
+
+def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:
+    """Roles in the order written, names in lower case (`launcher`, `ps`). Absent `replicas` is 1, as the operators default it."""
+    return tuple(_parse_role(name, wire or WireReplica()) for name, wire in replicas.items())
+
+
+def _parse_role(name: str, wire: WireReplica) -> Role:
+    spec = (wire.template.spec if wire.template else None) or WirePodSpec()
+    containers, inits = parse_containers(spec.containers), parse_containers(spec.init_containers)
+    return Role(
+        name=name.lower(),
+        replicas=1 if wire.replicas is None else max(0, wire.replicas),
+        limits=needed_by(containers, inits, lambda container: container.limits),
+        requests=needed_by(containers, inits, lambda container: container.requests),
+    )
+
+
+def _priority_class(spec: WireJobSpec, run: WireRunPolicy) -> str:
+    if run.scheduling_policy and run.scheduling_policy.priority_class:
+        return run.scheduling_policy.priority_class
+    for group in (spec.mpi_replica_specs, spec.tf_replica_specs, spec.pytorch_replica_specs):
+        for replica in (group or {}).values():
+            if replica and replica.template and replica.template.spec and replica.template.spec.priority_class_name:
+                return replica.template.spec.priority_class_name
+    return ""
