@@ -1,0 +1,258 @@
+"""What does the API server fill in that the writer left out, and when does the generation grow?
+
+Defaults never overwrite. They are those that programs and `kubectl describe` read; the rest of the real server's list is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlead.sim import resources as served
+from fairlead.sim.watch_log import Object
+from fairlead.wire.kube_resource import ResourceKind
+
+_WITHOUT_GENERATION = {
+    served.CONFIG_MAPS,
+    served.ENDPOINTS,
+    served.EVENTS,
+    served.NAMESPACES,
+    served.NODES,
+    served.PERSISTENT_VOLUME_CLAIMS,
+    served.PERSISTENT_VOLUMES,
+    served.SECRETS,
+    served.SERVICE_ACCOUNTS,
+    served.SERVICES,
+    served.LEASES,
+    served.CLUSTER_ROLES,
+    served.CLUSTER_ROLE_BINDINGS,
+    served.ROLES,
+    served.ROLE_BINDINGS,
+    served.STORAGE_CLASSES,
+}
+
+
+def has_generation(ref: ResourceKind) -> bool:
+    return ref not in _WITHOUT_GENERATION
+
+
+def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
+    """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout restart is one)."""
+    if ref is served.DEPLOYMENTS and old["metadata"].get("annotations") != new["metadata"].get("annotations"):
+        return True
+    return bool(old.get("spec") != new.get("spec"))
+
+
+def with_defaults(ref: ResourceKind, new: Object) -> Object:
+    """`new` with the defaults of its kind; the same object when nothing was missing."""
+    fill = _DEFAULTS.get(ref)
+    return fill(new) if fill else new
+
+
+def new_status(ref: ResourceKind, obj: Object) -> Object:
+    """A fresh object under its first status: a writer's own counts only for nodes (a kubelet registers itself with one)."""
+    if ref is served.PODS:
+        return {**obj, "status": {"phase": "Pending", "qosClass": qos_class(obj["spec"])}}
+    if ref is served.NAMESPACES:
+        return {**obj, "status": {"phase": "Active"}}
+    if ref in (served.PERSISTENT_VOLUME_CLAIMS, served.PERSISTENT_VOLUMES):
+        return {**obj, "status": {"phase": "Pending"}}
+    if ref is served.NODES or "status" not in ref.subresources:
+        return obj
+    empty: Object = {} if ref.group in _BUILT_IN_STATUS_GROUPS else None  # type: ignore[assignment]
+    rest = {key: value for key, value in obj.items() if key != "status"}
+    return rest if empty is None else {**rest, "status": empty}
+
+
+_BUILT_IN_STATUS_GROUPS = ("", "apps", "batch", "policy")
+
+
+def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:
+    """`target` plus those values that it does not have."""
+    return {**{key: value for key, value in values.items() if value is not None}, **(target or {})}
+
+
+# --- pods --------------------------------------------------------------------------------------------------------------------------
+
+_EVICTION_TOLERATIONS = tuple(
+    {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for condition in ("not-ready", "unreachable")
+)
+
+
+def _container(container: Object) -> Object:
+    image = str(container.get("image", ""))
+    floating = ":" not in image.rpartition("/")[2] or image.endswith(":latest")
+    filled = _filled(
+        container,
+        imagePullPolicy="Always" if floating and "@" not in image else "IfNotPresent",
+        resources={},
+        terminationMessagePath="/dev/termination-log",
+        terminationMessagePolicy="File",
+    )
+    if filled.get("ports"):
+        filled["ports"] = [_filled(port, protocol="TCP") for port in filled["ports"]]
+    limits = (filled.get("resources") or {}).get("limits")
+    if limits:
+        filled["resources"] = {**filled["resources"], "requests": {**limits, **(filled["resources"].get("requests") or {})}}
+    return filled
+
+
+def _template_spec(spec: Object) -> Object:
+    """The defaults that a pod and a pod template share."""
+    filled = _filled(
+        spec,
+        dnsPolicy="ClusterFirst",
+        restartPolicy="Always",
+        schedulerName="default-scheduler",
+        securityContext={},
+        terminationGracePeriodSeconds=30,
+    )
+    for key in ("containers", "initContainers"):
+        if isinstance(filled.get(key), list):
+            filled[key] = [_container(container) for container in filled[key]]
+    return filled
+
+
+def _pod(obj: Object) -> Object:
+    spec = _template_spec(obj.get("spec") or {})
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    spec = _filled(
+        spec,
+        enableServiceLinks=True,
+        preemptionPolicy="PreemptLowerPriority",
+        priority=0,
+        serviceAccountName=account,
+        serviceAccount=account,
+    )
+    if spec.get("hostNetwork") is None:
+        spec.pop("hostNetwork", None)
+    tolerations = spec.get("tolerations") or []
+    held = {toleration.get("key") for toleration in tolerations}
+    missing = [toleration for toleration in _EVICTION_TOLERATIONS if toleration["key"] not in held]
+    if missing and not any(not t.get("key") and t.get("operator") == "Exists" for t in tolerations):
+        spec["tolerations"] = [*tolerations, *missing]
+    return {**obj, "spec": spec}
+
+
+def qos_class(spec: Object) -> str:
+    """Guaranteed, Burstable or BestEffort, from cpu and memory alone (GPUs do not count)."""
+    containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
+    resources = [container.get("resources") or {} for container in containers]
+    watched = [
+        {name: amount for name, amount in (entry.get(side) or {}).items() if name in ("cpu", "memory")}
+        for entry in resources
+        for side in ("requests", "limits")
+    ]
+    if not any(watched):
+        return "BestEffort"
+    requests, limits = watched[0::2], watched[1::2]
+    guaranteed = all(len(limit) == 2 and request == limit for request, limit in zip(requests, limits, strict=True))
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+# --- controllers -------------------------------------------------------------------------------------------------------------------
+
+
+def _templated(spec: Object, **values: Any) -> Object:
+    filled = _filled(spec, **values)
+    template = filled.get("template")
+    if isinstance(template, dict):
+        filled["template"] = {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}
+    return filled
+
+
+_QUARTER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+
+
+def _deployment(obj: Object) -> Object:
+    spec = _templated(obj.get("spec") or {}, progressDeadlineSeconds=600, replicas=1, revisionHistoryLimit=10, strategy=_QUARTER)
+    return {**obj, "spec": spec}
+
+
+def _replica_set(obj: Object) -> Object:
+    return {**obj, "spec": _templated(obj.get("spec") or {}, replicas=1)}
+
+
+def _stateful_set(obj: Object) -> Object:
+    update = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": "", "updateStrategy": update}
+    return {**obj, "spec": _templated(obj.get("spec") or {}, **values)}
+
+
+def _daemon_set(obj: Object) -> Object:
+    update = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    return {**obj, "spec": _templated(obj.get("spec") or {}, revisionHistoryLimit=10, updateStrategy=update)}
+
+
+def _job_spec(spec: Object) -> Object:
+    unset = "parallelism" not in spec and "completions" not in spec
+    return _templated(
+        spec,
+        backoffLimit=6,
+        completionMode="NonIndexed",
+        completions=1 if unset else None,
+        parallelism=1,
+        podReplacementPolicy="TerminatingOrFailed",
+        suspend=False,
+    )
+
+
+def _job(obj: Object) -> Object:
+    """A Job selects its pods by its own uid, so that equal names of different times never share pods."""
+    spec = _job_spec(obj.get("spec") or {})
+    uid = obj["metadata"].get("uid")
+    if uid and "selector" not in spec and isinstance(spec.get("template"), dict):
+        name = obj["metadata"]["name"]
+        labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name, "controller-uid": uid, "job-name": name}
+        metadata = spec["template"]["metadata"]
+        spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
+        spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    return {**obj, "spec": spec}
+
+
+def _cron_job(obj: Object) -> Object:
+    spec = _filled(obj.get("spec") or {}, concurrencyPolicy="Allow", failedJobsHistoryLimit=1, successfulJobsHistoryLimit=3, suspend=False)
+    template = spec.get("jobTemplate")
+    if isinstance(template, dict):
+        spec["jobTemplate"] = {**template, "metadata": template.get("metadata") or {}, "spec": _job_spec(template.get("spec") or {})}
+    return {**obj, "spec": spec}
+
+
+# --- the rest ----------------------------------------------------------------------------------------------------------------------
+
+
+def _service(obj: Object) -> Object:
+    spec = _filled(obj.get("spec") or {}, internalTrafficPolicy="Cluster", sessionAffinity="None", type="ClusterIP")
+    if spec.get("ports"):
+        spec["ports"] = [_filled(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
+    return {**obj, "spec": spec}
+
+
+def _namespace(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    return {**obj, "metadata": {**metadata, "labels": labels}, "spec": _filled(obj.get("spec"), finalizers=["kubernetes"])}
+
+
+def _secret(obj: Object) -> Object:
+    return _filled(obj, type="Opaque")
+
+
+def _storage_class(obj: Object) -> Object:
+    return _filled(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+
+
+_DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
+    served.PODS: _pod,
+    served.DEPLOYMENTS: _deployment,
+    served.REPLICA_SETS: _replica_set,
+    served.STATEFUL_SETS: _stateful_set,
+    served.DAEMON_SETS: _daemon_set,
+    served.JOBS: _job,
+    served.CRON_JOBS: _cron_job,
+    served.SERVICES: _service,
+    served.NAMESPACES: _namespace,
+    served.SECRETS: _secret,
+    served.STORAGE_CLASSES: _storage_class,
+}

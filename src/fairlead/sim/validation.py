@@ -1,0 +1,200 @@
+"""Which objects does the API server refuse, and with what words?
+
+Names, namespaces, labels and owners of every kind, and of pods and pod templates the containers: the faults that people make.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fairlead.sim import resources as served
+from fairlead.sim.watch_log import Object
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import FieldError, invalid
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_NAME_PART = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_name_part = re.compile(_NAME_PART).fullmatch
+_is_label_value = re.compile(_LABEL_VALUE).fullmatch
+
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_NAME_PART_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+
+def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
+    """Raise 422 with every fault found."""
+    errors = [*_metadata_errors(ref, new["metadata"]), *_spec_errors(ref, new)]
+    if old is not None:
+        errors += _change_errors(ref, old, new)
+    if errors:
+        raise invalid(ref, new["metadata"].get("name", ""), errors)
+
+
+def _wrong(field: str, value: Any, why: str) -> FieldError:
+    shown = f'"{value}"' if isinstance(value, str) else str(value)
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+
+
+def _required(field: str, why: str = "") -> FieldError:
+    return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+
+
+def _metadata_errors(ref: ResourceKind, metadata: Object) -> list[FieldError]:
+    name = metadata.get("name")
+    if not name:
+        return [_required("metadata.name", "name or generateName is required")]
+    return [*_name_errors(ref, str(name)), *_label_errors("metadata.labels", metadata.get("labels") or {})]
+
+
+def _name_errors(ref: ResourceKind, name: str) -> list[FieldError]:
+    if ref.group == "rbac.authorization.k8s.io":  # path segments, so that `system:node` is a name
+        return [_wrong("metadata.name", name, f"may not contain '{mark}'") for mark in ("/", "%") if mark in name]
+    if ref in (served.NAMESPACES, served.SERVICES):
+        rule, limit, fits = _LABEL_RULE, 63, _is_label(name)
+    else:
+        rule, limit, fits = _SUBDOMAIN_RULE, 253, _is_subdomain(name)
+    errors = [] if fits else [_wrong("metadata.name", name, rule)]
+    if len(name) > limit:
+        errors.append(_wrong("metadata.name", name, f"must be no more than {limit} bytes"))
+    return errors
+
+
+def _label_errors(field: str, labels: Object) -> list[FieldError]:
+    errors = []
+    for key, value in labels.items():
+        prefix, _, part = key.rpartition("/")
+        if not part or len(part) > 63 or not _is_name_part(part):
+            errors.append(_wrong(field, key, _NAME_PART_RULE if part else f"name part must be non-empty; {_NAME_PART_RULE}"))
+        elif prefix and not _is_subdomain(prefix):
+            errors.append(_wrong(field, key, f"prefix part {_SUBDOMAIN_RULE}"))
+        if not isinstance(value, str) or len(value) > 63:
+            errors.append(_wrong(field, value, "must be no more than 63 bytes"))
+        elif not _is_label_value(value):
+            errors.append(_wrong(field, value, _LABEL_VALUE_RULE))
+    return errors
+
+
+def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
+    if ref is served.PODS:
+        return _pod_errors("spec", obj.get("spec") or {})
+    if ref not in _TEMPLATED:
+        return []
+    spec = obj.get("spec") or {}
+    template = spec.get("template") or {}
+    errors = _pod_errors("spec.template.spec", template.get("spec") or {})
+    if ref is not served.JOBS:
+        errors += _selector_errors(spec, template)
+    elif (template.get("spec") or {}).get("restartPolicy", "Always") == "Always":
+        why = 'supported values: "OnFailure", "Never"'
+        errors.append(FieldError("spec.template.spec.restartPolicy", "FieldValueNotSupported", f"Required value: valid values: {why[18:]}"))
+    return errors
+
+
+_TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS, served.JOBS)
+
+
+def _selector_errors(spec: Object, template: Object) -> list[FieldError]:
+    wanted = (spec.get("selector") or {}).get("matchLabels")
+    if not wanted and not (spec.get("selector") or {}).get("matchExpressions"):
+        return [_required("spec.selector")]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != value for key, value in (wanted or {}).items()):
+        why = "`selector` does not match template `labels`"
+        return [FieldError("spec.template.metadata.labels", "FieldValueInvalid", f"Invalid value: {_go_map(labels)}: {why}")]
+    return []
+
+
+def _go_map(labels: Object) -> str:
+    inside = ", ".join(f'"{key}":"{value}"' for key, value in sorted(labels.items()))
+    return f"{{{inside}}}" if labels else "null"
+
+
+def _pod_errors(field: str, spec: Object) -> list[FieldError]:
+    containers = spec.get("containers")
+    if not containers:
+        return [_required(f"{field}.containers")]
+    errors = []
+    seen: set[str] = set()
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            errors += _container_errors(f"{field}.{kind}[{index}]", container, seen)
+    return errors
+
+
+def _container_errors(field: str, container: Object, seen: set[str]) -> list[FieldError]:
+    name = container.get("name")
+    errors = []
+    if not name:
+        errors.append(_required(f"{field}.name"))
+    elif not _is_label(name) or len(name) > 63:
+        errors.append(_wrong(f"{field}.name", name, _LABEL_RULE))
+    elif name in seen:
+        errors.append(FieldError(f"{field}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"'))
+    seen.add(str(name))
+    if not container.get("image"):
+        errors.append(_required(f"{field}.image"))
+    return errors
+
+
+def _change_errors(ref: ResourceKind, old: Object, new: Object) -> list[FieldError]:
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    if ref is served.PODS and before != after:
+        return _pod_change_errors(before, after)
+    if ref in (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS, served.JOBS):
+        if before.get("selector") != after.get("selector"):
+            return [_wrong("spec.selector", after.get("selector"), "field is immutable")]
+    if ref is served.JOBS and before.get("template") != after.get("template") and not before.get("suspend"):
+        return [_wrong("spec.template", "…", "field is immutable")]
+    return []
+
+
+# What may change in a running pod's spec, as the real server lists it.
+_POD_MUTABLE = {
+    "activeDeadlineSeconds",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "schedulingGates",
+    "nodeName",
+    "nodeSelector",
+    "affinity",
+}
+_POD_RULE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def _pod_change_errors(before: Object, after: Object) -> list[FieldError]:
+    if _frozen_part(before) == _frozen_part(after):
+        return []
+    return [FieldError("spec", "FieldValueForbidden", f"Forbidden: {_POD_RULE}")]
+
+
+def _frozen_part(spec: Object) -> Object:
+    frozen = {key: value for key, value in spec.items() if key not in _POD_MUTABLE}
+    for key in ("containers", "initContainers"):
+        if key in frozen:
+            frozen[key] = [{**container, "image": None} for container in frozen[key]]
+    return frozen

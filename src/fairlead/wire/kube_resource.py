@@ -1,0 +1,46 @@
+"""How is a kind of Kubernetes object addressed: group, version, plural, scope, verbs?
+
+One value describes one served resource. Kinds are compared by identity (they are keys of hot dictionaries):
+take them from a registry, do not build a second one that looks the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_VERBS = ("get", "list", "watch")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResourceKind:
+    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …)."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    short_names: tuple[str, ...] = ()
+    namespaced: bool = True
+    verbs: tuple[str, ...] = ALL_VERBS
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """`v1` or `apps/v1`: what an object's `apiVersion` says."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """`pods` or `deployments.apps`: how the API server's messages name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_kind(self) -> str:
+        """`Pod` or `Deployment.apps`: how the messages about invalid objects name the kind."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    def __repr__(self) -> str:
+        return f"ResourceKind({self.group_resource}/{self.version})"
