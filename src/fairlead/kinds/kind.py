@@ -44,11 +44,13 @@ class JobKind(Protocol):
 
 
 def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...]) -> list[Pod]:
-    """The job's pods by name: owned by it (directly or through its launcher Job), else labelled with its name by one of `operators`.
+    """The job's pods by name: owned by it, or labelled with its name by one of `operators` (a launcher's owner is a batch Job).
 
     A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do not mix.
     """
-    return [pod for pod in snapshot.pods_in(job.namespace) if is_labelled_member(pod, job, operators)]
+    candidates = snapshot.pods_labelled(job.namespace, names.LABEL_JOB_NAME, job.name) + snapshot.pods_owned_by(job.uid)
+    members = {pod.key: pod for pod in candidates if is_labelled_member(pod, job, operators)}
+    return [members[key] for key in sorted(members)]
 
 
 def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...]) -> bool:

@@ -88,6 +88,20 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         """Pods with an ownerReference to this uid (not the owner's owner)."""
         return self._pods_by_owner.get(uid, [])
 
+    @cached_property
+    def _label_indexes(self) -> dict[str, dict[tuple[str, str], list[Pod]]]:
+        return {}
+
+    def pods_labelled(self, namespace: str, label: str, value: str) -> list[Pod]:
+        """Pods of the namespace whose label has this value; the index of each label is built once per snapshot."""
+        index = self._label_indexes.get(label)
+        if index is None:
+            index = self._label_indexes[label] = {}
+            for pod in self.pods:
+                if (found := pod.labels.get(label)) is not None:
+                    index.setdefault((pod.namespace, found), []).append(pod)
+        return index.get((namespace, value), [])
+
     def gpus_on(self, node: str) -> list[GpuReading]:
         """Readings of the node's GPUs by index; empty when nobody reports them."""
         return self._gpus_by_node.get(node, [])
