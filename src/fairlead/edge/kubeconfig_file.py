@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from yaml import MarkedYAMLError
 
 
 class Extension(Struct, frozen=True):
@@ -153,18 +156,27 @@ def _parse_yaml(path: Path, text: str) -> Any:
     try:
         return yaml.load(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
         raise UserError(
-            f"kubeconfig `{path}`{line}: not YAML: {error.problem or error.context}", "mend that line; `kubectl config view` may help"
+            f"kubeconfig `{path}`, {_yaml_fault(error)}", "mend that line; `kubectl config view` may help to find the fault"
         ) from error
     except yaml.YAMLError as error:
         raise UserError(f"kubeconfig `{path}`: not YAML: {error}", "pass a kubeconfig file") from error
 
 
+def _yaml_fault(error: MarkedYAMLError) -> str:
+    """The line at fault, and the line where the unfinished thing began when that is another one."""
+    mark, start = error.problem_mark or error.context_mark, error.context_mark
+    what = f"line {mark.line + 1}: not YAML: {error.problem or error.context}" if mark else f"not YAML: {error.problem}"
+    return f"{what} (in what begins at line {start.line + 1})" if start and mark and start.line != mark.line else what
+
+
 def _convert(path: Path, document: Any) -> _File:
     if document is None:
         return _File()
+    if not isinstance(document, dict):
+        raise UserError(
+            f"kubeconfig `{path}` is a {type(document).__name__}, not a mapping with clusters, users and contexts", "pass a kubeconfig file"
+        )
     try:
         return msgspec.convert(document, _File, strict=True)
     except msgspec.ValidationError as error:
@@ -177,7 +189,7 @@ def _place(message: str) -> str:
     >>> _place("Expected `str`, got `int` - at `$.users[0].user.token`")
     'expected `str`, got `int` at `users[0].user.token`'
     """
-    return (message[:1].lower() + message[1:]).replace(" - at `$.", " at `").replace(" - at `$`", " at the top")
+    return (message[:1].lower() + message[1:]).replace(" - at `$.", " at `")
 
 
 def _refuse_twins(path: Path, what: str, names: Sequence[str]) -> None:
