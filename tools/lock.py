@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from progress import StepFailed, say
 from toolchains import LOCKS_DIR, REPOSITORY, find_uv
@@ -32,9 +33,9 @@ def _compile(uv: str, arguments: list[str], requirements: str = "") -> None:
     answer = subprocess.run(argv, input=requirements, cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False)
     if answer.returncode != 0:
         raise StepFailed(f"`uv pip compile` could not solve {arguments[0]}:\n{answer.stderr.strip()}")
-    written = arguments[-1]
-    packages = len(re.findall(r"^[\w.-]+==", answer.stdout, re.MULTILINE))
-    say(f"wrote {written} ({packages} packages)")
+    written = Path(arguments[-1])
+    packages = len(re.findall(r"^[\w.-]+==", written.read_text(encoding="utf-8"), re.MULTILINE))
+    say(f"wrote {written.relative_to(REPOSITORY)} ({packages} packages)")
 
 
 if __name__ == "__main__":
