@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -22,7 +23,8 @@ from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire import names
 from fairlead.wire.quantity import parse_amounts
 
-_CACHE_LIMIT: Final = 50_000
+_CACHE_LIMIT: Final = 8_192
+_owners_cache: dict[tuple[str, str, str, bool], Owner] = {}
 _labels_cache: dict[bytes, Mapping[str, str]] = {}
 _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
 _containers_cache: dict[tuple[str, str, bytes, bool], Container] = {}
@@ -223,21 +225,21 @@ def parse_pod(wire: WirePod) -> Pod:
     """A pod row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = wire.metadata, wire.spec or WirePodSpec(), wire.status or WirePodStatus()
     return Pod(
-        namespace=meta.namespace or "",
+        namespace=intern(meta.namespace or ""),
         name=meta.name or "",
         uid=meta.uid or "",
         labels=parse_labels(meta.labels),
         annotations=kept_annotations(meta.annotations),
         owners=parse_owners(meta.owner_references),
-        node=spec.node_name or "",
-        phase=status.phase or "Pending",
+        node=intern(spec.node_name or ""),
+        phase=intern(status.phase or "Pending"),
         reason=status.reason or "",
         message=status.message or "",
         pod_ip=status.pod_ip or "",
-        host_ip=status.host_ip or "",
+        host_ip=intern(status.host_ip or ""),
         priority=spec.priority or 0,
-        priority_class=spec.priority_class_name or "",
-        scheduler=spec.scheduler_name or "",
+        priority_class=intern(spec.priority_class_name or ""),
+        scheduler=intern(spec.scheduler_name or ""),
         gates=tuple(gate.name or "" for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
         containers=parse_containers(spec.containers),
         init_containers=parse_containers(spec.init_containers),
@@ -305,7 +307,7 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
     if found is None:
         if len(_labels_cache) >= _CACHE_LIMIT:
             _labels_cache.clear()
-        found = _labels_cache[key] = {name: value or "" for name, value in _labels_decoder.decode(key).items()}
+        found = _labels_cache[key] = {intern(name): intern(value or "") for name, value in _labels_decoder.decode(key).items()}
     return found
 
 
@@ -320,7 +322,17 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
     if not wires:
         return ()
-    return tuple(Owner(owner.kind or "", owner.name or "", owner.uid or "", bool(owner.controller)) for owner in wires)
+    return tuple(_parse_owner(wire) for wire in wires)
+
+
+def _parse_owner(wire: WireOwner) -> Owner:
+    key = (wire.kind or "", wire.name or "", wire.uid or "", bool(wire.controller))
+    found = _owners_cache.get(key)
+    if found is None:
+        if len(_owners_cache) >= _CACHE_LIMIT:
+            _owners_cache.clear()
+        found = _owners_cache[key] = Owner(*key)
+    return found
 
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
@@ -359,7 +371,7 @@ def _parse_statuses(wires: list[WireContainerStatus] | None) -> tuple[ContainerS
 def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
     last = wire.last_state.terminated if wire.last_state else None
     last_finished = epoch(last.finished_at) if last else None
-    common = (wire.name or "", bool(wire.ready), wire.restart_count or 0)
+    common = (intern(wire.name or ""), bool(wire.ready), wire.restart_count or 0)
     state = wire.state
     if state is None:
         return ContainerStatus(*common, last_finished_at=last_finished)
@@ -394,10 +406,10 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 
 
 def parse_pod_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
-    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none but `Ready`."""
+    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none."""
     if not wires:
         return ()
-    return parse_conditions([wire for wire in wires if wire.type == "Ready" or wire.status != "True" or wire.reason or wire.message])
+    return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message])
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
