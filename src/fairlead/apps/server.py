@@ -1,0 +1,181 @@
+"""How does a process of ours listen, say that it is up, and stop? One shell around uvicorn for every HTTP app.
+
+What a newcomer gets wrong: the port is taken with `bind_socket` before anything else starts (so a taken port is one sentence, not a
+half-started process), and stopping is cancelling the task of `serve`: signals belong to `run_together`, never to uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import Coroutine, Iterator, Sequence
+from ssl import SSLContext
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from fairlead.errors import UserError
+
+GRACE_SECONDS: Final = 2
+"""How long running requests may finish after a stop; a client that never reads costs a stop no more than this."""
+_KEEP_ALIVE_SECONDS: Final = 75
+_BACKLOG: Final = 1024
+_log = logging.getLogger(__name__)
+
+
+def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]:
+    """Host and port of a listen address; `:9400` means every interface, a bare port the default host.
+
+    >>> parse_address(":9400"), parse_address("9400"), parse_address("localhost:0"), parse_address("[::1]:80")
+    (('', 9400), ('127.0.0.1', 9400), ('localhost', 0), ('::1', 80))
+    """
+    host, colon, port_text = text.rpartition(":")
+    if not port_text.isascii() or not port_text.isdigit() or int(port_text) > 65535:
+        raise UserError(f"`{text}` is not an address to listen on", "write `HOST:PORT`, for example `127.0.0.1:9400`, or `:9400`")
+    if not colon:
+        return default_host, int(port_text)
+    return host.removeprefix("[").removesuffix("]"), int(port_text)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address. "" (every interface) is not; a name counts only if it is `localhost`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def require_loopback(host: str, is_told: bool, flag: str) -> None:
+    """Refuse an address others can reach unless the person said so; `flag` is what says so."""
+    if not is_told and not is_loopback(host):
+        raise UserError(
+            f"`{host or '*'}` can be reached from other machines, and this server asks nobody who they are",
+            f"listen on 127.0.0.1, or add `{flag}` when something in front of it does",
+        )
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`). Raises UserError when the address cannot be taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise UserError(f"cannot listen on `{host or '*'}:{port}`: {_reason(error)}", _bind_hint(error)) from error
+    sock.setblocking(False)
+    return sock
+
+
+def _reason(error: OSError) -> str:
+    return "the port is taken" if error.errno == errno.EADDRINUSE else (error.strerror or str(error)).lower()
+
+
+def _bind_hint(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "choose another port (0 picks a free one), or stop the process that listens there"
+    if error.errno == errno.EACCES:
+        return "choose a port of 1024 or above"
+    return "give an address of this machine"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, telling when it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event | None) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started and self._ready is not None:
+            self._ready.set()
+
+
+async def serve(
+    app: ASGIApp,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    sock: socket.socket | None = None,
+    ssl: SSLContext | None = None,
+    ready: asyncio.Event | None = None,
+) -> None:
+    """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`. No lifespan: an app's loops are tasks beside it.
+
+    `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here.
+    """
+    sock = sock or bind_socket(host, port)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=_BACKLOG,
+    )
+    config.load()
+    config.ssl = ssl
+    server = _Server(config, ready)
+    serving = asyncio.create_task(server.serve(sockets=[sock]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(serving, GRACE_SECONDS + 1)
+        raise
+    finally:
+        sock.close()
+
+
+async def run_together(*loops: Coroutine[Any, Any, None]) -> None:
+    """Run all until SIGTERM, SIGINT or the first failure, then cancel the rest and wait for them. A failure is raised, a signal is not.
+
+    A loop that simply returns ends nothing; when all have returned, so does this.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        with contextlib.suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
+            loop.add_signal_handler(number, stop.set)
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in loops]
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await _until_one_fails(tasks, stopping)
+    finally:
+        for task in (*tasks, stopping):
+            task.cancel()
+        await asyncio.gather(*tasks, stopping, return_exceptions=True)
+        for number in signals:
+            with contextlib.suppress(ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+
+async def _until_one_fails(tasks: Sequence[asyncio.Future[None]], stopping: asyncio.Future[Any]) -> None:
+    running = set(tasks)
+    while running and not stopping.done():
+        done, _ = await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {stopping}:
+            task.result()
+        running -= done

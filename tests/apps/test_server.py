@@ -1,0 +1,94 @@
+"""The server shell: a taken port is a sentence, a stop is quick even with a client that never reads, a failure ends all loops."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead.apps.server import bind_socket, is_loopback, parse_address, require_loopback, run_together, serve
+from fairlead.errors import UserError
+
+
+async def hello(request: Request) -> Response:
+    return PlainTextResponse("x" * 50_000_000 if request.url.path == "/big" else "hello")
+
+
+APP = Starlette(routes=[Route("/", hello), Route("/big", hello)])
+
+
+async def ask(port: int, path: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+def test_a_taken_port_is_a_sentence_with_a_hint() -> None:
+    with bind_socket("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=f"cannot listen on `127.0.0.1:{port}`: the port is taken") as caught:
+            bind_socket("127.0.0.1", port)
+    assert "choose another port" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "9400x", "host:", "host:99999", "host:-1", "::"])
+def test_a_bad_address_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="is not an address to listen on"):
+        parse_address(text)
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("", False), ("0.0.0.0", False)])
+def test_only_this_machine_is_loopback(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+def test_a_reachable_address_needs_to_be_asked_for() -> None:
+    require_loopback("0.0.0.0", True, "--insecure-listen")
+    with pytest.raises(UserError, match="asks nobody") as caught:
+        require_loopback("0.0.0.0", False, "--insecure-listen")
+    assert "--insecure-listen" in caught.value.hint
+
+
+async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads() -> None:
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    port = sock.getsockname()[1]
+    task = asyncio.create_task(serve(APP, sock=sock, ready=ready))
+    await asyncio.wait_for(ready.wait(), 5)
+    assert (await ask(port, "/")).endswith(b"hello")
+    with socket.create_connection(("127.0.0.1", port)) as deaf:
+        deaf.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0.3)
+        assert (await ask(port, "/")).endswith(b"hello"), "one deaf client must not block another"
+        began = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - began < 5
+    with bind_socket("127.0.0.1", port):
+        pass
+
+
+async def test_the_first_failure_ends_every_loop() -> None:
+    cancelled = asyncio.Event()
+
+    async def endless() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cancelled.set()
+
+    async def failing() -> None:
+        raise UserError("no", "yes")
+
+    with pytest.raises(UserError, match="no"):
+        await run_together(endless(), failing())
+    assert cancelled.is_set()
