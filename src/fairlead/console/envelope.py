@@ -1,0 +1,111 @@
+"""What every answer of the console's API has in common: keys, times, warnings, the sentence of state, the error.
+
+Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key is always present:
+clients test for null, not for absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+def wire_key(name: str) -> str:
+    """The JSON key of a Python field.
+
+    >>> [wire_key(name) for name in ("gpu_memory_used_mib", "name", "generated_at", "temperature_c", "power_w")]
+    ['gpuMemoryUsedMiB', 'name', 'generatedAt', 'temperatureC', 'powerW']
+    """
+    head, *tail = name.split("_")
+    return head + "".join("MiB" if word == "mib" else word.capitalize() for word in tail)
+
+
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""RFC 3339, UTC."""
+
+Scalar = str | int | float | None
+
+
+class Json(Struct, frozen=True, rename=wire_key):
+    """Where the key style is set; holds nothing."""
+
+
+class Sentence(Json, frozen=True):
+    """One sentence of state: `code` and `values` for the catalogues of the client, `text` in English."""
+
+    code: str
+    values: dict[str, Scalar]
+    text: str
+
+
+class Warning(Json, frozen=True):
+    """What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English."""
+
+    code: str
+    source: str
+    message: str
+    hint: str
+    values: dict[str, Scalar] = {}
+
+
+class Answer(Json, frozen=True):
+    """`version` is the cluster's; `stale`: the newest good read of a needed source is older than 30 s."""
+
+    generated_at: Timestamp
+    stale: bool
+    version: str
+    warnings: list[Warning]
+
+
+class ListAnswer(Answer, frozen=True):
+    """One page of rows. `total` counts after filtering; `facets` are the choices of each filter before filtering (at most 500 each)."""
+
+    total: int
+    page: int
+    size: int
+    sentence: Sentence
+    facets: dict[str, list[str]]
+
+
+class FieldFault(Json, frozen=True):
+    path: str
+    rule: str
+    error: str
+
+
+class ErrorAnswer(Json, frozen=True):
+    """Every answer from 400 up. `request_id` is also in the header `X-Request-Id` and in the server's log."""
+
+    ok: bool
+    status: int
+    code: str
+    error: str
+    hint: str
+    fields: list[FieldFault]
+    request_id: str
+
+
+def timestamp(at: float | None) -> str | None:
+    """RFC 3339 in UTC, whole seconds, as the API server prints them.
+
+    >>> timestamp(1767600000.4), timestamp(None)
+    ('2026-01-05T08:00:00Z', None)
+    """
+    return None if at is None else datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def exact_timestamp(at: float) -> str:
+    """The same with milliseconds, for the time of an answer.
+
+    >>> exact_timestamp(1767600000.25)
+    '2026-01-05T08:00:00.250Z'
+    """
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def sentence(code: str, template: str, values: Mapping[str, Scalar]) -> Sentence:
+    """A sentence whose English text is `template` filled with `values`."""
+    return Sentence(code=code, values=dict(values), text=template.format(**values))

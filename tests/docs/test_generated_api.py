@@ -1,0 +1,43 @@
+"""The API description and the client's types are what the server's types generate; every route is described fully."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fairlead.console.endpoints import ENDPOINTS, ERROR_TEXTS
+from fairlead.console.openapi import openapi_document
+
+TOOLS = Path(__file__).parent.parent.parent / "tools"
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("name", "text"), [("docs_openapi", "openapi_text"), ("docs_typescript", "typescript_text")])
+def test_a_generated_file_is_fresh(name: str, text: str) -> None:
+    module = tool(name)
+    assert module.FILE.read_text(encoding="utf-8") == getattr(module, text)(), f"stale: run `python tools/{name}.py`"
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_every_route_has_a_summary_its_errors_and_an_example(endpoint) -> None:  # type: ignore[no-untyped-def]
+    operation = openapi_document("0")["paths"][endpoint.path]["get"]
+    assert operation["summary"]
+    assert set(operation["responses"]) == {"200", *(str(status) for status in endpoint.errors)}
+    assert all(status in ERROR_TEXTS for status in endpoint.errors)
+    assert "{" not in operation["x-example"]
+
+
+def test_every_key_of_an_answer_is_required_because_it_is_always_sent() -> None:
+    schemas = openapi_document("0")["components"]["schemas"]
+    assert schemas["NodeRow"]["required"] == sorted(schemas["NodeRow"]["properties"])
+    assert "gpuMemoryUsedMiB" in schemas["NodeRow"]["properties"]

@@ -1,0 +1,449 @@
+// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.
+
+/** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
+export interface Chart {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  title: string
+  unit: string
+  series: Array<ChartLine>
+  total: number
+  shown: number
+  source: string
+  query: string
+  step: number
+}
+
+export interface ChartLine {
+  labels: Record<string, string>
+  points: Array<[number, number | null]>
+}
+
+/** The cluster's time. Ages count from here, because simulated time runs at its own `speed`. */
+export interface ClockFace {
+  now: string
+  speed: number
+}
+
+/** `version` is Fairlead's snapshot version, a number that grows with every change. */
+export interface ClusterName {
+  name: string
+  world: 'kubernetes' | 'simulated'
+  version: string
+}
+
+export interface ConditionRow {
+  type: string
+  status: string
+  reason: string
+  message: string
+  at: string | null
+}
+
+export interface Consumer {
+  namespace: string
+  gpus: number
+  gpuMemoryMiB: number | null
+  jobs: number
+}
+
+/** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. */
+export interface ErrorAnswer {
+  ok: boolean
+  status: number
+  code: string
+  error: string
+  hint: string
+  fields: Array<FieldFault>
+  requestId: string
+}
+
+export interface FaultyGpu {
+  node: string
+  index: number
+  uuid: string
+  model: string
+  reason: string
+}
+
+export interface Features {
+  prometheus: boolean
+}
+
+export interface FieldFault {
+  path: string
+  rule: string
+  error: string
+}
+
+export interface GpuCounts {
+  total: number
+  allocated: number
+  unhealthy: number
+}
+
+/** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown. */
+export interface GpuMap {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  teams: Array<string>
+  models: Array<string>
+  nodes: Array<MapNode>
+}
+
+export interface GpuMemory {
+  totalMiB: number | null
+  allocatedMiB: number | null
+  usedMiB: number | null
+}
+
+/** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says. */
+export interface GpuNodeCounts {
+  total: number
+  allocated: number
+  unhealthy: number
+  faulty: number
+}
+
+/** A pod on one GPU. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per pod. */
+export interface GpuPod {
+  namespace: string
+  name: string
+  job: string
+  allocatedMiB: number | null
+  usedMiB: number | null
+  utilPercent: number | null
+}
+
+/** `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour). */
+export interface GpuRow {
+  index: number
+  uuid: string
+  model: string
+  mode: string
+  memoryTotalMiB: number | null
+  memoryAllocatedMiB: number | null
+  memoryUsedMiB: number | null
+  utilPercent: number | null
+  temperatureC: number | null
+  powerW: number | null
+  health: string
+  reason: string
+  lastXid: LastXid | null
+  idleSeconds: number | null
+  pods: Array<GpuPod>
+  migInstances: Array<string>
+  flags: Array<string>
+}
+
+/** One pod of the job. `ageSeconds` is the instance's own: first start to last finish, or waiting since it was made. */
+export interface Instance {
+  name: string
+  role: string
+  status: string
+  node: string
+  ip: string
+  gpus: number
+  gpuIndexes: Array<number>
+  gpuUuids: Array<string>
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  restarts: number
+  ageSeconds: number
+  isChief: boolean
+}
+
+export interface InstanceCounts {
+  desired: number
+  running: number
+  pending: number
+  succeeded: number
+  failed: number
+}
+
+/** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
+export interface JobCounts {
+  running: number
+  pending: number
+  succeeded: number
+  failed: number
+}
+
+export interface JobDetail {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  job: JobRow
+  instances: Array<Instance>
+  events: Array<JobEvent>
+}
+
+export interface JobEvent {
+  at: string | null
+  type: string
+  reason: string
+  object: string
+  message: string
+  count: number
+}
+
+export interface JobList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<JobRow>
+}
+
+/** `live`: the object still exists. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
+export interface JobRow {
+  namespace: string
+  name: string
+  type: string
+  status: string
+  state: string
+  waiting: Waiting | null
+  durationSeconds: number
+  gpusRequested: number
+  gpusAllocated: number
+  gpuMemoryRequestedMiB: number | null
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  uid: string
+  apiVersion: string
+  user: string
+  quotaPath: string
+  createdAt: string | null
+  startedAt: string | null
+  finishedAt: string | null
+  instances: InstanceCounts
+  nodes: Array<string>
+  gpuSeconds: number | null
+  coreSeconds: number | null
+  cost: string | null
+  listCost: string | null
+  live: boolean
+}
+
+export interface LastXid {
+  code: number
+  at: string | null
+}
+
+/** `model` is an index into `models`. */
+export interface MapNode {
+  name: string
+  model: number
+  mode: string
+  status: string
+  gpus: Array<[number, number, number | null, number | null, number | null, number | null, Array<[number, number]>]>
+}
+
+/** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. */
+export interface Me {
+  user: Person
+  csrf: string
+  cluster: ClusterName
+  clock: ClockFace
+  features: Features
+  version: string
+}
+
+export interface NamespaceUse {
+  namespace: string
+  used: number
+}
+
+export interface NodeDetail {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  node: NodeRow
+  conditions: Array<ConditionRow>
+  taints: Array<TaintRow>
+  labels: Record<string, string>
+  kubeletVersion: string
+  runtimeVersion: string
+  osImage: string
+  gpus: Array<GpuRow>
+  pods: Array<NodePod>
+}
+
+export interface NodeList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<NodeRow>
+}
+
+/** A pod that holds GPUs of this node. */
+export interface NodePod {
+  namespace: string
+  name: string
+  job: string
+  phase: string
+  gpus: number
+  gpuMemoryAllocatedMiB: number | null
+  createdAt: string | null
+}
+
+/** `gpusAllocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`. */
+export interface NodeRow {
+  name: string
+  ip: string
+  role: string
+  status: string
+  schedulable: boolean
+  gpuMode: string
+  gpusTotal: number
+  gpuMemoryTotalMiB: number | null
+  gpusAllocated: number
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  gpuModel: string
+  isolation: string
+  gpusUnhealthy: number
+  gpusReporting: number
+  driverVersion: string
+  instanceType: string
+  zone: string
+  createdAt: string | null
+  cpuTotalCores: number
+  memoryTotalMiB: number
+}
+
+export interface Overview {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  sentence: Sentence
+  gpuNodes: GpuNodeCounts
+  gpus: GpuCounts
+  gpuMemory: GpuMemory
+  gpuUtilPercent: number | null
+  gpusReporting: number
+  jobs: JobCounts
+  idleGpus: number
+  pools: Array<Pool>
+  topConsumers: Array<Consumer>
+  starvedLeaves: Array<StarvedLeaf>
+  faultyGpus: Array<FaultyGpu>
+  recentWarnings: Array<RecentWarning>
+}
+
+export interface Person {
+  name: string
+  role: string
+}
+
+/** All GPUs of one model and mode: what a person who wants GPUs looks at. */
+export interface Pool {
+  model: string
+  mode: string
+  nodes: number
+  gpus: number
+  gpusAllocated: number
+}
+
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. */
+export interface QuotaRow {
+  name: string
+  path: string
+  parent: string
+  depth: number
+  isLeaf: boolean
+  namespaces: Array<string>
+  resource: string
+  unit: string
+  max: number | null
+  min: number
+  used: number
+  requested: number
+  borrowed: number
+  lent: number
+  waitingPods: number
+  waitingJobs: number
+  byNamespace: Array<NamespaceUse>
+}
+
+/** `resources`: the managed resources in the order of the tables. */
+export interface QuotaUsage {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<QuotaRow>
+  resources: Array<string>
+}
+
+export interface RecentWarning {
+  at: string | null
+  namespace: string
+  object: string
+  reason: string
+  message: string
+  count: number
+}
+
+/** One sentence of state: `code` and `values` for the catalogues of the client, `text` in English. */
+export interface Sentence {
+  code: string
+  values: Record<string, string | number | null>
+  text: string
+}
+
+/** A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`. */
+export interface StarvedLeaf {
+  path: string
+  resource: string
+  unit: string
+  min: number
+  used: number
+  waitingPods: number
+}
+
+export interface TaintRow {
+  key: string
+  value: string
+  effect: string
+}
+
+export interface Waiting {
+  reason: string
+  message: string
+}
+
+/** What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English. */
+export interface Warning {
+  code: string
+  source: string
+  message: string
+  hint: string
+  values: Record<string, string | number | null>
+}
