@@ -1,0 +1,21 @@
+"""Project constants: ports, namespaces, prefixes. Chosen once (design 0001), spelled here and nowhere else.
+
+A process' own settings (addresses, intervals) are arguments of that process; nothing in this module is read by a rule.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LOOPBACK: Final = "127.0.0.1"
+
+GPU_EXPORTER_PORT: Final = 9400
+CLUSTER_EXPORTER_PORT: Final = 9401
+CONSOLE_PORT: Final = 8080
+API_SERVER_PORT: Final = 6443
+
+USERS_NAMESPACE: Final = "kube-ai"
+SYSTEM_NAMESPACE: Final = "fairlead-system"
+
+OLDEST_KUBERNETES: Final = (1, 18)
+"""The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""
