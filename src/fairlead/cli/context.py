@@ -1,0 +1,73 @@
+"""What does a verb get beside its own arguments? The global options, where to print, and a door to the world that `main` chose.
+
+Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Named tuples instead of msgspec structs, because
+`arena version` is measured in milliseconds and needs no decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+
+from fairlead.cli.messages import Messages
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fairlead.model.snapshot import ClusterSnapshot
+
+
+class GlobalOptions(NamedTuple):
+    """The flags every verb understands (arena contract §1); empty text = not given."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    arena_namespace: str = "arena-system"
+    loglevel: str = "info"
+    snapshot: str = ""
+
+
+class ClusterReader(Protocol):
+    """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
+
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
+
+        With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
+        `sources["gpu-telemetry"]` and has none. Nodes are read before pods: a pod may be missing, never its node.
+        """
+        ...
+
+    def read_all(self) -> ClusterSnapshot:
+        """Everything the model knows: what `snapshot save` writes."""
+        ...
+
+    def describe(self) -> str:
+        """Which cluster this is, in a few words for a person."""
+        ...
+
+
+class World(Protocol):
+    """What `main` hands to verbs: how to read a cluster, and how to start servers."""
+
+    def reader(self) -> ClusterReader:
+        """The cluster that the global options, the environment and this machine's files mean (see `fairlead.worlds`)."""
+        ...
+
+    def run_process(self, name: str, args: argparse.Namespace) -> int:
+        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit status."""
+        ...
+
+
+class Context(NamedTuple):
+    """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds."""
+
+    program: str
+    options: GlobalOptions
+    messages: Messages
+    world: World
+    stdout: TextIO
+    env: Mapping[str, str]
+    now: Callable[[], float]
+    sleep: Callable[[float], None]

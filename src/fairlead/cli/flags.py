@@ -1,0 +1,107 @@
+"""How is a command line split into flags and positionals? Go's pflag rules, which people of `arena` and `kubectl` have in their fingers.
+
+argparse is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought into one canonical
+order before it sees them: `--flag=value …`, then `--`, then positionals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.errors import UserError
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+class BooleanFlag(argparse.Action):
+    """A flag that is true when named and takes an explicit value only as `--flag=false`; the last mention wins."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, default: bool = False, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=1, default=default, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        setattr(namespace, self.dest, values[0] == "true")
+
+
+def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action]) -> list[str]:
+    """The same arguments as `--flag=value` words, then `--` and the positionals if there are any. `actions` maps every spelling to its flag.
+
+    Raises UserError for flags that do not exist, lack their value, or carry a boolean that is none.
+    """
+    words: list[str] = []
+    positionals: list[str] = []
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            positionals += rest
+            break
+        if word.startswith("--"):
+            words.append(_long_flag(word, rest, actions))
+        elif word.startswith("-") and word != "-":
+            words += _short_flags(word, rest, actions)
+        else:
+            positionals.append(word)
+    return [*words, "--", *positionals] if positionals else words
+
+
+def _long_flag(word: str, rest: list[str], actions: Mapping[str, argparse.Action]) -> str:
+    name, has_value, value = word.partition("=")
+    action = actions.get(name)
+    if action is None:
+        raise UserError(f"unknown flag: {name}", _nearest(name, actions))
+    if _is_help(action):
+        return name
+    if isinstance(action, BooleanFlag):
+        return f"{name}={_boolean(name, value)}" if has_value else f"{name}=true"
+    return f"{name}={value if has_value else _next_value(name, rest)}"
+
+
+def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Action]) -> list[str]:
+    """`-dm e`, `-me`, `-m=e` and `-d`: letters up to the first that takes a value."""
+    words: list[str] = []
+    letters = word[1:]
+    while letters:
+        name, letters = f"-{letters[0]}", letters[1:]
+        action = actions.get(name)
+        if action is None:
+            raise UserError(f"unknown shorthand flag: '{name[1]}' in {word}")
+        long = next((each for each in action.option_strings if each.startswith("--")), name)
+        if _is_help(action):
+            words.append(long)
+        elif isinstance(action, BooleanFlag):
+            has_value = letters.startswith("=")
+            words.append(f"{long}={_boolean(name, letters[1:]) if has_value else 'true'}")
+            letters = "" if has_value else letters
+        else:
+            value = letters.removeprefix("=") if letters else _next_value(name, rest)
+            words.append(f"{long}={value}")
+            letters = ""
+    return words
+
+
+def _next_value(name: str, rest: list[str]) -> str:
+    if not rest:
+        raise UserError(f"flag needs an argument: {name}")
+    return rest.pop(0)
+
+
+def _boolean(name: str, text: str) -> str:
+    if text not in _TRUE | _FALSE:
+        raise UserError(f'invalid argument "{text}" for "{name}" flag: it is true or false')
+    return "true" if text in _TRUE else "false"
+
+
+def _is_help(action: argparse.Action) -> bool:
+    return "--help" in action.option_strings
+
+
+def _nearest(name: str, actions: Mapping[str, argparse.Action]) -> str:
+    """A hint naming the flag that was probably meant; only failing command lines pay for difflib."""
+    import difflib
+
+    near = difflib.get_close_matches(name, [each for each in actions if each.startswith("--")], n=1)
+    return f"did you mean `{near[0]}`?" if near else ""

@@ -1,0 +1,59 @@
+"""Which verbs exist, and in which module does each live? The only table of commands; help, parser and reference read it.
+
+What a newcomer gets wrong: importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+
+class Verb(NamedTuple):
+    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`."""
+
+    words: tuple[str, ...]
+    module: str
+    summary: str
+    is_arenas: bool = False
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+
+VERBS: Final = (
+    Verb(("up",), "up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
+    Verb(("console",), "console", "serve the console (the boards) of a cluster"),
+    Verb(("cluster-exporter",), "cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
+    Verb(("gpu-exporter",), "gpu_exporter", "serve Prometheus metrics of GPU devices"),
+    Verb(("api-server",), "api_server", "serve the simulated cluster as a Kubernetes API"),
+    Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("snapshot", "save"), "snapshot_save", "write the whole cluster, as Fairlead sees it, to a file"),
+    Verb(("snapshot", "show"), "snapshot_show", "say what a snapshot file holds"),
+    Verb(("version",), "version", "print the version of this program", is_arenas=True),
+)
+
+PLANNED: Final = frozenset(
+    "submit list ls get logs log delete del attach prune scaleout scalein serve data cron logviewer whoami completion"
+    " evaluate model llm top".split()
+)
+"""Commands of the arena contract that are not built yet: they say so instead of "unknown command"."""
+
+
+def verbs_of(program: str) -> tuple[Verb, ...]:
+    """`arena` has only arena's own verbs; `fairlead` has all."""
+    return tuple(verb for verb in VERBS if verb.is_arenas or program != "arena")
+
+
+def find_verb(words: Sequence[str], program: str) -> Verb | None:
+    """The longest verb that the words begin with.
+
+    >>> find_verb(["top", "node", "n1"], "arena").module, find_verb(["up"], "arena")
+    ('top_node', None)
+    """
+    for count in (2, 1):
+        for verb in verbs_of(program):
+            if verb.words == tuple(words[:count]):
+                return verb
+    return None

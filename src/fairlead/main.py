@@ -1,0 +1,88 @@
+"""From argv to an exit status: `fairlead` and `arena` begin here, and every error ends here.
+
+What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
+milliseconds). Which world a verb speaks to is chosen in `fairlead.worlds`, on its behalf and only when it asks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final, NoReturn, cast
+
+from fairlead.cli.context import Context
+from fairlead.cli.messages import LEVELS, Messages
+from fairlead.cli.parser import HelpWanted, VerbModule, global_options, make_parser, overview, split_verb
+from fairlead.errors import FairleadError
+
+INTERRUPTED: Final = 130
+
+
+def run_fairlead() -> NoReturn:
+    sys.exit(main("fairlead", sys.argv[1:]))
+
+
+def run_arena() -> NoReturn:
+    sys.exit(main("arena", sys.argv[1:]))
+
+
+def main(program: str, argv: Sequence[str]) -> int:
+    """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
+    messages = Messages(program, sys.stderr)
+    try:
+        status = _run_verb(program, argv, messages)
+        sys.stdout.flush()
+        return status
+    except HelpWanted as help_text:
+        return _print_help(help_text.text)
+    except FairleadError as error:
+        messages.error(error.what, error.hint)
+        return 1 if program == "arena" else error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return 0
+    except Exception as error:
+        return _report_bug(program, argv, messages, error)
+
+
+def _run_verb(program: str, argv: Sequence[str], messages: Messages) -> int:
+    verb, rest = split_verb(argv, program)
+    if verb is None:
+        raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, program).parse(rest)
+    options = global_options(args)
+    messages.level = options.loglevel if options.loglevel in LEVELS else "info"
+
+    from fairlead.worlds import ChosenWorld
+
+    world = ChosenWorld(options, os.environ, messages)
+    return module.run(args, Context(program, options, messages, world, sys.stdout, os.environ, time.time, time.sleep))
+
+
+def _print_help(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    return 0
+
+
+def _silence_stdout() -> None:
+    """Nobody reads any more. Point the descriptor at /dev/null, or the interpreter complains when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:
+    from fairlead.cli.bug_report import write_bug_report
+
+    path = write_bug_report(program, argv, error, os.environ)
+    where = f"attach `{path}` to an issue" if path else "run it again with a writable XDG_STATE_HOME to get a report file"
+    messages.error(f"this is a bug in {program}: {type(error).__name__}: {error}", f"{where}")
+    return 3

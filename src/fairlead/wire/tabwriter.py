@@ -1,0 +1,53 @@
+"""How do tab-separated lines become aligned columns? As Go's `text/tabwriter` does with padding 2 and blanks (arena contract §2).
+
+What a newcomer gets wrong: the text after the last tab of a line belongs to no column (it is neither padded nor measured), and a
+column is only as long as the run of consecutive lines that have that cell, so two tables with a plain line between never align.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+PADDING: Final = 2
+
+
+def render_rows(rows: Iterable[Sequence[str]]) -> str:
+    """Aligned lines of cells, each ending with a newline. The last cell of a row is not padded.
+
+    >>> print(render_rows([("NAME", "GPU"), ("node-1", "4")]), end="")
+    NAME    GPU
+    node-1  4
+    """
+    return align("".join("\t".join(row) + "\n" for row in rows))
+
+
+def align(text: str) -> str:
+    """The text with its tab-terminated cells padded; widths count code points, lines without tabs come out as they are.
+
+    >>> align("a\\tb\\nlonger\\tc\\t\\n")
+    'a       b\\nlonger  c  \\n'
+    """
+    lines = [line.split("\t") for line in text.split("\n")]
+    widths: list[list[int]] = [[] for _ in lines]
+    _measure(lines, widths, 0, len(lines), 0)
+    return "\n".join(_padded(cells, width) for cells, width in zip(lines, widths, strict=True))
+
+
+def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int) -> None:
+    """Append to `widths` the width of `column` and of all columns to its right, for the lines of one run."""
+    first = start
+    while first < end:
+        last = first
+        while last < end and column < len(lines[last]) - 1:
+            last += 1
+        if last > first:
+            width = max(len(lines[index][column]) for index in range(first, last)) + PADDING
+            for index in range(first, last):
+                widths[index].append(width)
+            _measure(lines, widths, first, last, column + 1)
+        first = max(last, first + 1)
+
+
+def _padded(cells: list[str], widths: list[int]) -> str:
+    return "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)) + cells[-1]
