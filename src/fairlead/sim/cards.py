@@ -1,0 +1,50 @@
+"""Which GPU models does the simulated world know, and what are their numbers?
+
+Memory sizes and limits are those the drivers report for the real cards; a model not listed here cannot be simulated.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class CardModel(Struct, frozen=True, gc=False):
+    """Memory in MiB (`reserved_mib` is the driver's), power in watts, clocks in MHz, links in bytes per second at full load.
+
+    `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle.
+    """
+
+    name: str
+    total_mib: int
+    reserved_mib: int
+    idle_watts: float
+    limit_watts: float
+    sm_idle_mhz: int
+    sm_mhz: int
+    memory_mhz: int
+    memory_idle_mhz: int
+    pcie_bytes: float
+    nvlink_bytes: float = 0.0
+    has_memory_sensor: bool = True
+    remaps_rows: bool = True
+
+    @property
+    def memory_mib(self) -> int:
+        """What containers can be given (sharing contract 1.2)."""
+        return self.total_mib - self.reserved_mib
+
+    @property
+    def units(self) -> int:
+        """Units of aliyun.com/gpu-mem (GiB) of one card."""
+        return self.memory_mib // 1024
+
+
+_CARDS = (
+    CardModel("NVIDIA H200", 143771, 621, 76.0, 700.0, 345, 1980, 3201, 3201, 12e9, 180e9),
+    CardModel("NVIDIA A100-SXM4-80GB", 81920, 601, 58.0, 400.0, 210, 1410, 1593, 1593, 9e9, 120e9),
+    CardModel("NVIDIA A10", 23028, 297, 21.0, 150.0, 210, 1695, 6251, 405, 6e9),
+    CardModel("Tesla V100-SXM2-16GB", 16384, 254, 42.0, 300.0, 135, 1530, 877, 877, 6e9, 60e9, remaps_rows=False),
+    CardModel("Tesla T4", 15360, 281, 9.5, 70.0, 300, 1590, 5001, 405, 4e9, has_memory_sensor=False, remaps_rows=False),
+)
+
+CARD_MODELS = {card.name: card for card in _CARDS}

@@ -1,0 +1,88 @@
+"""Which GPUs does the simulated cluster have, and who got which? The port `Devices`, over all nodes.
+
+Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.model.device import DeviceSample
+from fairlead.sim.card import Card, Hold
+from fairlead.sim.cards import CardModel
+from fairlead.sim.chance import chance, digest, fraction, uuid_of
+from fairlead.sim.clock import SimClock
+from fairlead.sim.load import make_load
+from fairlead.sim.readings import read_card
+
+Owner = tuple[str, str, str]
+"""Namespace, pod, uid."""
+
+
+class Devices:
+    def __init__(self, seed: int, clock: SimClock) -> None:
+        self._seed = seed
+        self._clock = clock
+        self._cards: dict[str, list[Card]] = {}
+        self._holds: dict[str, list[tuple[Card, Hold]]] = {}
+
+    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool) -> None:
+        self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
+
+    def cards(self, node: str) -> Sequence[Card]:
+        """The cards of a node, by index; empty for a node without."""
+        return self._cards.get(node, ())
+
+    def free_cards(self, node: str) -> list[Card]:
+        """Healthy cards that nobody holds, lowest index first."""
+        return [card for card in self.cards(node) if card.is_healthy and not card.holds]
+
+    def hold(self, card: Card, owner: Owner, container: str, *, mode: str, limit_mib: int) -> None:
+        """Give (a part of) a card to a container until `release`."""
+        namespace, pod, uid = owner
+        hold = Hold(namespace, pod, uid, container, mode, limit_mib)
+        card.holds.append(hold)
+        self._holds.setdefault(uid, []).append((card, hold))
+
+    def held(self, uid: str, container: str = "") -> list[tuple[Card, Hold]]:
+        """The cards of a pod, or of one of its containers."""
+        return [(card, hold) for card, hold in self._holds.get(uid, ()) if not container or hold.container == container]
+
+    def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None) -> None:
+        """The container began to work on its cards. Its load is drawn from its names, and differs a little from card to card."""
+        now = self._clock.now()
+        for card, hold in self.held(uid, container):
+            ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == "share" else 1.0
+            random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
+            hold.fixed_mib = fixed_mib
+            card.start(hold, make_load(load, random, ceiling), now)
+
+    def stop(self, uid: str, container: str) -> None:
+        for card, hold in self.held(uid, container):
+            card.stop(hold, self._clock.now())
+
+    def release(self, uid: str) -> None:
+        """The pod is gone or finished: its cards are free again."""
+        for card, hold in self._holds.pop(uid, ()):
+            card.stop(hold, self._clock.now())
+            card.holds.remove(hold)
+
+    def sample(self) -> Sequence[DeviceSample]:
+        now = self._clock.now()
+        return [read_card(card, now) for node in sorted(self._cards) for card in self._cards[node]]
+
+    def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
+        bus = 7 + 13 * index
+        return Card(
+            node=node,
+            index=index,
+            minor=index,
+            uuid=f"GPU-{uuid_of(self._seed, 'gpu', node, index)}",
+            pci_bus_id=f"00000000:{bus:02X}:00.0",
+            serial=str(1_320_000_000_000 + int.from_bytes(digest(self._seed, "serial", node, index)[:4], "big")),
+            model=model,
+            is_shared=shared,
+            booted_at=self._clock.now(),
+            ambient=27.0 + 5.0 * fraction(self._seed, "ambient", node, index),
+            efficiency=0.94 + 0.06 * fraction(self._seed, "efficiency", node, index),
+        )

@@ -1,0 +1,321 @@
+"""What happens to a pod on its node? The kubelets of all nodes: admit, pull, start, restart, end.
+
+One `PodRun` per bound pod, moved by timers; the API only ever sees the rendered status. A kubelet never looks at the phase it
+wrote: what it knows is in the run, so a status patched by a person is simply written over at the next change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fairlead.sim.allocation import allocate
+from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_of
+from fairlead.sim.chance import between
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.devices import Devices
+from fairlead.sim.load import LOADS
+from fairlead.sim.needs import is_sidecar
+from fairlead.sim.pod_status import RUNNING, ContainerRun, PodRun, render_status
+from fairlead.sim.recorder import Recorder
+from fairlead.sim.resources import NODES, PODS
+from fairlead.sim.timers import Timers
+from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.wire.names import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
+
+Object = dict[str, Any]
+
+COMPONENT = "kubelet"
+BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
+BACK_OFF_RESET_SECONDS = 600.0
+PULL_BACK_OFF_SECONDS = 20.0
+OUT_OF_GPU_MEMORY_SECONDS = 2.0
+
+
+class Kubelets:
+    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder, seed: int) -> None:
+        self._cluster = cluster
+        self._timers = timers
+        self._devices = devices
+        self._recorder = recorder
+        self._seed = seed
+        self._runs: dict[str, PodRun] = {}
+        self._images: set[tuple[str, str]] = set()
+        self._addresses: dict[str, int] = {}
+        cluster.subscribe(PODS, self._on_pod)
+
+    # --- what the API tells ------------------------------------------------------------------------------------------------------
+
+    def _on_pod(self, event: WatchEvent) -> None:
+        pod = event.object
+        uid = pod["metadata"]["uid"]
+        if event.type == DELETED:
+            if self._runs.pop(uid, None) is not None:
+                self._devices.release(uid)
+            return
+        run = self._runs.get(uid)
+        if run is None:
+            node = pod["spec"].get("nodeName")
+            if node and pod["status"].get("phase", "Pending") == "Pending":
+                self._admit_soon(pod, node)
+        elif "deletionTimestamp" in pod["metadata"] and not run.is_ending:
+            self._begin_end(run, pod)
+
+    def _admit_soon(self, pod: Object, node_name: str) -> None:
+        node = self._cluster.get(NODES, None, node_name)
+        if node is None or not _is_ready(node):
+            return
+        run = _new_run(pod, node, self._timers.clock.now())
+        self._runs[run.uid] = run
+        self._later(run, self._delay(run, "admit", 0.1, 0.5), self._admit)
+        if "deletionTimestamp" in pod["metadata"]:
+            self._begin_end(run, pod)
+
+    # --- a pod's life ------------------------------------------------------------------------------------------------------------
+
+    def _admit(self, run: PodRun) -> None:
+        pod = self._pod(run)
+        if pod is None or run.is_ending:
+            return
+        reason = allocate(pod, run.node, self._devices)
+        if reason:
+            run.phase, run.reason, run.message = "Failed", "UnexpectedAdmissionError", reason
+            self._recorder.warning(pod, "UnexpectedAdmissionError", reason, COMPONENT, run.node)
+            self._write(run)
+            return
+        run.admitted_at = self._timers.clock.now()
+        self._write(run, _assigned)
+        self._pull(run, list(dict.fromkeys((c.image, c.behaviour.can_pull) for c in run.containers)))
+
+    def _pull(self, run: PodRun, images: Sequence[tuple[str, bool]]) -> None:
+        """Pull what the node does not have, one image after another, then start."""
+        pod = self._pod(run)
+        if pod is None or run.is_ending:
+            return
+        rest = [(image, can_pull) for image, can_pull in images if (run.node, image) not in self._images]
+        if not rest:
+            self._later(run, self._delay(run, "sandbox", 0.4, 1.6), self._start_next)
+            return
+        image, can_pull = rest[0]
+        if not can_pull:
+            self._fail_pull(run, pod, image, rest)
+            return
+        seconds = between(self._seed, 4.0, 40.0, "pull", run.node, image)
+        self._recorder.normal(pod, "Pulling", f'Pulling image "{image}"', COMPONENT, run.node)
+        self._later(run, seconds, lambda run: self._pulled(run, image, seconds, rest[1:]))
+
+    def _pulled(self, run: PodRun, image: str, seconds: float, images: Sequence[tuple[str, bool]]) -> None:
+        self._images.add((run.node, image))
+        pod = self._pod(run)
+        if pod is not None:
+            took = f"{seconds:.3f}s"
+            message = f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: {_image_size(image)} bytes.'
+            self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
+        self._pull(run, images)
+
+    def _fail_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
+        why = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
+        self._recorder.warning(pod, "Failed", f'Failed to pull image "{image}": {why}', COMPONENT, run.node)
+        for container in run.containers:
+            if container.image == image:
+                container.wait("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {why}')
+        self._write(run)
+        self._later(run, PULL_BACK_OFF_SECONDS, lambda run: self._pull(run, images))
+
+    def _start_next(self, run: PodRun) -> None:
+        """Start the next init container; after the last one, all others."""
+        pod = self._pod(run)
+        if pod is None or run.is_ending or run.is_finished:
+            return
+        if not run.pod_ip:
+            run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+        pending = next((init for init in run.inits if init.state == "waiting"), None)
+        if pending is not None:
+            self._start(run, pending, pod)
+            self._write(run)
+            if pending.is_sidecar:
+                self._later(run, 0.5, self._start_next)
+            return
+        if run.is_initialized:
+            for app in run.apps:
+                if app.state == "waiting":
+                    self._start(run, app, pod)
+            self._write(run)
+
+    def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
+        now = self._timers.clock.now()
+        container.run(now)
+        self._recorder.normal(pod, "Created", f"Created container: {container.name}", COMPONENT, run.node)
+        self._recorder.normal(pod, "Started", f"Started container {container.name}", COMPONENT, run.node)
+        behaviour = self._acting(run, container, pod)
+        if behaviour.run_seconds is not None:
+            restarts = container.restarts
+            self._later(run, behaviour.run_seconds, lambda run: self._exit(run, container, restarts, behaviour.exit_code))
+
+    def _acting(self, run: PodRun, container: ContainerRun, pod: Object) -> Behaviour:
+        """How the container behaves with the cards it got; puts its load on them."""
+        behaviour = container.behaviour
+        grants = self._devices.held(run.uid, container.name)
+        if not grants:
+            return behaviour
+        wanted = behaviour.gpu_mib
+        if wanted is not None and any(wanted > hold.limit_mib for _, hold in grants):
+            return Behaviour(OUT_OF_GPU_MEMORY_SECONDS, exit_code=1)
+        told = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
+        self._devices.start(run.uid, container.name, told if told in LOADS else behaviour.load, wanted)
+        return behaviour
+
+    def _exit(self, run: PodRun, container: ContainerRun, restarts: int, exit_code: int) -> None:
+        if container.state != RUNNING or container.restarts != restarts:
+            return
+        self._devices.stop(run.uid, container.name)
+        now = self._timers.clock.now()
+        container.end(now, exit_code)
+        if container in run.inits and exit_code == 0 and not container.is_sidecar:
+            self._write(run)
+            self._later(run, 0.5, self._start_next)
+        elif container in run.inits and run.restart_policy == "Never" and exit_code:
+            self._finish(run, "Failed")
+        elif run.will_restart(container):
+            self._restart_later(run, container, now)
+        else:
+            run.settle()
+            self._finish(run, run.phase)
+
+    def _restart_later(self, run: PodRun, container: ContainerRun, now: float) -> None:
+        if now - container.started_at > BACK_OFF_RESET_SECONDS:
+            container.failures = 0
+        seconds = BACK_OFF_SECONDS[min(container.failures, len(BACK_OFF_SECONDS) - 1)]
+        if container.failures:
+            self._tell_back_off(run, container, seconds)
+        container.failures += 1
+        run.settle()
+        self._write(run)
+        self._later(run, seconds, lambda run: self._restart(run, container))
+
+    def _tell_back_off(self, run: PodRun, container: ContainerRun, seconds: float) -> None:
+        pod = f"{run.name}_{run.namespace}({run.uid})"
+        container.wait("CrashLoopBackOff", f"back-off {_spell_seconds(seconds)} restarting failed container={container.name} pod={pod}")
+        found = self._pod(run)
+        if found is not None:
+            message = f"Back-off restarting failed container {container.name} in pod {pod}"
+            self._recorder.warning(found, "BackOff", message, COMPONENT, run.node)
+
+    def _restart(self, run: PodRun, container: ContainerRun) -> None:
+        pod = self._pod(run)
+        if pod is None or run.is_ending or run.is_finished:
+            return
+        container.restarts += 1
+        self._start(run, container, pod)
+        run.settle()
+        self._write(run)
+
+    def _finish(self, run: PodRun, phase: str) -> None:
+        """Write what ended; a finished pod lets go of its cards."""
+        run.phase = phase
+        if run.is_finished:
+            now = self._timers.clock.now()
+            for sidecar in run.inits:
+                if sidecar.state == RUNNING:
+                    sidecar.end(now, 0)
+            self._devices.release(run.uid)
+        self._write(run)
+
+    # --- its end by deletion -----------------------------------------------------------------------------------------------------
+
+    def _begin_end(self, run: PodRun, pod: Object) -> None:
+        run.is_ending = True
+        live = [container for container in run.containers if container.state == RUNNING]
+        for container in live:
+            self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
+        grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+        seconds = min(grace, self._delay(run, "stop", 0.8, 3.5)) if live else 0.1
+        self._later(run, seconds, self._end)
+
+    def _end(self, run: PodRun) -> None:
+        now = self._timers.clock.now()
+        for container in run.containers:
+            if container.state == RUNNING:
+                self._devices.stop(run.uid, container.name)
+                container.end(now, 143)
+        run.settle()
+        if self._pod(run) is not None:
+            self._write(run)
+            self._cluster.delete(PODS, run.namespace, run.name, grace_seconds=0, uid=run.uid)
+
+    # --- small things ------------------------------------------------------------------------------------------------------------
+
+    def _pod(self, run: PodRun) -> Object | None:
+        """The run's pod, unless it is gone or a namesake took its place."""
+        pod = self._cluster.get(PODS, run.namespace, run.name)
+        return pod if pod is not None and pod["metadata"]["uid"] == run.uid else None
+
+    def _write(self, run: PodRun, change: Callable[[Object], Object] | None = None) -> None:
+        run.settle()
+        now = self._timers.clock.now()
+
+        def with_status(pod: Object) -> Object | None:
+            if pod["metadata"]["uid"] != run.uid:
+                return None
+            new = {**pod, "status": render_status(run, pod["status"], now)}
+            return change(new) if change else new
+
+        self._cluster.mutate(PODS, run.namespace, run.name, with_status)
+
+    def _later(self, run: PodRun, seconds: float, then: Callable[[PodRun], None]) -> None:
+        """Go on with the run after a while, unless its pod is gone by then."""
+        self._timers.after(seconds, lambda: then(run) if self._runs.get(run.uid) is run else None)
+
+    def _delay(self, run: PodRun, what: str, low: float, high: float) -> float:
+        return between(self._seed, low, high, what, run.namespace, run.name)
+
+    def _next_address(self, node: str) -> str:
+        """The next address of the node's pod network; used ones come round again after 253."""
+        used = self._addresses.get(node, 0)
+        self._addresses[node] = used + 1
+        found = self._cluster.get(NODES, None, node)
+        cidr = found["spec"].get("podCIDR", "10.244.255.0/24") if found else "10.244.255.0/24"
+        return f"{cidr.rpartition('.')[0]}.{2 + used % 253}"
+
+
+def _new_run(pod: Object, node: Object, now: float) -> PodRun:
+    metadata, spec = pod["metadata"], pod["spec"]
+    addresses = node["status"].get("addresses", ())
+    host_ip = next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
+    inits = [_container_run(container, is_init=True) for container in spec.get("initContainers", ())]
+    apps = [_container_run(container, is_init=False) for container in spec["containers"]]
+    if inits:
+        for app in apps:
+            app.reason = "PodInitializing"
+    policy = spec.get("restartPolicy", "Always")
+    return PodRun(metadata["namespace"], metadata["name"], metadata["uid"], spec["nodeName"], host_ip, policy, inits, apps, now)
+
+
+def _container_run(container: Object, *, is_init: bool) -> ContainerRun:
+    image = container.get("image", "")
+    program = next(iter(container.get("command") or ()), "")
+    sidecar = is_init and is_sidecar(container)
+    return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar)
+
+
+def _is_ready(node: Object) -> bool:
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in node["status"].get("conditions", ()))
+
+
+def _assigned(pod: Object) -> Object:
+    """What the node agent notes once a shared pod's containers have their cards."""
+    annotations = pod["metadata"].get("annotations") or {}
+    if ANNOTATION_GPU_ASSIGNED not in annotations:
+        return pod
+    noted = {**annotations, ANNOTATION_GPU_ASSIGNED: "true", ANNOTATION_REFERENCE_ASSIGNED: "true"}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": noted}}
+
+
+def _image_size(image: str) -> int:
+    return int(between(0, 80e6, 6e9, "size", image))
+
+
+def _spell_seconds(seconds: float) -> str:
+    """As Go prints a duration: `40s`, `1m20s`, `5m0s`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

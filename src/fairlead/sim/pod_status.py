@@ -1,0 +1,191 @@
+"""What does a kubelet write into a pod's status? The runs of its containers, rendered as Kubernetes prints them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.sim.behaviour import Behaviour
+from fairlead.sim.chance import digest
+from fairlead.sim.conditions import with_condition
+from fairlead.wire.kube_time import render_time
+
+Object = dict[str, Any]
+
+WAITING, RUNNING, TERMINATED = "waiting", "running", "terminated"
+
+
+@dataclass(slots=True)
+class ContainerRun:
+    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for the back-off."""
+
+    name: str
+    image: str
+    behaviour: Behaviour
+    is_sidecar: bool = False
+    state: str = WAITING
+    reason: str = "ContainerCreating"
+    message: str = ""
+    restarts: int = 0
+    failures: int = 0
+    started_at: float = 0.0
+    finished_at: float = 0.0
+    exit_code: int = 0
+    last: Object | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == TERMINATED and self.exit_code == 0
+
+    def wait(self, reason: str, message: str = "") -> None:
+        if self.state == TERMINATED:
+            self.last = {TERMINATED: _terminated(self)}
+        self.state, self.reason, self.message = WAITING, reason, message
+
+    def run(self, now: float) -> None:
+        if self.state == TERMINATED:
+            self.last = {TERMINATED: _terminated(self)}
+        self.state, self.started_at, self.message = RUNNING, now, ""
+
+    def end(self, now: float, exit_code: int) -> None:
+        self.state, self.finished_at, self.exit_code = TERMINATED, now, exit_code
+        self.reason = _REASONS.get(exit_code, "Error")
+
+
+_REASONS = {0: "Completed", 137: "Error"}
+
+
+@dataclass(slots=True)
+class PodRun:
+    """One pod on its node. `phase` only moves forward: Pending, Running, then Succeeded or Failed."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    host_ip: str
+    restart_policy: str
+    inits: list[ContainerRun]
+    apps: list[ContainerRun]
+    admitted_at: float
+    pod_ip: str = ""
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    is_ending: bool = False
+
+    @property
+    def containers(self) -> Sequence[ContainerRun]:
+        return (*self.inits, *self.apps)
+
+    @property
+    def is_initialized(self) -> bool:
+        return all(run.is_done or (run.is_sidecar and run.state == RUNNING) for run in self.inits)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+    def settle(self) -> None:
+        """Move the phase on, as the state of the containers demands."""
+        if self.is_finished:
+            return
+        if all(run.state == TERMINATED for run in self.apps) and not any(self.will_restart(run) for run in self.apps):
+            self.phase = "Succeeded" if all(run.exit_code == 0 for run in self.apps) else "Failed"
+        elif self.is_initialized and any(run.state != WAITING or run.restarts for run in self.apps):
+            self.phase = "Running"
+
+    def will_restart(self, run: ContainerRun) -> bool:
+        if self.is_ending:
+            return False
+        if run.is_sidecar or self.restart_policy == "Always":
+            return True
+        return self.restart_policy == "OnFailure" and run.exit_code != 0
+
+
+def render_status(run: PodRun, before: Object, now: float) -> Object:
+    """The whole status; conditions keep their transition times from `before`, the status so far."""
+    status: Object = {"phase": run.phase, "conditions": _conditions(run, before.get("conditions") or [], now)}
+    if "qosClass" in before:
+        status["qosClass"] = before["qosClass"]
+    if run.reason:
+        status |= {"reason": run.reason, "message": run.message}
+    status |= {"hostIP": run.host_ip, "hostIPs": [{"ip": run.host_ip}], "startTime": render_time(run.admitted_at)}
+    if run.pod_ip:
+        status |= {"podIP": run.pod_ip, "podIPs": [{"ip": run.pod_ip}]}
+    if run.inits:
+        status["initContainerStatuses"] = [_container_status(run, container) for container in run.inits]
+    status["containerStatuses"] = [_container_status(run, container) for container in run.apps]
+    return status
+
+
+def _container_status(pod: PodRun, run: ContainerRun) -> Object:
+    is_running = run.state == RUNNING
+    status: Object = {
+        "name": run.name,
+        "image": run.image,
+        "imageID": "",
+        "ready": (is_running or run.is_done) if run in pod.inits else is_running,
+        "started": is_running,
+        "restartCount": run.restarts,
+        "state": _state(run),
+        "lastState": run.last or {},
+    }
+    if run.state != WAITING or run.restarts:
+        status["containerID"] = _container_id(pod.uid, run)
+        status["imageID"] = f"{run.image.partition('@')[0]}@sha256:{_hex64(run.image)}"
+    return status
+
+
+def _state(run: ContainerRun) -> Object:
+    if run.state == RUNNING:
+        return {RUNNING: {"startedAt": render_time(run.started_at)}}
+    if run.state == TERMINATED:
+        return {TERMINATED: _terminated(run)}
+    waiting = {"reason": run.reason}
+    return {WAITING: {**waiting, "message": run.message} if run.message else waiting}
+
+
+def _terminated(run: ContainerRun) -> Object:
+    return {
+        "exitCode": run.exit_code,
+        "reason": run.reason,
+        "startedAt": render_time(run.started_at),
+        "finishedAt": render_time(run.finished_at),
+    }
+
+
+def _conditions(run: PodRun, before: list[Object], now: float) -> list[Object]:
+    time = render_time(now)
+    reason, message = _not_ready(run)
+    conditions = with_condition(before, "PodScheduled", "True", "", "", time)
+    has_sandbox = bool(run.pod_ip) and not run.is_finished
+    conditions = with_condition(conditions, "PodReadyToStartContainers", "True" if has_sandbox else "False", "", "", time)
+    conditions = with_condition(conditions, "Initialized", *_initialized(run), time)
+    conditions = with_condition(conditions, "ContainersReady", "False" if reason else "True", reason, message, time)
+    return with_condition(conditions, "Ready", "False" if reason else "True", reason, message, time)
+
+
+def _initialized(run: PodRun) -> tuple[str, str, str]:
+    if run.is_initialized:
+        return "True", "PodCompleted" if run.phase == "Succeeded" else "", ""
+    waiting = " ".join(container.name for container in run.inits if not container.is_done)
+    return "False", "ContainersNotInitialized", f"containers with incomplete status: [{waiting}]"
+
+
+def _not_ready(run: PodRun) -> tuple[str, str]:
+    if run.phase == "Succeeded":
+        return "PodCompleted", ""
+    if run.phase == "Failed":
+        return "PodFailed", ""
+    unready = " ".join(container.name for container in run.apps if container.state != RUNNING)
+    return ("ContainersNotReady", f"containers with unready status: [{unready}]") if unready else ("", "")
+
+
+def _container_id(uid: str, run: ContainerRun) -> str:
+    return f"containerd://{_hex64(uid, run.name, run.restarts)}"
+
+
+def _hex64(*names: object) -> str:
+    return digest(0, *names).hex() + digest(1, *names).hex()

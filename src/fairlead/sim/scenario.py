@@ -1,0 +1,166 @@
+"""What world is asked for? The parts of a scenario, as values.
+
+A scenario says what a company has and wants (machines, teams, quotas, services, jobs that keep coming), never what happens:
+that follows from it and the seed. Field names here are the keys of the TOML file; `docs/scenarios.md` explains them by example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+JobKind = Literal["mpijob", "tfjob", "pytorchjob", "job"]
+LoadName = Literal["training", "input-bound", "inference", "notebook", "idle"]
+
+
+class Duration:
+    """A length of time, written `90s`, `20m`, `1h30m` or `2d`."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __repr__(self) -> str:
+        return f"Duration({self.seconds:g})"
+
+
+Span = tuple[Duration, Duration]
+"""Shortest and longest; the seed draws between them."""
+
+
+class Taint(Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+
+
+class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
+    """`count` equal machines, named `<name>-1` …; with `gpus` each has so many cards of `gpu_model` (a name of `sim/cards.py`)."""
+
+    name: str
+    count: int = 1
+    role: str = ""
+    cpu: int = 16
+    memory: str = "64Gi"
+    pods: int = 110
+    gpu_model: str = ""
+    gpus: int = 0
+    shared: bool = False
+    instance_type: str = ""
+    zone: str = ""
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    ready: bool = True
+    cordoned: bool = False
+
+
+class Xid(Struct, frozen=True, forbid_unknown_fields=True):
+    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of the history."""
+
+    node: str
+    gpu: int
+    code: int
+    at: Duration
+
+
+class Team(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    namespaces: tuple[str, ...]
+    users: tuple[str, ...] = ()
+
+
+class Quota(Struct, frozen=True, forbid_unknown_fields=True):
+    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from `max` is unlimited."""
+
+    path: str
+    min: Mapping[str, str | int] = {}
+    max: Mapping[str, str | int] = {}
+    namespaces: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = {}
+
+
+class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    value: int
+
+
+class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem."""
+
+    cpu: str = "1"
+    memory: str = "2Gi"
+    gpus: int = 0
+    gpu_memory: int = 0
+
+
+class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they hold."""
+
+    name: str
+    namespace: str
+    image: str
+    replicas: int = 1
+    load: LoadName | None = None
+    labels: Mapping[str, str] = {}
+    node_selector: Mapping[str, str] = {}
+    priority_class: str = ""
+
+
+class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them wait and `max_active` exist.
+
+    `gpus` and the other asks are per worker. `standing` of them are there when the history begins.
+    """
+
+    name: str
+    namespace: str
+    kind: JobKind
+    every: Duration
+    runs: Span
+    user: str = ""
+    image: str = "train"
+    workers: tuple[int, ...] = (1,)
+    parameter_servers: int = 0
+    load: LoadName = "training"
+    failing: float = 0.0
+    crashing: float = 0.0
+    backoff_limit: int = 2
+    ttl: Duration = Duration(3600)
+    max_waiting: int = 2
+    max_active: int = 20
+    standing: int = 0
+    priority_class: str = ""
+    node_selector: Mapping[str, str] = {}
+
+
+class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
+    """`history` is how long the world has already run when a person first sees it."""
+
+    title: str
+    node_pools: tuple[NodePool, ...]
+    description: str = ""
+    history: Duration = Duration(0)
+    teams: tuple[Team, ...] = ()
+    quota: tuple[Quota, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    services: tuple[Service, ...] = ()
+    streams: tuple[Stream, ...] = ()
+    xids: tuple[Xid, ...] = ()
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        return tuple(namespace for team in self.teams for namespace in team.namespaces)
+
+    def pool_of(self, node: str) -> NodePool | None:
+        """The pool that a node's name (`gpu-a100-2`) belongs to."""
+        for pool in self.node_pools:
+            if node in pool_nodes(pool):
+                return pool
+        return None
+
+
+def pool_nodes(pool: NodePool) -> list[str]:
+    return [f"{pool.name}-{number}" for number in range(1, pool.count + 1)]

@@ -1,0 +1,263 @@
+"""How is a scenario read, and what is said when it is wrong?
+
+Every refusal names the file, the line and the key: `tomllib` forgets lines, so `locate_keys` reads them from the text.
+Checks that need more than one key (an unknown namespace, a card that does not exist) stand in `_contradictions`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlead.errors import UserError
+from fairlead.sim.cards import CARD_MODELS
+from fairlead.sim.scenario import Duration, Scenario, pool_nodes
+from fairlead.wire.quantity import parse_amounts, parse_quantity
+
+Path_ = tuple[str | int, ...]
+"""The way to a value: ("streams", 2, "runs")."""
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
+_KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def known_scenarios() -> list[str]:
+    """Names of the scenarios that come with Fairlead."""
+    folder = files("fairlead.sim") / "scenarios"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_scenario(name: str) -> Scenario:
+    """A scenario by its name, or by the path of a file (anything with a slash or ending in `.toml`)."""
+    if "/" not in name and not name.endswith(".toml"):
+        return parse_scenario(_built_in(name), f"{name}.toml")
+    try:
+        return parse_scenario(Path(name).read_text(encoding="utf-8"), name)
+    except OSError as error:
+        raise UserError(f"scenario file `{name}` cannot be read: {error.strerror or error}", "give the path of a TOML file") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"scenario file `{name}` is not UTF-8 text (byte {error.start})", "save it as UTF-8") from error
+
+
+def parse_scenario(text: str, source: str) -> Scenario:
+    """The scenario of a TOML text; `source` names it in messages. Raises UserError with line and key."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"scenario `{source}` is not valid TOML: {error}", "see docs/scenarios.md for an example") from error
+    try:
+        scenario = msgspec.convert(raw, Scenario, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        what, path = _told_by_msgspec(str(error))
+        raise _refusal(text, source, path, what) from error
+    for path, what in _contradictions(scenario):
+        raise _refusal(text, source, path, what)
+    return scenario
+
+
+def parse_duration(text: str) -> Duration:
+    """Raises ValueError for anything but `2d`, `1h30m`, `90s`, …
+
+    >>> parse_duration("1h30m").seconds
+    5400
+    """
+    match = _DURATION.fullmatch(text)
+    if not match or not text:
+        raise ValueError(f"`{text}` is not a length of time such as `90s`, `20m`, `1h30m`")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return Duration(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def locate_keys(text: str) -> dict[Path_, int]:
+    """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages, not a parser.
+
+    >>> locate_keys('a = 1\\n[[b]]\\nc = 2')
+    {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
+    """
+    lines: dict[Path_, int] = {}
+    counts: dict[Path_, int] = {}
+    table: Path_ = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _table_path(header[1] == "[[", _split_key(header[2]), counts)
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            lines.setdefault((*table, *_split_key(key[1])), number)
+    return lines
+
+
+def _table_path(is_array: bool, keys: Path_, counts: dict[Path_, int]) -> Path_:
+    path: Path_ = ()
+    for depth, key in enumerate(keys):
+        path = (*path, key)
+        if is_array and depth == len(keys) - 1:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path
+
+
+def _split_key(text: str) -> Path_:
+    if text[0] in "\"'":
+        return (text[1:-1],)
+    return tuple(part.strip().strip("\"'") for part in text.split("."))
+
+
+def _built_in(name: str) -> str:
+    known = known_scenarios()
+    if name not in known:
+        raise UserError(f"there is no scenario `{name}`", f"choose one of: {', '.join(known)}; or give the path of a TOML file")
+    return (files("fairlead.sim") / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Duration:
+        if not isinstance(value, str):
+            raise ValueError(f'`{value}` is not a length of time in quotes, such as `"20m"`')
+        return parse_duration(value)
+    raise NotImplementedError(kind)
+
+
+def _told_by_msgspec(message: str) -> tuple[str, Path_]:
+    """Its sentence and the path it names; an unknown or missing field belongs to the path."""
+    what, _, where = message.partition(" - at `$")
+    path = tuple(
+        int(index) if index else key for key, index in re.findall(r"\.([A-Za-z_][\w]*)|\[(\d+)\]", where) for key, index in [(key, index)]
+    )
+    field = re.search(r"unknown field `([^`]+)`", what)
+    return what, (*path, field[1]) if field else path
+
+
+def _refusal(text: str, source: str, path: Path_, what: str) -> UserError:
+    lines = locate_keys(text)
+    line = next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1)
+    return UserError(f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}", "see docs/scenarios.md for every key and an example")
+
+
+def _spell(path: Path_) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "(the whole file)"
+
+
+# --- what one key alone cannot tell ---------------------------------------------------------------------------------------------
+
+
+def _contradictions(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    yield from _bad_names(scenario)
+    yield from _bad_pools(scenario)
+    yield from _bad_work(scenario)
+    yield from _bad_quota(scenario)
+    yield from _bad_xids(scenario)
+
+
+def _bad_names(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    named = {"node_pools": scenario.node_pools, "teams": scenario.teams, "services": scenario.services, "streams": scenario.streams}
+    for section, parts in named.items():
+        seen: set[tuple[str, str]] = set()
+        for index, part in enumerate(parts):
+            key = (getattr(part, "namespace", ""), part.name)
+            if not _NAME.fullmatch(part.name):
+                yield (section, index, "name"), f"`{part.name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
+            if key in seen:
+                yield (section, index, "name"), f"`{part.name}` is there twice"
+            seen.add(key)
+
+
+def _bad_pools(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    for index, pool in enumerate(scenario.node_pools):
+        here: Path_ = ("node_pools", index)
+        if not 1 <= pool.count <= 5000:
+            yield (*here, "count"), f"{pool.count} is not between 1 and 5000"
+        if not 0 <= pool.gpus <= 16:
+            yield (*here, "gpus"), f"{pool.gpus} is not between 0 and 16"
+        if pool.gpus and pool.gpu_model not in CARD_MODELS:
+            yield (
+                (*here, "gpu_model"),
+                f"`{pool.gpu_model}` is not a known card; known are {', '.join(f'`{name}`' for name in CARD_MODELS)}",
+            )
+        if pool.shared and not pool.gpus:
+            yield (*here, "shared"), "a node without GPUs cannot share them"
+        if problem := _bad_quantity(pool.memory):
+            yield (*here, "memory"), problem
+
+
+def _bad_work(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    known = set(scenario.namespaces)
+    classes = {item.name for item in scenario.priority_classes}
+    for section, parts in (("services", scenario.services), ("streams", scenario.streams)):
+        for index, part in enumerate(parts):
+            here: Path_ = (section, index)
+            if part.namespace not in known:
+                yield (*here, "namespace"), f"no team has namespace `{part.namespace}`; known are {', '.join(sorted(known)) or 'none'}"
+            if part.priority_class and part.priority_class not in classes:
+                yield (*here, "priority_class"), f"`{part.priority_class}` is not among `priority_classes`"
+            if part.gpus and part.gpu_memory:
+                yield (*here, "gpu_memory"), "a container asks for whole GPUs (`gpus`) or for a part of one (`gpu_memory`), not both"
+            for field in ("cpu", "memory"):
+                if problem := _bad_quantity(getattr(part, field)):
+                    yield (*here, field), problem
+    for index, stream in enumerate(scenario.streams):
+        if stream.runs[0].seconds > stream.runs[1].seconds:
+            yield ("streams", index, "runs"), "the shortest is longer than the longest"
+        if stream.every.seconds < 1:
+            yield ("streams", index, "every"), "must be at least `1s`"
+        if not stream.workers or min(stream.workers) < 1:
+            yield ("streams", index, "workers"), "name at least one number of workers, each 1 or more"
+        if stream.failing + stream.crashing > 1:
+            yield ("streams", index, "failing"), "`failing` and `crashing` together are more than 1"
+
+
+def _bad_quota(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    paths = {node.path for node in scenario.quota}
+    holders: dict[str, str] = {}
+    for index, node in enumerate(scenario.quota):
+        here: Path_ = ("quota", index)
+        parent = node.path.rpartition(".")[0]
+        if index == 0 and parent:
+            yield (*here, "path"), f"the first node is the root and has no parent, but `{node.path}` has a dot"
+        if index and parent not in paths:
+            yield (*here, "path"), f"`{node.path}` has no parent `{parent}` in the tree"
+        for namespace in node.namespaces:
+            if namespace not in scenario.namespaces:
+                yield (*here, "namespaces"), f"no team has namespace `{namespace}`"
+            if namespace in holders:
+                yield (*here, "namespaces"), f"`{namespace}` is already on `{holders[namespace]}`"
+            holders[namespace] = node.path
+        for field in ("min", "max"):
+            if problem := _bad_amounts(getattr(node, field)):
+                yield (*here, field), problem
+
+
+def _bad_xids(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+    gpus = {node: pool.gpus for pool in scenario.node_pools for node in pool_nodes(pool)}
+    for index, xid in enumerate(scenario.xids):
+        if xid.node not in gpus:
+            yield ("xids", index, "node"), f"there is no node `{xid.node}`"
+        elif not 0 <= xid.gpu < gpus[xid.node]:
+            yield ("xids", index, "gpu"), f"node `{xid.node}` has {gpus[xid.node]} GPUs, there is no index {xid.gpu}"
+
+
+def _bad_quantity(text: str) -> str:
+    try:
+        parse_quantity(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _bad_amounts(amounts: Mapping[str, str | int]) -> str:
+    try:
+        parse_amounts(amounts)
+    except ValueError as error:
+        return str(error)
+    return ""
