@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ import msgspec
 
 from fairlead.errors import UserError
 from fairlead.sim.cards import CARD_MODELS
-from fairlead.sim.scenario import Duration, Scenario, pool_nodes
+from fairlead.sim.scenario import Duration, Scenario, Service, Stream, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """The way to a value: ("streams", 2, "runs")."""
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
+_KNOWN_CARDS = ", ".join(f"`{name}`" for name in CARD_MODELS)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -76,15 +77,15 @@ def parse_duration(text: str) -> Duration:
     return Duration(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-def locate_keys(text: str) -> dict[Path_, int]:
+def locate_keys(text: str) -> dict[KeyPath, int]:
     """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages, not a parser.
 
     >>> locate_keys('a = 1\\n[[b]]\\nc = 2')
     {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
     """
-    lines: dict[Path_, int] = {}
-    counts: dict[Path_, int] = {}
-    table: Path_ = ()
+    lines: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             table = _table_path(header[1] == "[[", _split_key(header[2]), counts)
@@ -94,8 +95,8 @@ def locate_keys(text: str) -> dict[Path_, int]:
     return lines
 
 
-def _table_path(is_array: bool, keys: Path_, counts: dict[Path_, int]) -> Path_:
-    path: Path_ = ()
+def _table_path(is_array: bool, keys: KeyPath, counts: dict[KeyPath, int]) -> KeyPath:
+    path: KeyPath = ()
     for depth, key in enumerate(keys):
         path = (*path, key)
         if is_array and depth == len(keys) - 1:
@@ -105,7 +106,7 @@ def _table_path(is_array: bool, keys: Path_, counts: dict[Path_, int]) -> Path_:
     return path
 
 
-def _split_key(text: str) -> Path_:
+def _split_key(text: str) -> KeyPath:
     if text[0] in "\"'":
         return (text[1:-1],)
     return tuple(part.strip().strip("\"'") for part in text.split("."))
@@ -126,23 +127,21 @@ def _decode(kind: type, value: Any) -> Any:
     raise NotImplementedError(kind)
 
 
-def _told_by_msgspec(message: str) -> tuple[str, Path_]:
+def _told_by_msgspec(message: str) -> tuple[str, KeyPath]:
     """Its sentence and the path it names; an unknown or missing field belongs to the path."""
     what, _, where = message.partition(" - at `$")
-    path = tuple(
-        int(index) if index else key for key, index in re.findall(r"\.([A-Za-z_][\w]*)|\[(\d+)\]", where) for key, index in [(key, index)]
-    )
+    path: KeyPath = tuple(int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where))
     field = re.search(r"unknown field `([^`]+)`", what)
     return what, (*path, field[1]) if field else path
 
 
-def _refusal(text: str, source: str, path: Path_, what: str) -> UserError:
+def _refusal(text: str, source: str, path: KeyPath, what: str) -> UserError:
     lines = locate_keys(text)
     line = next((lines[path[:length]] for length in range(len(path), 0, -1) if path[:length] in lines), 1)
     return UserError(f"scenario `{source}` line {line}, key `{_spell(path)}`: {what}", "see docs/scenarios.md for every key and an example")
 
 
-def _spell(path: Path_) -> str:
+def _spell(path: KeyPath) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -152,7 +151,7 @@ def _spell(path: Path_) -> str:
 # --- what one key alone cannot tell ---------------------------------------------------------------------------------------------
 
 
-def _contradictions(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+def _contradictions(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     yield from _bad_names(scenario)
     yield from _bad_pools(scenario)
     yield from _bad_work(scenario)
@@ -160,22 +159,24 @@ def _contradictions(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
     yield from _bad_xids(scenario)
 
 
-def _bad_names(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
-    named = {"node_pools": scenario.node_pools, "teams": scenario.teams, "services": scenario.services, "streams": scenario.streams}
-    for section, parts in named.items():
-        seen: set[tuple[str, str]] = set()
-        for index, part in enumerate(parts):
-            key = (getattr(part, "namespace", ""), part.name)
-            if not _NAME.fullmatch(part.name):
-                yield (section, index, "name"), f"`{part.name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
-            if key in seen:
-                yield (section, index, "name"), f"`{part.name}` is there twice"
-            seen.add(key)
+def _bad_names(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    named: dict[str, Sequence[tuple[str, str]]] = {
+        "node_pools": [("", pool.name) for pool in scenario.node_pools],
+        "teams": [("", team.name) for team in scenario.teams],
+        "services": [(service.namespace, service.name) for service in scenario.services],
+        "streams": [(stream.namespace, stream.name) for stream in scenario.streams],
+    }
+    for section, keys in named.items():
+        for index, (namespace, name) in enumerate(keys):
+            if not _NAME.fullmatch(name):
+                yield (section, index, "name"), f"`{name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
+            if (namespace, name) in keys[:index]:
+                yield (section, index, "name"), f"`{name}` is there twice"
 
 
-def _bad_pools(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+def _bad_pools(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     for index, pool in enumerate(scenario.node_pools):
-        here: Path_ = ("node_pools", index)
+        here: KeyPath = ("node_pools", index)
         if not 1 <= pool.count <= 5000:
             yield (*here, "count"), f"{pool.count} is not between 1 and 5000"
         if not 0 <= pool.gpus <= 16:
@@ -183,7 +184,7 @@ def _bad_pools(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
         if pool.gpus and pool.gpu_model not in CARD_MODELS:
             yield (
                 (*here, "gpu_model"),
-                f"`{pool.gpu_model}` is not a known card; known are {', '.join(f'`{name}`' for name in CARD_MODELS)}",
+                f"`{pool.gpu_model}` is not a known card; known are {_KNOWN_CARDS}",
             )
         if pool.shared and not pool.gpus:
             yield (*here, "shared"), "a node without GPUs cannot share them"
@@ -191,12 +192,13 @@ def _bad_pools(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
             yield (*here, "memory"), problem
 
 
-def _bad_work(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+def _bad_work(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     known = set(scenario.namespaces)
     classes = {item.name for item in scenario.priority_classes}
-    for section, parts in (("services", scenario.services), ("streams", scenario.streams)):
+    work: dict[str, Sequence[Service | Stream]] = {"services": scenario.services, "streams": scenario.streams}
+    for section, parts in work.items():
         for index, part in enumerate(parts):
-            here: Path_ = (section, index)
+            here: KeyPath = (section, index)
             if part.namespace not in known:
                 yield (*here, "namespace"), f"no team has namespace `{part.namespace}`; known are {', '.join(sorted(known)) or 'none'}"
             if part.priority_class and part.priority_class not in classes:
@@ -217,11 +219,11 @@ def _bad_work(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
             yield ("streams", index, "failing"), "`failing` and `crashing` together are more than 1"
 
 
-def _bad_quota(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+def _bad_quota(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     paths = {node.path for node in scenario.quota}
     holders: dict[str, str] = {}
     for index, node in enumerate(scenario.quota):
-        here: Path_ = ("quota", index)
+        here: KeyPath = ("quota", index)
         parent = node.path.rpartition(".")[0]
         if index == 0 and parent:
             yield (*here, "path"), f"the first node is the root and has no parent, but `{node.path}` has a dot"
@@ -238,7 +240,7 @@ def _bad_quota(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
                 yield (*here, field), problem
 
 
-def _bad_xids(scenario: Scenario) -> Iterator[tuple[Path_, str]]:
+def _bad_xids(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     gpus = {node: pool.gpus for pool in scenario.node_pools for node in pool_nodes(pool)}
     for index, xid in enumerate(scenario.xids):
         if xid.node not in gpus:
