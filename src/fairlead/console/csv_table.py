@@ -1,0 +1,78 @@
+"""How does a table look as a file for a spreadsheet? UTF-8 with BOM, raw numbers, and no cell that a spreadsheet would run.
+
+Text that starts like a formula gets a leading apostrophe: names and labels come from strangers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any, Final, get_args, get_origin
+
+import msgspec
+
+ROWS_MAX: Final = 100_000
+BOM: Final = "\ufeff"
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render_csv(rows: Sequence[Any], row_type: Any, keys: Sequence[str] = ()) -> bytes:
+    """The rows (structs of `row_type`) under `keys` (all when empty); nested structs become columns like `instances.running`."""
+    columns = columns_of(row_type, keys)
+    text = io.StringIO()
+    text.write(BOM)
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows(_record(msgspec.to_builtins(row), columns) for row in rows[:ROWS_MAX])
+    return text.getvalue().encode()
+
+
+def columns_of(row_type: Any, keys: Sequence[str] = ()) -> list[str]:
+    """Column heads of a row type, nested structs flattened one level."""
+    columns: list[str] = []
+    for field in msgspec.structs.fields(row_type):
+        if keys and field.encode_name not in keys:
+            continue
+        nested = next((part for part in get_args(field.type) or (field.type,) if _is_struct(part)), None)
+        if nested is None or get_origin(field.type) is list:
+            columns.append(field.encode_name)
+        else:
+            columns.extend(f"{field.encode_name}.{part.encode_name}" for part in msgspec.structs.fields(nested))
+    return columns
+
+
+def _is_struct(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, msgspec.Struct)
+
+
+def _record(values: dict[str, Any], columns: Sequence[str]) -> list[Any]:
+    return [_cell(_value(values, column)) for column in columns]
+
+
+def _value(values: dict[str, Any], column: str) -> Any:
+    key, dot, part = column.partition(".")
+    return (values[key] or {}).get(part) if dot else values[key]
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return value
+    return guarded("; ".join(_item(each) for each in value) if isinstance(value, list) else str(value))
+
+
+def _item(value: Any) -> str:
+    return "=".join(str(part) for part in value.values()) if isinstance(value, dict) else str(value)
+
+
+def guarded(text: str) -> str:
+    """The text so that no spreadsheet takes it for a formula.
+
+    >>> guarded("=HYPERLINK(1)"), guarded("gpu-1")
+    ("'=HYPERLINK(1)", 'gpu-1')
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,0 +1,148 @@
+"""Lists: strict parameters, search, filters, sorting with null last, pages, and files for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.console.csv_table import render_csv
+from fairlead.console.endpoints import ENDPOINTS
+from fairlead.console.envelope import Json
+from fairlead.console.list_query import ListQuery, SortKey, parse_list_query
+from fairlead.console.rows import Entry, RowSet, keys_of, matching, page_of, sortable_keys, sorted_rows
+from fairlead.errors import UserError
+
+NODES = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "nodes")
+
+
+class Part(Json, frozen=True):
+    running: int
+
+
+class Sample(Json, frozen=True):
+    name: str
+    team: str = "a"
+    load_percent: float | None = None
+    part: Part | None = None
+    tags: list[str] = []
+
+
+def row_set(*rows: Sample) -> RowSet[Sample]:
+    return RowSet(Sample, [Entry(row, f"{row.name}\n{row.team}".lower(), {"team": (row.team.lower(),)}) for row in rows])
+
+
+def names(rows: list[Sample]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def query(text: str) -> ListQuery:
+    return parse_list_query([tuple(part.split("=", 1)) for part in text.split("&") if part], NODES)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("colour=red", "unknown query parameter `colour`"),
+        ("page=0", "`page` is `0`"),
+        ("page=-1", "`page` is `-1`"),
+        ("page=²", "`page` is `²`"),
+        ("size=501", "`size` is `501`"),
+        ("size=99999999999999999999", "`size` is `99999999999999999999`"),
+        ("format=xml", "`format` is `xml`"),
+        ("q=a&q=b", "`q` is given twice"),
+    ],
+)
+def test_a_bad_parameter_is_refused_by_name_and_value(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as refused:
+        query(text)
+    assert refused.value.hint
+
+
+def test_the_refusal_of_an_unknown_parameter_names_the_known_ones() -> None:
+    with pytest.raises(UserError) as refused:
+        query("colour=red")
+    assert "`gpu_node`" in refused.value.hint and "`sort`" in refused.value.hint
+
+
+def test_repeated_filters_mean_or_and_empty_ones_mean_all() -> None:
+    asked = query("mode=share&mode=MIG&status=")
+    assert asked.filters == {"mode": frozenset({"share", "mig"})}
+
+
+@pytest.mark.parametrize("key", ["colour", "part", "tags"])
+def test_sorting_by_a_key_without_an_order_is_refused(key: str) -> None:
+    with pytest.raises(UserError, match=f"`sort` names `{key}`"):
+        matching(row_set(), ListQuery(sort=(SortKey(key),)))
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(UserError, match="`fields` names `colour`"):
+        matching(row_set(), ListQuery(fields=("name", "colour")))
+
+
+def test_only_plain_keys_are_sortable() -> None:
+    assert sortable_keys(Sample) == ["name", "team", "loadPercent"]
+
+
+@pytest.mark.parametrize(("descending", "expected"), [(False, ["c", "a", "b", "n", "z"]), (True, ["a", "b", "c", "n", "z"])])
+def test_null_comes_last_both_ways_and_name_breaks_ties(descending: bool, expected: list[str]) -> None:
+    rows = [Sample("z"), Sample("b", load_percent=5.0), Sample("n"), Sample("a", load_percent=5.0), Sample("c", load_percent=1.0)]
+    assert names(matching(row_set(*rows), ListQuery(sort=(SortKey("loadPercent", descending),)))) == expected
+
+
+def test_the_second_sort_key_orders_within_the_first() -> None:
+    rows = [Sample("a", "x", 1.0), Sample("b", "y", 3.0), Sample("c", "x", 2.0)]
+    assert names(sorted_rows(rows, [SortKey("team", True), SortKey("loadPercent", True)], keys_of(Sample))) == ["b", "c", "a"]
+
+
+def test_search_ignores_case_and_looks_into_every_text_field() -> None:
+    rows = row_set(Sample("gpu-1", "Vision"), Sample("gpu-2", "speech"))
+    assert names(matching(rows, ListQuery(q="VISI"))) == ["gpu-1"]
+
+
+ROWS = st.lists(
+    st.builds(
+        Sample,
+        name=st.text("abz", max_size=3),
+        team=st.sampled_from("xyz"),
+        load_percent=st.none() | st.floats(0, 100, allow_nan=False),
+    ),
+    max_size=40,
+)
+
+
+@given(ROWS, st.lists(st.sampled_from([SortKey("loadPercent", True), SortKey("team"), SortKey("name", True)])), st.integers(1, 7))
+def test_sorting_and_paging_lose_and_double_no_row(rows: list[Sample], sort: list[SortKey], size: int) -> None:
+    found = matching(row_set(*rows), ListQuery(sort=tuple(sort)))
+    pages = [page_of(found, ListQuery(page=page, size=size)).rows for page in range(1, len(rows) // size + 3)]
+    assert sorted(id(row) for page in pages for row in page) == sorted(id(row) for row in rows)
+
+
+@given(ROWS, st.sets(st.sampled_from("xyz")))
+def test_a_filter_keeps_exactly_the_rows_that_answer_to_it(rows: list[Sample], teams: set[str]) -> None:
+    found = matching(row_set(*rows), ListQuery(filters={"team": frozenset(teams)} if teams else {}))
+    assert [id(row) for row in found] == [id(row) for row in rows if not teams or row.team in teams]
+
+
+def read_csv(data: bytes) -> list[list[str]]:
+    assert data.startswith(b"\xef\xbb\xbf")
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+
+
+def test_a_file_has_all_columns_nested_ones_flattened_and_null_empty() -> None:
+    data = render_csv([Sample("gpu-1", load_percent=0.0, part=Part(3), tags=["a", "b"]), Sample("gpu-2")], Sample)
+    assert read_csv(data) == [
+        ["name", "team", "loadPercent", "part.running", "tags"],
+        ["gpu-1", "a", "0.0", "3", "a; b"],
+        ["gpu-2", "a", "", "", ""],
+    ]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_cell_that_a_spreadsheet_would_run_gets_an_apostrophe(start: str) -> None:
+    data = render_csv([Sample(f"{start}1+1", load_percent=-5.0)], Sample, ["name", "loadPercent"])
+    assert read_csv(data)[1] == [f"'{start}1+1", "-5.0"]
