@@ -28,7 +28,7 @@ NAMESPACES = _core(
     "namespaces",
     ("ns",),
     namespaced=False,
-    subresources=("finalize", "status"),
+    subresources=_STATUS,
     verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
 )
 NODES = _core("Node", "nodes", ("no",), namespaced=False, subresources=_STATUS)
@@ -61,7 +61,7 @@ JOBS = _of("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS)
 
 LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases")
 
-MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", categories=_ALL, subresources=_STATUS)
+MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS)
 PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE)
 TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS_SCALE)
 

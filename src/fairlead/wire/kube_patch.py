@@ -6,7 +6,33 @@ objects by a key instead of replacing them. Nothing here changes its arguments: 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from fairlead.wire.kube_status import ApiStatus, bad_request
+
+# Lists that strategic merge merges, and the field that identifies an item; `""` is a set of plain values.
+_MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "conditions": ("type",),
+    "containers": ("name",),
+    "env": ("name",),
+    "ephemeralContainers": ("name",),
+    "finalizers": ("",),
+    "hostAliases": ("ip",),
+    "imagePullSecrets": ("name",),
+    "initContainers": ("name",),
+    "ownerReferences": ("uid",),
+    "podIPs": ("ip",),
+    "ports": ("containerPort", "port"),
+    "resourceClaims": ("name",),
+    "schedulingGates": ("name",),
+    "secrets": ("name",),
+    "topologySpreadConstraints": ("topologyKey",),
+    "volumeDevices": ("devicePath",),
+    "volumeMounts": ("mountPath",),
+    "volumes": ("name",),
+    "addresses": ("type",),
+}
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -24,3 +50,180 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
         else:
             merged[key] = apply_merge_patch(merged.get(key), value)
     return merged
+
+
+# --- strategic merge ---------------------------------------------------------------------------------------------------------------
+
+
+def apply_strategic_patch(target: Any, patch: Any) -> Any:
+    """Kubernetes' strategic merge for the built-in kinds, with its directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, …).
+
+    >>> apply_strategic_patch({"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}, {"containers": [{"name": "a", "image": "y"}]})
+    {'containers': [{'name': 'a', 'image': 'y'}, {'name': 'b'}]}
+    """
+    if not isinstance(patch, dict):
+        return patch
+    if patch.get("$patch") == "replace":
+        return {key: value for key, value in patch.items() if key != "$patch"}
+    merged = dict(target) if isinstance(target, dict) else {}
+    if "$retainKeys" in patch:
+        merged = {key: value for key, value in merged.items() if key in patch["$retainKeys"]}
+    for key, value in patch.items():
+        if key.startswith("$deleteFromPrimitiveList/"):
+            field = key.partition("/")[2]
+            merged[field] = [item for item in merged.get(field) or () if item not in value]
+        elif not key.startswith("$"):
+            _merge_field(merged, key, value)
+    for key, value in patch.items():
+        if key.startswith("$setElementOrder/"):
+            field = key.partition("/")[2]
+            if merged.get(field):
+                merged[field] = _in_order(merged[field], value, _merge_key(field, merged[field]))
+    return merged
+
+
+def _merge_field(merged: dict[str, Any], key: str, value: Any) -> None:
+    if value is None or (isinstance(value, dict) and value.get("$patch") == "delete"):
+        merged.pop(key, None)
+    elif isinstance(value, list):
+        merged[key] = _merge_list(merged.get(key) or [], value, _merge_key(key, value))
+    else:
+        merged[key] = apply_strategic_patch(merged.get(key), value)
+
+
+def _merge_key(field: str, items: Iterable[Any]) -> str | None:
+    """The identifying field of a list's items; None for lists that are replaced as a whole."""
+    candidates = _MERGE_KEYS.get(field)
+    if candidates is None:
+        return None
+    if candidates == ("",):
+        return ""
+    return next((key for key in candidates for item in items if isinstance(item, dict) and key in item), candidates[0])
+
+
+def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[Any]:
+    if key is None or any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
+        return [item for item in patch if not (isinstance(item, dict) and item.get("$patch") == "replace")]
+    if key == "":
+        return [*target, *(item for item in patch if item not in target)]
+    merged = list(target)
+    for item in patch:
+        if not isinstance(item, dict) or key not in item:
+            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+        found = next((index for index, held in enumerate(merged) if isinstance(held, dict) and held.get(key) == item[key]), None)
+        if item.get("$patch") == "delete":
+            merged = [held for held in merged if held.get(key) != item[key]]
+        elif found is None:
+            merged.append(apply_strategic_patch({}, item))
+        else:
+            merged[found] = apply_strategic_patch(merged[found], item)
+    return merged
+
+
+def _in_order(items: list[Any], order: list[Any], key: str | None) -> list[Any]:
+    """The items named by `order` first, in its order; the others after them as they stood."""
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    places = {identity(item): place for place, item in enumerate(order)}
+    return sorted(items, key=lambda item: places.get(identity(item), len(places)))
+
+
+# --- JSON patch --------------------------------------------------------------------------------------------------------------------
+
+
+def apply_json_patch(target: Any, operations: Any) -> Any:
+    """RFC 6902, including `test`. Raises 422 when an operation does not apply, 400 when it is none.
+
+    >>> apply_json_patch({"a": [1, 2]}, [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}])
+    {'a': [1, 2, 3]}
+    """
+    if not isinstance(operations, list):
+        raise bad_request("error decoding patch: a JSON patch is a list of operations")
+    for operation in operations:
+        if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
+            raise bad_request(f"error decoding patch: `{operation}` is not an operation with a path")
+        target = _apply_operation(target, operation)
+    return target
+
+
+def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
+    kind, path = operation.get("op"), _pointer(operation["path"])
+    if kind == "test":
+        if _lookup(target, path, operation) != operation.get("value"):
+            raise _rejected(f"testing value {operation['path']} failed: test failed")
+        return target
+    if kind == "add":
+        return _with_value(target, path, operation.get("value"), operation, insert=True)
+    if kind == "replace":
+        _lookup(target, path, operation)
+        return _with_value(target, path, operation.get("value"), operation, insert=False)
+    if kind == "remove":
+        return _without(target, path, operation)
+    if kind in ("move", "copy"):
+        source = _pointer(str(operation.get("from", "")))
+        value = _lookup(target, source, operation)
+        return _with_value(_without(target, source, operation) if kind == "move" else target, path, value, operation, insert=True)
+    raise bad_request(f"error decoding patch: unexpected kind of operation: `{kind}`")
+
+
+def _rejected(why: str) -> ApiStatus:
+    message = "the server rejected our request due to an error in our request"
+    return ApiStatus(422, "Invalid", message, {"causes": [{"reason": "UnexpectedServerResponse", "message": why}]})
+
+
+def _missing(operation: dict[str, Any]) -> ApiStatus:
+    return _rejected(f"{operation.get('op')} operation does not apply: doc is missing path: {operation['path']}: missing value")
+
+
+def _pointer(path: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+
+
+def _index(items: list[Any], step: str, operation: dict[str, Any], end: int) -> int:
+    if not step.isdecimal() or int(step) >= end:
+        raise _missing(operation)
+    return int(step)
+
+
+def _lookup(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+    for step in path:
+        if isinstance(target, list):
+            target = target[_index(target, step, operation, len(target))]
+        elif isinstance(target, dict) and step in target:
+            target = target[step]
+        else:
+            raise _missing(operation)
+    return target
+
+
+def _with_value(target: Any, path: list[str], value: Any, operation: dict[str, Any], *, insert: bool) -> Any:
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(target, dict):
+        if rest and step not in target:
+            raise _missing(operation)
+        return {**target, step: _with_value(target.get(step), rest, value, operation, insert=insert)}
+    if not isinstance(target, list):
+        raise _missing(operation)
+    if rest or not insert:
+        index = _index(target, step, operation, len(target))
+        return [*target[:index], _with_value(target[index], rest, value, operation, insert=insert), *target[index + 1 :]]
+    index = len(target) if step == "-" else _index(target, step, operation, len(target) + 1)
+    return [*target[:index], value, *target[index:]]
+
+
+def _without(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+    if not path:
+        raise _missing(operation)
+    step, rest = path[0], path[1:]
+    if isinstance(target, list):
+        index = _index(target, step, operation, len(target))
+        return [*target[:index], *([_without(target[index], rest, operation)] if rest else []), *target[index + 1 :]]
+    if not isinstance(target, dict) or step not in target:
+        raise _missing(operation)
+    if rest:
+        return {**target, step: _without(target[step], rest, operation)}
+    return {key: held for key, held in target.items() if key != step}

@@ -123,7 +123,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
 
 
 def too_large(limit: int) -> ApiStatus:
-    return ApiStatus(413, "RequestEntityTooLarge", f"limit is {limit}")
+    return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def too_many_requests(message: str) -> ApiStatus:

@@ -1,0 +1,214 @@
+"""Which objects does a label or field selector choose?
+
+Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a predicate on objects.
+A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fairlead.wire.kube_status import bad_request
+
+Labels = Mapping[str, str]
+Predicate = Callable[[Mapping[str, Any]], bool]
+_Test = Callable[[Labels], bool]
+
+_TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
+
+
+def parse_label_selector(text: str) -> Predicate:
+    """A predicate on whole objects. Raises 400 with the place where the text stops to make sense.
+
+    >>> chooses = parse_label_selector("app in (a, b),!old")
+    >>> chooses({"metadata": {"labels": {"app": "b"}}}), chooses({"metadata": {"labels": {"app": "b", "old": ""}}})
+    (True, False)
+    """
+    tests = _LabelParser(text).parse()
+    return lambda obj: _all(tests, (obj["metadata"].get("labels") or {}))
+
+
+def _all(tests: list[_Test], labels: Labels) -> bool:
+    return all(test(labels) for test in tests)
+
+
+class _LabelParser:
+    """One pass over the tokens of a selector; the grammar is that of `k8s.io/apimachinery/pkg/labels`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _TOKEN.findall(text)
+        self._at = 0
+
+    def parse(self) -> list[_Test]:
+        tests: list[_Test] = []
+        while self._peek():
+            tests.append(self._requirement())
+            if self._peek():
+                self._expect(",")
+                if not self._peek():
+                    raise self._unexpected("identifier after ','")
+        return tests
+
+    def _peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def _expect(self, wanted: str) -> None:
+        if self._peek() != wanted:
+            raise self._unexpected(f"'{wanted}'")
+        self._at += 1
+
+    def _unexpected(self, wanted: str) -> Exception:
+        return bad_request(f"unable to parse requirement: found '{self._peek()}', expected: {wanted} in selector \"{self._text}\"")
+
+    def _word(self, wanted: str) -> str:
+        if self._peek() in ("", "=", "==", "!=", "!", ",", "(", ")", "<", ">"):
+            raise self._unexpected(wanted)
+        return self._take()
+
+    def _requirement(self) -> _Test:
+        if self._peek() == "!":
+            self._take()
+            key = self._word("identifier")
+            return lambda labels: key not in labels
+        key = self._word("!, identifier, or ','")
+        operator = self._peek()
+        if operator in ("", ","):
+            return lambda labels: key in labels
+        self._take()
+        if operator in ("=", "=="):
+            value = self._value()
+            return lambda labels: labels.get(key) == value
+        if operator == "!=":
+            value = self._value()
+            return lambda labels: labels.get(key) != value
+        if operator in ("in", "notin"):
+            values = self._values()
+            return (lambda labels: labels.get(key) in values) if operator == "in" else (lambda labels: labels.get(key) not in values)
+        if operator in ("<", ">"):
+            return _compares(key, operator, self._number())
+        self._at -= 1
+        raise self._unexpected("in, notin, =, ==, !=, >, <")
+
+    def _value(self) -> str:
+        """A value may be empty (`app=`)."""
+        return "" if self._peek() in ("", ",") else self._word("identifier")
+
+    def _number(self) -> int:
+        word = self._word("integer")
+        if not re.fullmatch(r"-?\d+", word):
+            raise bad_request(f"for 'Gt', 'Lt' operators, the value must be an integer: \"{word}\"")
+        return int(word)
+
+    def _values(self) -> frozenset[str]:
+        self._expect("(")
+        values = {self._value()} if self._peek() != ")" else {""}
+        while self._peek() == ",":
+            self._take()
+            values.add("" if self._peek() in (",", ")") else self._word("identifier"))
+        self._expect(")")
+        return frozenset(values)
+
+
+def _compares(key: str, operator: str, bound: int) -> _Test:
+    def test(labels: Labels) -> bool:
+        value = labels.get(key, "")
+        if not re.fullmatch(r"-?\d+", value):
+            return False
+        return int(value) > bound if operator == ">" else int(value) < bound
+
+    return test
+
+
+def selects(selector: Mapping[str, Any] | None) -> Predicate:
+    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an empty one everything."""
+    if selector is None:
+        return lambda obj: False
+    return parse_label_selector(render_label_selector(selector))
+
+
+def render_label_selector(selector: Mapping[str, Any] | None) -> str:
+    """A selector object in the string form, requirements sorted by key.
+
+    >>> render_label_selector({"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]})
+    'a=1,b=2,c'
+    """
+    selector = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for term in selector.get("matchExpressions") or ():
+        key, operator, values = term["key"], term["operator"], ",".join(sorted(term.get("values") or ()))
+        shapes = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+        parts.append((key, shapes[operator]))
+    return ",".join(text for _, text in sorted(parts))
+
+
+# What may be asked of a kind besides its name and namespace.
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+    "jobs.batch": ("status.successful",),
+    "events": (
+        *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")),
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+}
+
+
+def parse_field_selector(text: str, group_resource: str) -> Predicate:
+    """A predicate on whole objects. Raises 400 for a field that this kind cannot be asked for.
+
+    >>> parse_field_selector("spec.nodeName=n1,status.phase!=Failed", "pods")({"spec": {"nodeName": "n1"}})
+    True
+    """
+    tests = [_field_test(term, group_resource) for term in text.split(",") if term.strip()]
+    return lambda obj: all(test(obj) for test in tests)
+
+
+def _field_test(term: str, group_resource: str) -> Predicate:
+    found = re.fullmatch(r"\s*([^=!\s]+)\s*(==|=|!=)\s*(.*?)\s*", term)
+    if not found:
+        raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
+    field, operator, value = found.groups()
+    if field not in ("metadata.name", "metadata.namespace") and field not in _FIELDS.get(group_resource, ()):
+        known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace"))
+        raise bad_request(
+            f"field label not supported: {field}" if group_resource in _FIELDS else f'"{field}" is not a known field selector: only {known}'
+        )
+    read = _field_reader(field)
+    return (lambda obj: read(obj) != value) if operator == "!=" else (lambda obj: read(obj) == value)
+
+
+def _field_reader(field: str) -> Callable[[Mapping[str, Any]], str]:
+    path = ("source", "component") if field == "source" else tuple(field.split("."))
+
+    def read(obj: Mapping[str, Any]) -> str:
+        value: Any = obj
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if field == "spec.unschedulable":
+            value = bool(value)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "" if value is None else str(value)
+
+    return read

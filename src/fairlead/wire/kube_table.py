@@ -1,0 +1,53 @@
+"""What does `kubectl get` show of objects: the server-side `Table`, with columns and words of the real API server.
+
+Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered here, relative to `now`,
+the cluster's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_table_cells import NAME, Layout, age, columns
+from fairlead.wire.kube_table_core import LAYOUTS as _CORE_LAYOUTS
+from fairlead.wire.kube_table_pod import LAYOUT as _POD_LAYOUT
+from fairlead.wire.kube_table_workload import LAYOUTS as _WORKLOAD_LAYOUTS
+
+_LAYOUTS: Mapping[str, Layout] = {"pods": _POD_LAYOUT, **_CORE_LAYOUTS, **_WORKLOAD_LAYOUTS}
+_NAME_AGE = Layout(columns(NAME, "Age"), lambda obj, now: [obj["metadata"]["name"], age(obj, now)])
+
+
+def render_table(
+    ref: ResourceKind,
+    objects: Sequence[Mapping[str, Any]],
+    now: float,
+    *,
+    metadata: Mapping[str, Any],
+    include: str = "Metadata",
+    with_headers: bool = True,
+) -> dict[str, Any]:
+    """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`, `Metadata` or `Object`."""
+    layout = _LAYOUTS.get(ref.group_resource, _NAME_AGE)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": list(layout.columns) if with_headers else None,
+        "rows": [_row(layout, obj, now, include) for obj in objects],
+    }
+
+
+def partial_metadata(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The `PartialObjectMetadata` of an object: all that garbage collectors and table rows need."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+
+def _row(layout: Layout, obj: Mapping[str, Any], now: float, include: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": layout.cells(obj, now)}
+    condition = layout.condition(obj) if layout.condition else None
+    if condition:
+        row["conditions"] = [{"type": "Completed", "status": "True", "reason": condition[0], "message": condition[1]}]
+    row["object"] = None if include == "None" else dict(obj) if include == "Object" else partial_metadata(obj)
+    return row
