@@ -1,0 +1,176 @@
+"""The Prometheus text format: families to a page, and a page to samples (`text/plain; version=0.0.4`).
+
+Written for large pages: the label text of a shared `keys` list is made once per page, and a reader keeps one dict per distinct label
+text. Three ways to spell a number live here, because scrapers of DCGM and of `nvidia_gpu_*` compare text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.metric import Family, Key, Sample
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_LARGEST_EXACT: Final = 1e15
+_LABEL: Final = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_BARE_LINE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s+(\S+)(?:\s+-?\d+)?\s*$")
+_AFTER_LABELS: Final = re.compile(r"\s*(\S+)(?:\s+-?\d+)?\s*$")
+_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
+_ESCAPE: Final = re.compile(r"\\(.)")
+_MEANINGS: Final = {"n": "\n", '"': '"', "\\": "\\"}
+
+RenderNumber = Callable[[float], str]
+
+
+def render_number(value: float) -> str:
+    """The shortest exact text: integers as integers.
+
+    >>> [render_number(v) for v in (3, 5.0, 0.1, 143771 << 20, float("inf"), float("nan"))]
+    ['3', '5', '0.1', '150754820096', '+Inf', 'NaN']
+    """
+    if isinstance(value, int):
+        return str(int(value))
+    if -_LARGEST_EXACT < value < _LARGEST_EXACT and value == int(value):
+        return str(int(value))
+    return _NOT_FINITE.get(text := repr(value), text)
+
+
+_NOT_FINITE: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
+
+
+def render_dcgm_number(value: float) -> str:
+    """As dcgm-exporter: integers as integers, doubles with six decimals.
+
+    >>> render_dcgm_number(37), render_dcgm_number(76.5)
+    ('37', '76.500000')
+    """
+    return str(value) if isinstance(value, int) else f"{value:f}"
+
+
+def render_go_number(value: float) -> str:
+    """As Go's client prints float64: the shortest digits, with an exponent from a million on and below a ten-thousandth.
+
+    >>> [render_go_number(v) for v in (15811477504, 35.0, 123456, 1234567, 1000000, 0.25, 0.00001, -2500000.5)]
+    ['1.5811477504e+10', '35', '123456', '1.234567e+06', '1e+06', '0.25', '1e-05', '-2.5000005e+06']
+    """
+    number = float(value)
+    if number == 0 or number != number or number in (float("inf"), float("-inf")):
+        return render_number(number)
+    if 1e-4 <= abs(number) < 1e6:
+        return render_number(number)
+    sign, digits, exponent = _decimal(number)
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _decimal(number: float) -> tuple[str, str, int]:
+    """Sign, shortest digits, and the power of ten of the first digit."""
+    text = repr(number)
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, power = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    lead = len(digits) - len(digits.lstrip("0"))
+    return sign, digits.strip("0") or "0", len(whole) - 1 - lead + int(power or 0)
+
+
+def render_page(families: Iterable[Family], number: RenderNumber = render_number) -> Iterator[bytes]:
+    """The page in pieces, one per family; a family without values prints nothing."""
+    texts: dict[tuple[int, tuple[str, ...], bool], tuple[Sequence[Key], list[str]]] = {}
+    for family in families:
+        shape = (id(family.keys), family.metric.labels, family.omits_empty)
+        found = texts.get(shape)
+        if found is None:  # the keys are kept beside their texts, so that no other list can get the same id
+            found = texts[shape] = (family.keys, [_render_labels(family, key) for key in family.keys])
+        if lines := _render_lines(family, found[1], number):
+            yield lines.encode("utf-8", "replace")
+
+
+def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> str:
+    known = [value is not None for value in family.values]
+    if not any(known):
+        return ""
+    name, metric = family.metric.name, family.metric
+    if number is render_number and all(type(value) is int for value in compress(family.values, known)):
+        number = str
+    body = "\n".join([f"{name}{label} {number(value)}" for label, value in zip(labels, family.values, strict=True) if value is not None])
+    return f"# HELP {name} {_escape_help(metric.help)}\n# TYPE {name} {metric.type}\n{body}\n"
+
+
+def _render_labels(family: Family, key: Key) -> str:
+    pairs = zip(family.metric.labels, key, strict=True)
+    text = ",".join([f'{name}="{_escape(value)}"' for name, value in pairs if value or not family.omits_empty])
+    return f"{{{text}}}" if text else ""
+
+
+def _escape(value: str) -> str:
+    if "\\" in value or '"' in value or "\n" in value:
+        return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return value
+
+
+def _escape_help(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+class Page(Struct, frozen=True):
+    """What a scraped page said. `bad_lines`: how many lines were not readable; the others count all the same."""
+
+    samples: list[Sample]
+    bad_lines: int = 0
+
+
+def parse_page(text: str, prefixes: tuple[str, ...] = ()) -> Page:
+    """The samples of a page, only those whose line starts with one of `prefixes` if any are given. Timestamps and comments are dropped."""
+    samples: list[Sample] = []
+    known: dict[str, Mapping[str, str] | None] = {}
+    bad = 0
+    for line in text.split("\n"):
+        if not line or line[0] == "#" or (prefixes and not line.startswith(prefixes)):
+            continue
+        sample = _parse_line(line, known)
+        if sample is not None:
+            samples.append(sample)
+        elif line.strip():
+            bad += 1
+    return Page(samples, bad)
+
+
+def _parse_line(line: str, known: dict[str, Mapping[str, str] | None]) -> Sample | None:
+    name, brace, rest = line.partition("{")
+    if not brace:
+        match = _BARE_LINE.match(line)
+        return _sample(match[1], {}, match[2]) if match else None
+    block, brace, after = rest.rpartition("}")
+    match = _AFTER_LABELS.match(after)
+    if not brace or match is None or not _NAME.match(name := name.strip()):
+        return None
+    if block not in known:
+        known[block] = _parse_labels(block)
+    labels = known[block]
+    return None if labels is None else _sample(name, labels, match[1])
+
+
+def _sample(name: str, labels: Mapping[str, str], text: str) -> Sample | None:
+    try:
+        return Sample(name, labels, float(text))
+    except ValueError:
+        return None
+
+
+def _parse_labels(block: str) -> Mapping[str, str] | None:
+    labels: dict[str, str] = {}
+    position = 0
+    while position < len(block) and not block[position:].isspace():
+        match = _LABEL.match(block, position)
+        if match is None:
+            return None
+        value = match[2]
+        labels[match[1]] = _ESCAPE.sub(lambda found: _MEANINGS.get(found[1], found[0]), value) if "\\" in value else value
+        position = match.end()
+    return labels
