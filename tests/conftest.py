@@ -1,0 +1,16 @@
+"""Fixtures that several test folders share: the real cluster. Started on first use, once a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kube.control_plane import ControlPlane, running_control_plane
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """A real control plane with KWOK as its nodes; see tests/kube/control_plane.py."""
+    with running_control_plane() as cluster:
+        yield cluster

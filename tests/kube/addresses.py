@@ -1,0 +1,74 @@
+"""Which ports and addresses of this machine may a test cluster use?
+
+Ports come from below the kernel's range for outgoing connections: a component that is down for twenty seconds must
+find its port free again.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import subprocess
+from contextlib import contextmanager
+from collections.abc import Iterator
+
+FIRST_PORT, LAST_PORT = 20_000, 32_000
+ADDED_ADDRESS = "10.99.0.1"
+
+
+def free_port() -> int:
+    """A loopback port on which nobody listens now and that this process has not handed out before."""
+    for _ in range(1000):
+        port = random.randint(FIRST_PORT, LAST_PORT)
+        if port not in _handed_out and _is_free(port):
+            _handed_out.add(port)
+            return port
+    raise OSError(f"no free port between {FIRST_PORT} and {LAST_PORT}")
+
+
+_handed_out: set[int] = set()
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def is_listening(port: int) -> bool:
+    """Whether something accepts connections on this loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def address_beyond_loopback() -> Iterator[str]:
+    """An IPv4 address of this machine outside 127.0.0.0/8, for kube-apiserver's --advertise-address.
+
+    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts; that needs root.
+    """
+    found = _first_address()
+    if found is not None:
+        yield found
+        return
+    subprocess.run(["ip", "addr", "add", f"{ADDED_ADDRESS}/32", "dev", "lo"], check=True, capture_output=True, timeout=10)
+    try:
+        yield ADDED_ADDRESS
+    finally:
+        subprocess.run(["ip", "addr", "del", f"{ADDED_ADDRESS}/32", "dev", "lo"], check=False, capture_output=True, timeout=10)
+
+
+def _first_address() -> str | None:
+    """The source address towards the outside; connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("198.51.100.1", 9))
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return None if address.startswith("127.") or address == "0.0.0.0" else address

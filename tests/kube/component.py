@@ -1,0 +1,99 @@
+"""How is one program of the test cluster started, stopped, killed, frozen and started again? Always by its own pid.
+
+The kernel ends the program when the test process dies, however it dies (`setpriv --pdeathsig`), so that a killed run
+leaves no etcd behind on a port that the next run might meet.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+STOP_SECONDS = 15.0
+
+
+class ComponentError(Exception):
+    """A program of the test cluster did not start, or ended by itself; the text holds the end of its log."""
+
+
+class Component:
+    """One program with its command line and log; `argv` stays the same over restarts, so its port does too."""
+
+    def __init__(self, name: str, argv: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.log = log
+        self._argv = [str(word) for word in argv]
+        self._environment = dict(os.environ if environment is None else environment)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The pid of the running program; ComponentError when it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            raise ComponentError(f"{self.name} does not run")
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the program; its output is appended to the log."""
+        if self.is_running:
+            raise ComponentError(f"{self.name} runs already")
+        keeper = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*keeper, *self._argv], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=self._environment
+            )
+
+    def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
+        """Wait for `is_ready`; ComponentError with the end of the log when the program ends first or time is up."""
+        limit = time.monotonic() + seconds
+        while not is_ready():
+            if not self.is_running:
+                raise ComponentError(f"{self.name} ended with status {self.exit_status}\n{self.log_tail()}")
+            if time.monotonic() > limit:
+                raise ComponentError(f"{self.name} was not ready after {seconds:.0f} s\n{self.log_tail()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL after fifteen seconds; nothing to do when it does not run."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL, as a power cut would."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def freeze(self) -> None:
+        """Stop the program's clock: connections stay open and nothing answers."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        return None if self._process is None else self._process.poll()
+
+    def log_tail(self, lines: int = 25) -> str:
+        """The last lines of the log, for the message of a failure."""
+        text = self.log.read_bytes()[-20_000:].decode("utf-8", "replace") if self.log.exists() else ""
+        return f"end of {self.log}:\n" + "\n".join("    " + line[:400] for line in text.splitlines()[-lines:])

@@ -1,0 +1,230 @@
+"""How does a real cluster stand beside the tests? etcd, kube-apiserver, controller-manager, scheduler and KWOK.
+
+Plain processes on free loopback ports, with certificates of a throw-away authority. Nodes are played by KWOK: an
+object with the annotation `kwok.x-k8s.io/node: fake` becomes Ready. Any component may be killed and started again;
+its port and its data stay the same.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import ssl
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.kube.addresses import address_beyond_loopback, free_port, is_listening
+from tests.kube.certificates import Authority, KeyPair, write_signing_key
+from tests.kube.component import Component, ComponentError
+from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
+from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kwok_stages import write_stages
+from tests.kube.programs import module_folder, program
+
+OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "kube"
+SERVICE_RANGE = "10.96.0.0/16"
+POD_RANGE = "10.244.0.0/16"
+START_SECONDS = 60.0
+
+
+class ControlPlane:
+    """A running cluster. `admin` is kubectl as cluster admin; `components` are its programs by name."""
+
+    def __init__(self, folder: Path, logs: Path, advertise_address: str) -> None:
+        self.folder = folder
+        self.logs = logs
+        self.port = free_port()
+        self.server = f"https://127.0.0.1:{self.port}"
+        self._advertise_address = advertise_address
+        self._authority = Authority(folder, "ca")
+        self.authority = self._authority.certificate
+        self._admin_pair = self._authority.issue("admin", ["system:masters"])
+        self.kubeconfig = self.write_kubeconfig("admin", self._admin_pair)
+        self.admin = Kubectl(program("kubectl"), self.kubeconfig, folder)
+        self.components = {component.name: component for component in self._describe_components()}
+
+    def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
+        """A kubeconfig file for a client certificate."""
+        return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.server, self.authority, certificate_user(pair))
+
+    def write_user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """A kubeconfig for a person known by a client certificate; no rights but what RBAC gives them."""
+        return self.write_kubeconfig(user, self._authority.issue(user, groups))
+
+    def write_service_account_kubeconfig(self, name: str, rules: Sequence[dict[str, Sequence[str]]], namespace: str = "default") -> Path:
+        """A kubeconfig with the token of a service account that may do, in the whole cluster, what `rules` says."""
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+        rbac = "rbac.authorization.k8s.io"
+        role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+        binding = {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        }
+        self.admin.apply([account, role, binding])
+        token = self.admin.run("create", "token", name, "-n", namespace, "--duration=2h").strip()
+        return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.server, self.authority, token_user(token))
+
+    def start(self) -> None:
+        """Start all, in an order in which nobody waits long; ready when pods can be made."""
+        self.start_component("etcd")
+        self.start_component("kube-apiserver")
+        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
+            self.start_component(name)
+        wait_until("the service account `default` exists", self._has_default_account, START_SECONDS)
+
+    def stop(self) -> None:
+        """End all by pid, the API server's clients first; the data folder is the caller's to remove."""
+        for component in reversed(list(self.components.values())):
+            component.stop()
+
+    def start_component(self, name: str) -> None:
+        """Start a component and wait until it serves; also after `kill` or `stop` of it."""
+        component = self.components[name]
+        component.start()
+        if name == "etcd":
+            component.wait_until(lambda: is_listening(self._etcd_port), START_SECONDS)
+        elif name == "kube-apiserver":
+            component.wait_until(self.is_api_ready, START_SECONDS)
+
+    def is_api_ready(self) -> bool:
+        """Whether the API server, and no stranger on its port, answers `/readyz` with 200."""
+        context = ssl.create_default_context(cafile=str(self.authority))
+        context.load_cert_chain(self._admin_pair.certificate, self._admin_pair.key)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _has_default_account(self) -> bool:
+        for component in self.components.values():
+            if not component.is_running:
+                raise ComponentError(f"{component.name} ended with status {component.exit_status}\n{component.log_tail()}")
+        try:
+            self.admin.run("get", "serviceaccount", "default", "-n", "default")
+        except KubectlError:
+            return False
+        return True
+
+    def _describe_components(self) -> Iterator[Component]:
+        write_signing_key(self.folder / "service-accounts.key")
+        yield self._etcd()
+        yield self._kube_apiserver()
+        yield self._kube_controller_manager()
+        yield self._component("kube-scheduler", f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}", *_NO_SERVING)
+        yield self._kwok()
+
+    def _component(self, name: str, *arguments: str) -> Component:
+        # Go's HTTP clients would send even loopback hosts through a proxy that names none.
+        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy") and key != "KUBECONFIG"}
+        return Component(name, [program(name), *arguments], self.logs / f"{name}.log", environment)
+
+    def _component_kubeconfig(self, name: str) -> Path:
+        return self.write_kubeconfig(name, self._authority.issue(f"system:{name}", ["system:masters"]))
+
+    def _etcd(self) -> Component:
+        self._etcd_port, peer_port = free_port(), free_port()
+        client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{peer_port}"
+        return self._component(
+            "etcd",
+            f"--data-dir={self.folder / 'etcd'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+        )
+
+    def _kube_apiserver(self) -> Component:
+        serving = self._authority.issue("kube-apiserver", names=["127.0.0.1", "localhost", self._advertise_address, "10.96.0.1"])
+        kubelet_client = self._authority.issue("kube-apiserver-kubelet-client", ["system:masters"])
+        front_proxy_authority = Authority(self.folder, "front-proxy-ca")
+        front_proxy = front_proxy_authority.issue("front-proxy-client")
+        accounts_key = self.folder / "service-accounts.key"
+        return self._component(
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--advertise-address={self._advertise_address}",
+            f"--tls-cert-file={serving.certificate}",
+            f"--tls-private-key-file={serving.key}",
+            f"--client-ca-file={self.authority}",
+            f"--kubelet-client-certificate={kubelet_client.certificate}",
+            f"--kubelet-client-key={kubelet_client.key}",
+            "--kubelet-preferred-address-types=InternalIP",
+            f"--requestheader-client-ca-file={front_proxy_authority.certificate}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            f"--proxy-client-cert-file={front_proxy.certificate}",
+            f"--proxy-client-key-file={front_proxy.key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={accounts_key}",
+            f"--service-account-signing-key-file={accounts_key}",
+            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--shutdown-delay-duration=0s",
+            "--shutdown-watch-termination-grace-period=1s",
+        )
+
+    def _kube_controller_manager(self) -> Component:
+        return self._component(
+            "kube-controller-manager",
+            f"--kubeconfig={self._component_kubeconfig('kube-controller-manager')}",
+            f"--root-ca-file={self.authority}",
+            f"--service-account-private-key-file={self.folder / 'service-accounts.key'}",
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+            *_NO_SERVING,
+        )
+
+    def _kwok(self) -> Component:
+        stages = self.folder / "stages.yaml"
+        write_stages(module_folder("KWOK"), stages)
+        return self._component(
+            "kwok",
+            f"--kubeconfig={self._component_kubeconfig('kwok')}",
+            f"--config={stages}",
+            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+            "--node-lease-duration-seconds=40",
+            f"--cidr={POD_RANGE}",
+        )
+
+
+# No port of their own, and no lease: a component that is killed and started again works at once.
+_NO_SERVING = ("--secure-port=0", "--leader-elect=false")
+
+
+@contextmanager
+def running_control_plane() -> Iterator[ControlPlane]:
+    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>`, all else is removed."""
+    _remove_old_logs()
+    with ExitStack() as leaving:
+        folder = Path(tempfile.mkdtemp(prefix="fairlead-kube-"))
+        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
+        address = leaving.enter_context(address_beyond_loopback())
+        control_plane = ControlPlane(folder, OUTPUT / str(os.getpid()), address)
+        leaving.callback(control_plane.stop)
+        control_plane.start()
+        yield control_plane
+
+
+def _remove_old_logs() -> None:
+    """Logs of runs whose process is gone."""
+    for folder in OUTPUT.glob("[0-9]*"):
+        if not Path("/proc", folder.name).exists():
+            shutil.rmtree(folder, ignore_errors=True)

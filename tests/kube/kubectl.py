@@ -1,0 +1,78 @@
+"""What does the real kubectl say? The test's own eyes and hands on a cluster, real or simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Objects = list[dict[str, Any]]
+
+
+class KubectlError(Exception):
+    """kubectl ended badly; the text is its standard error."""
+
+
+class Kubectl:
+    """kubectl with one kubeconfig; caches its discovery in a folder of its own, never in the person's home."""
+
+    def __init__(self, program: Path, kubeconfig: Path, scratch: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self._program = program
+        self._environment = dict(os.environ, KUBECONFIG=str(kubeconfig), KUBECACHEDIR=str(scratch / "kubectl-cache"), HOME=str(scratch))
+
+    def run(self, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
+        """Standard output of `kubectl ARGUMENTS`; KubectlError when it ends badly."""
+        answer = subprocess.run(
+            [str(self._program), *arguments],
+            input=stdin,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        if answer.returncode != 0:
+            raise KubectlError(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
+        return answer.stdout
+
+    def get(self, resources: str, *arguments: str) -> Objects:
+        """The objects of `kubectl get RESOURCES`, of all namespaces unless the arguments say otherwise."""
+        scope = () if any(word in ("-n", "-A") for word in arguments) else ("-A",)
+        items: Objects = json.loads(self.run("get", resources, *scope, *arguments, "-o", "json"))["items"]
+        return items
+
+    def create(self, objects: Iterable[dict[str, Any]]) -> None:
+        """Create the objects in one call; where one exists already, that is an error."""
+        self._send("create", objects)
+
+    def apply(self, objects: Iterable[dict[str, Any]]) -> None:
+        """Server-side apply of the objects in one call."""
+        self._send("apply", objects, "--server-side", "--force-conflicts")
+
+    def _send(self, verb: str, objects: Iterable[dict[str, Any]], *flags: str) -> None:
+        items = list(objects)
+        if items:
+            self.run(verb, *flags, "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    def delete(self, resources: str, *arguments: str) -> None:
+        """Delete and wait until the objects are gone."""
+        self.run("delete", resources, *arguments, "--ignore-not-found", "--wait", "--timeout=60s", seconds=90)
+
+    def patch_status(self, resource: str, name: str, namespace: str, status: dict[str, Any]) -> None:
+        """Merge into the status of one object through its status subresource, as a controller does."""
+        patch = json.dumps({"status": status})
+        self.run("patch", resource, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def wait_until(what: str, is_so: Callable[[], bool], seconds: float = 60.0, pause_seconds: float = 0.25) -> None:
+    """Ask again until `is_so`; TimeoutError that names `what` when time is up."""
+    limit = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > limit:
+            raise TimeoutError(f"not so after {seconds:.0f} s: {what}")
+        time.sleep(pause_seconds)

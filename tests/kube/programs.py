@@ -1,0 +1,39 @@
+"""Where are the built Kubernetes programs and the modules whose YAML the tests read? Asks `tools/`, which pins them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+_TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+def program(name: str) -> Path:
+    """The built program; FileNotFoundError with the command that builds it."""
+    path: Path = _tool("kube_programs").program_path(name)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not built; `python3 tools/build_kube.py` builds it")
+    return path
+
+
+def missing_programs() -> list[str]:
+    """The programs of the test cluster that are not built yet."""
+    pinned = _tool("kube_programs")
+    return [name for name in pinned.FAMILY_OF if not pinned.program_path(name).exists()]
+
+
+@cache
+def module_folder(family: str) -> Path:
+    """The folder of a pinned module (`KWOK`, `MPI_OPERATOR`, `TRAINING_OPERATOR`) in Go's module cache."""
+    folder: Path = _tool("build_kube").module_dir(getattr(_tool("kube_programs"), family))
+    return folder
+
+
+def _tool(name: str) -> ModuleType:
+    # The tools run as scripts beside each other, so they are no package.
+    if str(_TOOLS) not in sys.path:
+        sys.path.append(str(_TOOLS))
+    return importlib.import_module(name)

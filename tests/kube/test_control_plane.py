@@ -1,0 +1,94 @@
+"""Does the fixture itself hold what it promises? Nodes Ready, Jobs bound and done, components that come back, nothing left."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kube.addresses import is_listening
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kwok_stages import EXIT_CODE, NOT_READY, RUN_TIME
+from tests.kube.objects import Object, gpu_node, job
+from tests.kube.programs import program
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    """A cluster of this module's own: it is stopped in the last test."""
+    with running_control_plane() as control_plane:
+        control_plane.admin.create([gpu_node("gpu-1"), gpu_node("gpu-2")])
+        yield control_plane
+
+
+def _condition(thing: Object, kind: str) -> str:
+    return next((c["status"] for c in thing["status"].get("conditions", []) if c["type"] == kind), "absent")
+
+
+def _job_is(cluster: ControlPlane, name: str, condition: str) -> bool:
+    return _condition(cluster.admin.get("jobs", f"--field-selector=metadata.name={name}")[0], condition) == "True"
+
+
+def test_nodes_become_ready_with_their_gpus(cluster: ControlPlane) -> None:
+    wait_until("both nodes are Ready", lambda: [_condition(n, "Ready") for n in cluster.admin.get("nodes")] == ["True", "True"])
+    assert [node["status"]["allocatable"]["nvidia.com/gpu"] for node in cluster.admin.get("nodes")] == ["8", "8"]
+
+
+def test_pods_of_a_job_are_bound_by_the_scheduler_and_complete(cluster: ControlPlane) -> None:
+    cluster.admin.create([job("short", parallelism=4, gpus=4, **{RUN_TIME: "1s"})])
+    wait_until("the Job is complete", lambda: _job_is(cluster, "short", "Complete"))
+    pods = cluster.admin.get("pods", "-l", "job-name=short")
+    assert Counter(p["spec"]["nodeName"] for p in pods) == {"gpu-1": 2, "gpu-2": 2}
+    assert {p["status"]["phase"] for p in pods} == {"Succeeded"}
+
+
+def test_an_exit_code_fails_the_job(cluster: ControlPlane) -> None:
+    cluster.admin.create([job("bad", **{RUN_TIME: "0s", EXIT_CODE: "3"})])
+    wait_until("the Job has failed", lambda: _job_is(cluster, "bad", "Failed"))
+    state = cluster.admin.get("pods", "-l", "job-name=bad")[0]["status"]["containerStatuses"][0]["state"]
+    assert state["terminated"]["exitCode"] == 3
+
+
+def test_a_node_goes_not_ready_and_comes_back(cluster: ControlPlane) -> None:
+    def ready() -> str:
+        return _condition(cluster.admin.get("nodes", "--field-selector=metadata.name=gpu-2")[0], "Ready")
+
+    cluster.admin.run("annotate", "node", "gpu-2", f"{NOT_READY}=yes")
+    wait_until("gpu-2 is not Ready", lambda: ready() == "False")
+    cluster.admin.run("annotate", "node", "gpu-2", f"{NOT_READY}-")
+    wait_until("gpu-2 is Ready again", lambda: ready() == "True")
+
+
+def test_a_limited_account_may_do_what_its_rules_say(cluster: ControlPlane) -> None:
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    reader = Kubectl(program("kubectl"), cluster.write_service_account_kubeconfig("reader", rules), cluster.folder)
+    assert isinstance(reader.get("pods"), list)
+    with pytest.raises(KubectlError, match="cannot list resource"):
+        reader.get("nodes")
+
+
+def test_a_killed_api_server_comes_back_with_its_objects(cluster: ControlPlane) -> None:
+    api_server = cluster.components["kube-apiserver"]
+    api_server.kill()
+    assert not cluster.is_api_ready()
+    cluster.start_component("kube-apiserver")
+    assert {node["metadata"]["name"] for node in cluster.admin.get("nodes")} == {"gpu-1", "gpu-2"}
+
+
+def test_nothing_is_left_after_stop(cluster: ControlPlane) -> None:
+    pids = [component.pid for component in cluster.components.values()]
+    assert len(pids) == 5
+    cluster.stop()
+    assert [pid for pid in pids if _is_alive(pid)] == []
+    assert not is_listening(cluster.port)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
