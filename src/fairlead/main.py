@@ -46,7 +46,7 @@ def main(program: str, argv: Sequence[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return 0
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the one place where a bug ends, as a report
         return _report_bug(program, argv, messages, error)
 
 

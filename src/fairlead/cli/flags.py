@@ -27,7 +27,7 @@ class BooleanFlag(argparse.Action):
 
 
 def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action]) -> list[str]:
-    """The same arguments as `--flag=value` words, then `--` and the positionals if there are any. `actions` maps every spelling to its flag.
+    """The same arguments as `--flag=value` words, then `--` and the positionals if any. `actions` maps every spelling to its flag.
 
     Raises UserError for flags that do not exist, lack their value, or carry a boolean that is none.
     """

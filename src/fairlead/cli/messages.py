@@ -73,7 +73,7 @@ def terminal_line(level: str, text: str, seconds: float) -> str:
 def logfmt_line(level: str, text: str, now: float) -> str:
     """logrus's line for pipes, with the local time as RFC 3339.
 
-    >>> logfmt_line("warn", 'a "b"', 0.0)[-34:]
+    >>> logfmt_line("warn", 'a "b"', 0.0)[-29:]
     ' level=warning msg="a \\\\"b\\\\""\\n'
     """
     return f'time="{rfc3339_local(now)}" level={_LOGFMT_LEVEL.get(level, level)} msg={quoted(text)}\n'

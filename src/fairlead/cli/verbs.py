@@ -35,8 +35,30 @@ VERBS: Final = (
 )
 
 PLANNED: Final = frozenset(
-    "submit list ls get logs log delete del attach prune scaleout scalein serve data cron logviewer whoami completion"
-    " evaluate model llm top".split()
+    (
+        "submit",
+        "list",
+        "ls",
+        "get",
+        "logs",
+        "log",
+        "delete",
+        "del",
+        "attach",
+        "prune",
+        "scaleout",
+        "scalein",
+        "serve",
+        "data",
+        "cron",
+        "logviewer",
+        "whoami",
+        "completion",
+        "evaluate",
+        "model",
+        "llm",
+        "top",
+    )
 )
 """Commands of the arena contract that are not built yet: they say so instead of "unknown command"."""
 

@@ -19,6 +19,7 @@ from fairlead.model.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
+from fairlead.model.topology import GpuTopology
 
 Item = TypeVar("Item")
 
@@ -37,7 +38,10 @@ class Source(Struct, frozen=True, gc=False):
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):
-    """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change."""
+    """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change.
+
+    `topologies` by node name; readers that do not ask for them leave it empty.
+    """
 
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
@@ -48,6 +52,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     sources: Mapping[str, Source] = {}
     taken_at: float = 0.0
     version: int = 0
+    topologies: Mapping[str, GpuTopology] = {}
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:

@@ -7,29 +7,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.keys import ANNOTATION_GPU_UNIT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 
 __all__ = ["ALIYUN_GPU", "GPU_CORE", "GPU_COUNT", "GPU_MEMORY", "MIG_PREFIX", "NVIDIA_GPU"]
+__all__ += ["ANNOTATION_GPU_UNIT", "LABEL_GPU_SCHEDULE", "LABEL_ROLE", "LABEL_ROLE_PREFIX"]
 
 PREFIX: Final = "fairlead.io/"
 
 # Nodes (sharing contract 1.3)
 LABEL_SHARED: Final = "cgpu"
 LABEL_SHARED_ALIAS: Final = "gpushare"
-LABEL_GPU_SCHEDULE: Final = "ack.node.gpu.schedule"
 LABEL_GPU_MODEL: Final = "aliyun.accelerator/nvidia_name"
 LABEL_GPU_CARD_MEMORY: Final = "aliyun.accelerator/nvidia_mem"
 LABEL_GPU_CARD_COUNT: Final = "aliyun.accelerator/nvidia_count"
 LABEL_GPU_PRODUCT: Final = "nvidia.com/gpu.product"
 LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
 LABEL_ISOLATION: Final = "fairlead.io/gpu-isolation"
-LABEL_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
-LABEL_ROLE: Final = "kubernetes.io/role"
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
-ANNOTATION_GPU_UNIT: Final = "fairlead.io/gpu-mem-unit"
 ANNOTATION_GPUS: Final = "fairlead.io/gpus"
+LABEL_TOPOLOGY_NODE: Final = "nodename"
+GPU_SCHEDULE_TOPOLOGY: Final = "topology"
+TOPOLOGY_NAMESPACE: Final = "kube-system"
 
 # Pods (sharing contract 1.4)
 ANNOTATION_ALLOCATION: Final = "fairlead.io/gpu-allocation"
