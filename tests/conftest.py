@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
 from tests.kube.control_plane import ControlPlane, running_control_plane
 
 

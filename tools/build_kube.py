@@ -78,7 +78,7 @@ def _move(family: Family, names: list[str], scratch: Path) -> None:
     """Go names a binary after the last part of its package that is not a version: etcd's module root becomes `server`."""
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]
-        os.replace(scratch / parts[-1], cache_home() / "bin" / (f"{name}-{family.version}"))
+        (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.version}")
 
 
 def _compiled_packages(log: Path) -> str:
@@ -101,7 +101,9 @@ def _remove_leftovers() -> None:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Build the Kubernetes programs that the tests run.")
     parser.add_argument("--nice", type=int, default=0, metavar="N", help="lower the priority of the build by N")
-    os.nice(parser.parse_args(argv).nice)
+    parser.add_argument("--quiet", action="store_true", help="do not list the programs at the end")
+    chosen = parser.parse_args(argv)
+    os.nice(chosen.nice)
     try:
         build_missing()
         download_modules()
@@ -112,9 +114,8 @@ def main(argv: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    for family in BUILT:
-        for name in family.packages:
-            say(f"  {program_path(name)}")
+    if not chosen.quiet:
+        say("\n".join(f"  {program_path(name)}" for family in BUILT for name in family.packages))
     return 0
 
 

@@ -64,9 +64,9 @@ FAMILY_OF = {program: family for family in BUILT for program in family.packages}
 def program_path(name: str) -> Path:
     """Where the program is, or will be once it is built: KUBEBUILDER_ASSETS first, then the cache."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
-    if assets and os.access(os.path.join(assets, name), os.X_OK):
+    if assets and os.access(Path(assets) / name, os.X_OK):
         return Path(assets) / name
-    return cache_home() / "bin" / (f"{name}-{FAMILY_OF[name].version}")
+    return cache_home() / "bin" / f"{name}-{FAMILY_OF[name].version}"
 
 
 def missing_programs(family: Family) -> list[str]:

@@ -18,7 +18,7 @@ from progress import say
 def only_one(path: Path, what: str) -> Iterator[None]:
     """Hold the lock at `path`; where another process has it, say so (with its pid) and wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+", encoding="ascii") as lock:
+    with path.open("a+", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

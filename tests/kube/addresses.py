@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import socket
 import subprocess
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 ADDED_ADDRESS = "10.99.0.1"

@@ -12,7 +12,7 @@ import os
 import shutil
 import ssl
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -54,11 +54,11 @@ class ControlPlane:
         """A kubeconfig for a person known by a client certificate; no rights but what RBAC gives them."""
         return self.write_kubeconfig(user, self._authority.issue(user, groups))
 
-    def write_service_account_kubeconfig(self, name: str, rules: Sequence[dict[str, Sequence[str]]], namespace: str = "default") -> Path:
+    def write_service_account_kubeconfig(self, name: str, rules: Sequence[Mapping[str, Sequence[str]]], namespace: str = "default") -> Path:
         """A kubeconfig with the token of a service account that may do, in the whole cluster, what `rules` says."""
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
         rbac = "rbac.authorization.k8s.io"
-        role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+        role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": [dict(rule) for rule in rules]}
         binding = {
             "apiVersion": f"{rbac}/v1",
             "kind": "ClusterRoleBinding",

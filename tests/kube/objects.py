@@ -43,9 +43,9 @@ def pod_spec(*, gpus: int = 0, restart_policy: str = "Never") -> Object:
     return {"containers": [container], "restartPolicy": restart_policy, "terminationGracePeriodSeconds": 0}
 
 
-def job(name: str, *, namespace: str = "default", parallelism: int = 1, gpus: int = 0, **annotations: str) -> Object:
+def job(name: str, *, namespace: str = "default", parallelism: int = 1, gpus: int = 0, annotations: Object | None = None) -> Object:
     """A batch/v1 Job without retries; `annotations` go to its pods (see kwok_stages)."""
-    template = {"metadata": {"annotations": annotations}, "spec": pod_spec(gpus=gpus)}
+    template = {"metadata": {"annotations": annotations or {}}, "spec": pod_spec(gpus=gpus)}
     spec = {"parallelism": parallelism, "completions": parallelism, "backoffLimit": 0, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 

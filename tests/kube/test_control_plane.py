@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-
 from tests.kube.addresses import is_listening
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.kubectl import Kubectl, KubectlError, wait_until
@@ -38,7 +37,7 @@ def test_nodes_become_ready_with_their_gpus(cluster: ControlPlane) -> None:
 
 
 def test_pods_of_a_job_are_bound_by_the_scheduler_and_complete(cluster: ControlPlane) -> None:
-    cluster.admin.create([job("short", parallelism=4, gpus=4, **{RUN_TIME: "1s"})])
+    cluster.admin.create([job("short", parallelism=4, gpus=4, annotations={RUN_TIME: "1s"})])
     wait_until("the Job is complete", lambda: _job_is(cluster, "short", "Complete"))
     pods = cluster.admin.get("pods", "-l", "job-name=short")
     assert Counter(p["spec"]["nodeName"] for p in pods) == {"gpu-1": 2, "gpu-2": 2}
@@ -46,7 +45,7 @@ def test_pods_of_a_job_are_bound_by_the_scheduler_and_complete(cluster: ControlP
 
 
 def test_an_exit_code_fails_the_job(cluster: ControlPlane) -> None:
-    cluster.admin.create([job("bad", **{RUN_TIME: "0s", EXIT_CODE: "3"})])
+    cluster.admin.create([job("bad", annotations={RUN_TIME: "0s", EXIT_CODE: "3"})])
     wait_until("the Job has failed", lambda: _job_is(cluster, "bad", "Failed"))
     state = cluster.admin.get("pods", "-l", "job-name=bad")[0]["status"]["containerStatuses"][0]["state"]
     assert state["terminated"]["exitCode"] == 3

@@ -1,0 +1,66 @@
+"""Which Debian packages do the tests need, and can they be had here? Installed where this is Debian and we are root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from locks import only_one
+from progress import StepFailed, cache_home, run_step, say, spoken_seconds
+
+
+@dataclass(frozen=True)
+class Package:
+    """A Debian package and how to see that it is there: a program on PATH, or a file."""
+
+    name: str
+    program: str = ""
+    file: str = ""
+
+    @property
+    def is_installed(self) -> bool:
+        return shutil.which(self.program) is not None if self.program else Path(self.file).exists()
+
+
+PROMETHEUS = Package("prometheus", program="prometheus")
+CHROMIUM = Package("chromium-headless-shell", program="chromium-headless-shell")
+CHINESE_FONTS = Package("fonts-noto-cjk", file="/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS)
+
+
+def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
+    """Install what is missing where that is allowed; says what it does, and stays quiet where it may not."""
+    missing = [package.name for package in packages if not package.is_installed]
+    if not missing or not may_install():
+        return
+    with only_one(cache_home() / "debian.lock", "Debian packages"):
+        say(f"installing Debian packages: {', '.join(missing)}")
+        log = cache_home() / "logs" / "debian.log"
+        environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        seconds = run_step("apt-get update", ["apt-get", "update", "-q"], log, env=environment)
+        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]
+        seconds += run_step("apt-get install", install, log, env=environment)
+        say(f"installed them in {spoken_seconds(seconds)}")
+
+
+def may_install() -> bool:
+    """Root on a Debian (or a child of it)."""
+    return os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get") is not None
+
+
+def why_missing(packages: tuple[Package, ...]) -> tuple[str, str] | None:
+    """None where all are there; else the reason for a person and the command that mends it."""
+    missing = [package.name for package in packages if not package.is_installed]
+    if not missing:
+        return None
+    return f"no {', '.join(missing)}", f"apt-get install {' '.join(missing)}"
+
+
+def try_install() -> None:
+    """Install what is missing; where that fails, say so: the groups that need it are then skipped with their reason."""
+    try:
+        install_missing()
+    except StepFailed as failed:
+        say(f"warning: {failed.what}")

@@ -1,0 +1,123 @@
+"""Which groups of tests are there, what runs in each, and what must be there first?
+
+The order is that of the run: what is quick and breaks most often comes first. A group of `CHECK` needs no real
+component; `REAL` needs the programs and packages that it names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from debian import CHINESE_FONTS, CHROMIUM, PROMETHEUS, Package
+from environment import PYTHON
+from toolchains import REPOSITORY
+
+JUNIT = REPOSITORY / "build" / "junit"
+TESTS = REPOSITORY / "tests"
+REAL_FOLDERS = ("kube", "contracts", "browser")
+OWN_GROUP_FOLDERS = ("docs", "golden")
+PYTEST = (str(PYTHON), "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One program of a group. `junit` is the report that it writes; without one the whole step counts as one case."""
+
+    title: str
+    argv: tuple[str, ...]
+    folder: Path = REPOSITORY
+    junit: Path | None = None
+    needs_node: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps under one name, each with the same limit. `missing` says why the group cannot run at all."""
+
+    name: str
+    what: str
+    steps: tuple[Step, ...]
+    limit_seconds: float = 300.0
+    packages: tuple[Package, ...] = ()
+    needs_kube: bool = False
+    needs_console: bool = False
+    missing: str = ""
+
+
+def check_groups() -> tuple[Group, ...]:
+    """All that needs no real component."""
+    return (
+        Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
+        Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
+        Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
+        Group("unit", "Python unit tests", (_pytest("unit", *_unit_folders()),), limit_seconds=600),
+        Group("examples", "worked examples in docstrings", (_doctests(),)),
+        _folder_group("docs", "documents are fresh"),
+        _folder_group("golden", "whole pages and tables"),
+        Group("console", "TypeScript: types, lint, unit tests", _console_steps(), needs_console=True),
+    )
+
+
+def real_groups() -> tuple[Group, ...]:
+    """All that runs against real programs."""
+    kube = [name for name in ("kube", "contracts") if (TESTS / name).is_dir()]
+    return (
+        Group(
+            "kube",
+            "a real control plane and Prometheus",
+            (_pytest("kube", *kube),),
+            limit_seconds=1500,
+            packages=(PROMETHEUS,),
+            needs_kube=True,
+            needs_console=True,
+        ),
+        _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
+    )
+
+
+def _pytest(name: str, *folders: str) -> Step:
+    report = JUNIT / f"{name}.xml"
+    return Step("pytest", (*PYTEST, f"--junit-xml={report}", *(f"tests/{folder}" for folder in folders)), junit=report)
+
+
+def _folder_group(
+    name: str, what: str, limit_seconds: float = 300.0, packages: tuple[Package, ...] = (), *, needs_real: bool = False
+) -> Group:
+    missing = "" if any((TESTS / name).rglob("test_*.py")) else f"there is no test in tests/{name}"
+    return Group(name, what, (_pytest(name, name),), limit_seconds, packages, needs_real, needs_real, missing)
+
+
+def _unit_folders() -> list[str]:
+    apart = {*REAL_FOLDERS, *OWN_GROUP_FOLDERS}
+    return sorted(folder.name for folder in TESTS.iterdir() if folder.name not in apart and any(folder.rglob("test_*.py")))
+
+
+def _doctests() -> Step:
+    report = JUNIT / "examples.xml"
+    return Step("doctest", (*PYTEST, "--doctest-modules", f"--junit-xml={report}", "src/fairlead"), junit=report)
+
+
+def _console_steps() -> tuple[Step, ...]:
+    web, report = REPOSITORY / "web", JUNIT / "console.xml"
+    unit = ("npx", "--no-install", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={report}")
+    return (
+        Step("npm run check", ("npm", "run", "--silent", "check"), web, needs_node=True),
+        Step("vitest", unit, web, report, needs_node=True),
+    )
+
+
+def _tool_files() -> list[str]:
+    return [str(path.relative_to(REPOSITORY)) for path in sorted(Path(__file__).parent.glob("*.py"))]
+
+
+def _tool(title: str, *arguments: str) -> Step:
+    return Step(title, (str(PYTHON.parent / "ruff"), *arguments))
+
+
+def _script(title: str, name: str) -> Step:
+    return Step(title, (str(PYTHON.parent / name),))
+
+
+def _python(title: str, *arguments: str) -> Step:
+    return Step(title, (str(PYTHON), *arguments))

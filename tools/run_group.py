@@ -1,0 +1,106 @@
+"""How did one group of tests go? Runs its steps to the end, each in a process of its own with a limit."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from console import install_node_modules
+from debian import why_missing
+from groups import Group, Step
+from junit import Tally, read_report
+from kube_programs import BUILT, missing_programs
+from progress import StepFailed, run_step, say, spoken_seconds
+from toolchains import REPOSITORY, find_node
+
+LOGS = REPOSITORY / "build" / "logs"
+
+
+@dataclass
+class Outcome:
+    """What became of a group; `why` and `mend` tell a person why it was skipped and what would change that."""
+
+    group: Group
+    tally: Tally = field(default_factory=Tally)
+    seconds: float = 0.0
+    why: str = ""
+    mend: str = ""
+
+    @property
+    def word(self) -> str:
+        if self.tally.failed:
+            return "FAILED"
+        return "skipped" if self.why and not self.tally.passed else "passed"
+
+
+def run_group(group: Group) -> Outcome:
+    """Run every step, also after one that failed: one run shows all that is wrong."""
+    outcome = Outcome(group)
+    absent = _why_not(group)
+    if absent is not None:
+        outcome.why, outcome.mend = absent
+        outcome.tally.skipped += 1
+        say(f"{group.name}: skipped, {outcome.why}")
+        return outcome
+    say(f"{group.name}: {group.what}")
+    started = time.monotonic()
+    for step in group.steps:
+        outcome.tally.add(_run(group, step))
+    outcome.seconds = time.monotonic() - started
+    say(f"{group.name}: {outcome.word}, {outcome.tally.passed} passed, {outcome.tally.failed} failed, {spoken_seconds(outcome.seconds)}")
+    return outcome
+
+
+def _why_not(group: Group) -> tuple[str, str] | None:
+    if group.missing:
+        return group.missing, ""
+    if group.needs_kube and any(missing_programs(family) for family in BUILT):
+        return "the Kubernetes programs are not built", "python3 tools/build_kube.py"
+    return why_missing(group.packages)
+
+
+def _run(group: Group, step: Step) -> Tally:
+    if step.junit is not None:
+        step.junit.parent.mkdir(parents=True, exist_ok=True)
+        step.junit.unlink(missing_ok=True)
+    problem = ""
+    log = LOGS / f"{group.name}-{step.title.replace(' ', '-')}.log"
+    try:
+        title = f"{group.name} ({step.title})"
+        run_step(title, step.argv, log, cwd=step.folder, env=_environment(step), limit_seconds=group.limit_seconds, progress=_percent)
+    except StepFailed as failed:
+        problem = failed.what
+        say(problem)
+    return _tally(step, problem)
+
+
+def _tally(step: Step, problem: str) -> Tally:
+    """The report's counts; a runner that failed without a failed case to show for it is a failure of its own."""
+    if step.junit is None:
+        return Tally(failed=1) if problem else Tally(passed=1)
+    tally = read_report(step.junit)
+    if tally is None:
+        return Tally(failed=1)
+    if problem and not tally.failed:
+        tally.failed = 1
+    if not problem and not tally.passed and not tally.skipped:
+        say(f"{step.title}: no test was run")
+        tally.failed = 1
+    return tally
+
+
+def _environment(step: Step) -> dict[str, str]:
+    if not step.needs_node:
+        return dict(os.environ, PYTHONUNBUFFERED="1")
+    node = find_node()
+    install_node_modules(node)
+    return node.environment()
+
+
+def _percent(log: Path) -> str:
+    """How far pytest is: the last percentage that it printed."""
+    found = re.findall(rb"\[ *(\d+)%\]", log.read_bytes())
+    return f"{int(found[-1])} % of its tests" if found else ""

@@ -1,0 +1,111 @@
+"""Is this checkout right? Runs every group of tests, makes what they need, and ends with one table and one line.
+
+The Kubernetes programs are built at low priority while the groups run that need none of them. With CI=true a skipped
+test is a failure: there, nothing may be missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import debian
+from console import build_console
+from environment import make_environment
+from groups import Group, check_groups, real_groups
+from junit import Tally
+from locks import only_one
+from progress import StepFailed, say, spoken_seconds
+from run_group import Outcome, run_group
+from toolchains import REPOSITORY
+
+BUILD_NICENESS = 10
+
+
+def run_tests(only: Sequence[str]) -> int:
+    """Run the groups (all, or those named; `check` names all that need no real component); the exit status."""
+    started = time.monotonic()
+    checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
+    make_environment("dev")
+    preparation = threading.Thread(target=_prepare_real, args=(reals,))
+    preparation.start()
+    outcomes: list[Outcome] = []
+    try:
+        if any(group.needs_console for group in (*checks, *reals)):
+            build_console()
+        outcomes += [run_group(group) for group in checks]
+    finally:
+        preparation.join()
+    outcomes += [run_group(group) for group in reals]
+    return _report(outcomes, time.monotonic() - started)
+
+
+def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> list[Group]:
+    return [group for group in groups if not only or group.name in only or together in only]
+
+
+def _prepare_real(groups: list[Group]) -> None:
+    """Packages first (seconds), then the programs (minutes, in a process of lower priority)."""
+    packages = tuple(package for group in groups for package in group.packages)
+    try:
+        debian.install_missing(packages)
+    except StepFailed as failed:
+        say(f"warning: {failed.what}")
+    if any(group.needs_kube for group in groups):
+        builder = str(Path(__file__).with_name("build_kube.py"))
+        subprocess.run([sys.executable, builder, "--nice", str(BUILD_NICENESS), "--quiet"], stdin=subprocess.DEVNULL, check=False)
+
+
+def _report(outcomes: list[Outcome], seconds: float) -> int:
+    total = Tally()
+    for outcome in outcomes:
+        total.add(outcome.tally)
+    print("\n" + "\n".join(_table(outcomes)), flush=True)
+    is_strict = os.environ.get("CI") == "true"
+    bad = total.failed > 0 or (is_strict and total.skipped > 0)
+    if is_strict and total.skipped:
+        print(f"CI=true: the {total.skipped} skipped above count as failures")
+    print(f"all in {spoken_seconds(seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
+    return 1 if bad else 0
+
+
+def _table(outcomes: list[Outcome]) -> list[str]:
+    lines = [f"{'GROUP':<10}{'RESULT':<9}{'PASSED':>7}{'FAILED':>8}{'SKIPPED':>9}{'TIME':>12}  WHY"]
+    for outcome in outcomes:
+        tally = outcome.tally
+        counts = f"{tally.passed:>7}{tally.failed:>8}{tally.skipped:>9}{spoken_seconds(outcome.seconds):>12}"
+        lines.append(f"{outcome.group.name:<10}{outcome.word:<9}{counts}  {outcome.why}".rstrip())
+        if outcome.mend:
+            lines.append(f"{'':<10}to run it: `{outcome.mend}`")
+        lines += [f"{'':<10}skipped {times}: {reason}" for reason, times in sorted(tally.skip_reasons.items())]
+    return lines
+
+
+def main(argv: list[str]) -> int:
+    names = [group.name for group in (*check_groups(), *real_groups())]
+    parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
+    parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
+    only = parser.parse_args(argv).only
+    try:
+        with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
+            return run_tests(only)
+    except StepFailed as failed:
+        say(f"error: {failed.what}")
+        if failed.hint:
+            say(f"hint: {failed.hint}")
+        print("0 passed, 1 failed")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
