@@ -10,12 +10,15 @@ from msgspec import Struct
 
 
 class Grant(Struct, frozen=True, gc=False):
-    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`; `memory_mib` is the limit inside it."""
+    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card; `memory_mib` is the limit inside.
+
+    Only our own annotation says uuid and MiB; others leave "" and None, and the MiB follow from the units (sharing contract 1.2).
+    """
 
     uuid: str
     index: int
     units: int
-    memory_mib: int
+    memory_mib: int | None = None
     core_percent: int = 0
 
 

@@ -27,7 +27,10 @@ class Taint(Struct, frozen=True, gc=False):
 
 
 class Node(Struct, frozen=True, gc=False):
-    """`annotations` holds only keys that Fairlead reads; `addresses` keeps the API's order as (type, address)."""
+    """`annotations` holds only keys that Fairlead reads; `addresses` keeps the API's order as (type, address).
+
+    `card_memory_mib`: memory of one GPU, where a label tells it.
+    """
 
     name: str
     uid: str = ""
@@ -44,3 +47,4 @@ class Node(Struct, frozen=True, gc=False):
     runtime_version: str = ""
     os_image: str = ""
     gpus: tuple[GpuSlot, ...] = ()
+    card_memory_mib: int | None = None

@@ -14,6 +14,8 @@ from fairlead.model.gpu import Grant
 from fairlead.model.node import Condition
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
+GrantsByContainer = Mapping[str, tuple[Grant, ...]]
+
 
 class Owner(Struct, frozen=True, gc=False):
     kind: str
@@ -50,7 +52,10 @@ class ContainerStatus(Struct, frozen=True, gc=False):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name, from our annotation."""
+    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
+
+    The key "" of `grants` speaks of the whole pod (GPU topology names no container).
+    """
 
     namespace: str
     name: str
@@ -78,6 +83,7 @@ class Pod(Struct, frozen=True, gc=False):
     started_at: float | None = None
     deleted_at: float | None = None
     nominated_node: str = ""
+    grants: GrantsByContainer = {}
 
     @property
     def key(self) -> str:
@@ -108,9 +114,6 @@ class Pod(Struct, frozen=True, gc=False):
     def limits(self) -> Amounts:
         """What the pod may use at most; extended resources such as GPUs are always requested as their limit."""
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
-
-
-GrantsByContainer = Mapping[str, tuple[Grant, ...]]
 
 
 def needed_by(

@@ -21,6 +21,7 @@ from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire import names
+from fairlead.wire.allocation import parse_card_memory, parse_grants
 from fairlead.wire.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
@@ -224,12 +225,13 @@ def epoch(moment: datetime | None) -> float | None:
 def parse_pod(wire: WirePod) -> Pod:
     """A pod row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = wire.metadata, wire.spec or WirePodSpec(), wire.status or WirePodStatus()
+    annotations, containers = kept_annotations(meta.annotations), parse_containers(spec.containers)
     return Pod(
         namespace=intern(meta.namespace or ""),
         name=meta.name or "",
         uid=meta.uid or "",
         labels=parse_labels(meta.labels),
-        annotations=kept_annotations(meta.annotations),
+        annotations=annotations,
         owners=parse_owners(meta.owner_references),
         node=intern(spec.node_name or ""),
         phase=intern(status.phase or "Pending"),
@@ -241,7 +243,7 @@ def parse_pod(wire: WirePod) -> Pod:
         priority_class=intern(spec.priority_class_name or ""),
         scheduler=intern(spec.scheduler_name or ""),
         gates=tuple(gate.name or "" for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
-        containers=parse_containers(spec.containers),
+        containers=containers,
         init_containers=parse_containers(spec.init_containers),
         overhead=parse_amounts(spec.overhead),
         statuses=_parse_statuses(status.container_statuses),
@@ -251,6 +253,7 @@ def parse_pod(wire: WirePod) -> Pod:
         started_at=epoch(status.start_time),
         deleted_at=epoch(meta.deletion_timestamp),
         nominated_node=status.nominated_node_name or "",
+        grants=parse_grants(annotations, containers),
     )
 
 
@@ -258,11 +261,11 @@ def parse_node(wire: WireNode) -> Node:
     """A node row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = wire.metadata, wire.spec or WireNodeSpec(), wire.status or WireNodeStatus()
     info = status.node_info or WireNodeInfo()
-    annotations = kept_annotations(meta.annotations)
+    annotations, labels = kept_annotations(meta.annotations), parse_labels(meta.labels)
     return Node(
         name=meta.name or "",
         uid=meta.uid or "",
-        labels=parse_labels(meta.labels),
+        labels=labels,
         annotations=annotations,
         capacity=parse_amounts(status.capacity),
         allocatable=parse_amounts(status.allocatable),
@@ -275,6 +278,7 @@ def parse_node(wire: WireNode) -> Node:
         runtime_version=info.container_runtime_version or "",
         os_image=info.os_image or "",
         gpus=parse_gpu_slots(annotations.get(names.ANNOTATION_GPUS, "")),
+        card_memory_mib=parse_card_memory(labels),
     )
 
 

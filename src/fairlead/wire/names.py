@@ -1,27 +1,36 @@
 """Every outside spelling, once: labels, annotations, resources, API groups. Code elsewhere uses the name, never the text.
 
-Resource names that rules need live in `model.resources`; they are re-exported here so that wire code has one place to look.
+Names that rules need live in `model.resources` and `model.keys`; they are re-exported here so that wire code has one place to look.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from fairlead.model.keys import ANNOTATION_GPU_UNIT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
+from fairlead.model.keys import (
+    ANNOTATION_GPU_UNIT,
+    ANNOTATION_REQUESTED_GPUS,
+    ANNOTATION_SUSPEND,
+    LABEL_GPU_MODEL,
+    LABEL_GPU_PRODUCT,
+    LABEL_GPU_SCHEDULE,
+    LABEL_ROLE,
+    LABEL_ROLE_PREFIX,
+    QUOTA_GATE,
+)
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU
 
 __all__ = ["ALIYUN_GPU", "GPU_CORE", "GPU_COUNT", "GPU_MEMORY", "MIG_PREFIX", "NVIDIA_GPU"]
-__all__ += ["ANNOTATION_GPU_UNIT", "LABEL_GPU_SCHEDULE", "LABEL_ROLE", "LABEL_ROLE_PREFIX"]
+__all__ += ["ANNOTATION_GPU_UNIT", "LABEL_GPU_MODEL", "LABEL_GPU_PRODUCT", "LABEL_GPU_SCHEDULE", "LABEL_ROLE", "LABEL_ROLE_PREFIX"]
+__all__ += ["ANNOTATION_REQUESTED_GPUS", "ANNOTATION_SUSPEND", "QUOTA_GATE"]
 
 PREFIX: Final = "fairlead.io/"
 
 # Nodes (sharing contract 1.3)
 LABEL_SHARED: Final = "cgpu"
 LABEL_SHARED_ALIAS: Final = "gpushare"
-LABEL_GPU_MODEL: Final = "aliyun.accelerator/nvidia_name"
 LABEL_GPU_CARD_MEMORY: Final = "aliyun.accelerator/nvidia_mem"
 LABEL_GPU_CARD_COUNT: Final = "aliyun.accelerator/nvidia_count"
-LABEL_GPU_PRODUCT: Final = "nvidia.com/gpu.product"
 LABEL_GPU_PRODUCT_MEMORY: Final = "nvidia.com/gpu.memory"
 LABEL_ISOLATION: Final = "fairlead.io/gpu-isolation"
 LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
@@ -48,8 +57,6 @@ ANNOTATION_TOPOLOGY_GROUP: Final = "topology.kubernetes.io/gpu-group"
 ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 
 # Jobs (arena contract 3, 4)
-ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
-ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_CONSOLE_USER: Final = "arena.kubeflow.org/console-user"
 LABEL_JOB_NAME: Final = "training.kubeflow.org/job-name"
@@ -59,7 +66,6 @@ LABEL_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 LABEL_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 
 # Quota (quota contract 1.1, 2.x)
-QUOTA_GATE: Final = "fairlead.io/quota"
 QUOTA_GROUP: Final = "scheduling.sigs.k8s.io"
 QUOTA_VERSION: Final = "v1beta1"
 QUOTA_PLURAL: Final = "elasticquotatrees"

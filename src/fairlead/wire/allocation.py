@@ -1,0 +1,128 @@
+"""Which GPU did the scheduler give to which container? The annotations that say it, in three generations (sharing contract 1.4).
+
+What a newcomer gets wrong: an annotation that does not parse is no grant at all (the pod is listed and allocated nowhere), and one
+generation is never mixed with another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.model.gpu import Grant
+from fairlead.model.pod import Container, GrantsByContainer
+from fairlead.wire import names
+
+Value = TypeVar("Value")
+_NO_GRANTS: Final[GrantsByContainer] = {}
+_CARD_MEMORY: Final = re.compile(r"(\d+)\s*(MiB)?\Z")
+_READ_BY_US: Final = (
+    names.ANNOTATION_ALLOCATION,
+    names.ANNOTATION_REFERENCE_ALLOCATION,
+    names.ANNOTATION_GPU_INDEX,
+    names.ANNOTATION_TOPOLOGY_GROUP,
+)
+
+
+class WireGrant(Struct, gc=False):
+    uuid: str = ""
+    index: int = 0
+    units: int = 0
+    mib: int | None = None
+    core: int = 0
+
+
+_UnitsByGpu = dict[str, dict[str, int]]
+"""`{"<container index>": {"<gpu index>": units}}`."""
+
+
+def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    """Grants by container name; under "" those of the whole pod (GPU topology). Empty when nothing usable is said.
+
+    >>> parse_grants({"fairlead.io/gpu-allocation": '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'}, [])
+    {'app': (Grant(uuid='GPU-1', index=2, units=4, memory_mib=4301, core_percent=0),)}
+    >>> parse_grants({"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}, [Container("app")])
+    {'app': (Grant(uuid='', index=1, units=4, memory_mib=None, core_percent=0),)}
+    """
+    if not annotations:
+        return _NO_GRANTS
+    for name, parse in _GENERATIONS.items():
+        if text := annotations.get(name, ""):
+            return parse(text, annotations, containers)
+    return _NO_GRANTS
+
+
+def render_grants(grants: GrantsByContainer) -> str:
+    """The text of our own annotation, `fairlead.io/gpu-allocation`."""
+    wires = {
+        container: [WireGrant(grant.uuid, grant.index, grant.units, grant.memory_mib, grant.core_percent) for grant in given]
+        for container, given in grants.items()
+    }
+    return msgspec.json.encode(wires).decode()
+
+
+def parse_card_memory(labels: Mapping[str, str]) -> int | None:
+    """MiB of one card of the node, as its labels say; None when they do not.
+
+    >>> parse_card_memory({"aliyun.accelerator/nvidia_mem": "16130MiB"}), parse_card_memory({"nvidia.com/gpu.memory": "15360"})
+    (16130, 15360)
+    """
+    text = labels.get(names.LABEL_GPU_CARD_MEMORY) or labels.get(names.LABEL_GPU_PRODUCT_MEMORY) or ""
+    match = _CARD_MEMORY.match(text)
+    return int(match[1]) if match and int(match[1]) > 0 else None
+
+
+def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    wires = _decoded(text, dict[str, list[WireGrant]]) or {}
+    if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 for given in wires.values() for wire in given):
+        return _NO_GRANTS
+    return {
+        container: tuple(Grant(wire.uuid, wire.index, wire.units, wire.mib, wire.core) for wire in given)
+        for container, given in wires.items()
+    }
+
+
+def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    units, cores = _decoded(text, _UnitsByGpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _UnitsByGpu) or {}
+    grants: dict[str, tuple[Grant, ...]] = {}
+    for position, by_gpu in (units or {}).items():
+        if not position.isascii() or not position.isdigit() or int(position) >= len(containers):
+            return _NO_GRANTS
+        percent = cores.get(position, {})
+        given = [(index, count, percent.get(index, 0)) for index, count in by_gpu.items()]
+        if not all(index.isascii() and index.isdigit() and count > 0 for index, count, _ in given):
+            return _NO_GRANTS
+        grants[containers[int(position)].name] = tuple(Grant("", int(index), count, None, core) for index, count, core in given)
+    return grants
+
+
+def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    """All gpu-mem limits of the pod on one GPU."""
+    if not text.isascii() or not text.isdigit():
+        return _NO_GRANTS
+    asked = ((container.name, container.limits.get(names.GPU_MEMORY, 0)) for container in containers)
+    return {name: (Grant("", int(text), units),) for name, units in asked if units > 0}
+
+
+def _parse_group(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
+    """`0,1`: whole cards of the pod."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        return _NO_GRANTS
+    return {"": tuple(Grant("", int(part), 0) for part in parts)}
+
+
+_GENERATIONS: Final = dict(zip(_READ_BY_US, (_parse_ours, _parse_reference, _parse_index, _parse_group), strict=True))
+
+
+def _decoded(text: str, kind: type[Value]) -> Value | None:
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
