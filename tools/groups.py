@@ -33,7 +33,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Steps under one name, each with the same limit. `missing` says why the group cannot run at all."""
+    """Steps under one name, each with the same limit.
+
+    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start (it failed).
+    """
 
     name: str
     what: str
@@ -43,6 +46,7 @@ class Group:
     needs_kube: bool = False
     needs_console: bool = False
     missing: str = ""
+    broken: str = ""
 
 
 def check_groups() -> tuple[Group, ...]:

@@ -39,6 +39,10 @@ class Outcome:
 def run_group(group: Group) -> Outcome:
     """Run every step, also after one that failed: one run shows all that is wrong."""
     outcome = Outcome(group)
+    if group.broken:
+        outcome.why = group.broken
+        outcome.tally.failed += 1
+        return outcome
     absent = _why_not(group)
     if absent is not None:
         outcome.why, outcome.mend = absent

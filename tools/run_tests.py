@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import debian
@@ -37,17 +38,30 @@ def run_tests(only: Sequence[str]) -> int:
     preparation.start()
     outcomes: list[Outcome] = []
     try:
-        if any(group.needs_console for group in (*checks, *reals)):
-            build_console()
-        outcomes += [run_group(group) for group in checks]
+        problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
+        outcomes += [run_group(_broken_by(problem, group)) for group in checks]
     finally:
         preparation.join()
-    outcomes += [run_group(group) for group in reals]
+    outcomes += [run_group(_broken_by(problem, group)) for group in reals]
     return _report(outcomes, time.monotonic() - started)
 
 
 def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> list[Group]:
     return [group for group in groups if not only or group.name in only or together in only]
+
+
+def _build_console() -> str:
+    """Empty, or why there is no console: the groups without it run all the same."""
+    try:
+        build_console()
+    except StepFailed as failed:
+        say(f"error: {failed.what}")
+        return "the console could not be built, see above"
+    return ""
+
+
+def _broken_by(problem: str, group: Group) -> Group:
+    return replace(group, broken=problem) if problem and group.needs_console else group
 
 
 def _prepare_real(groups: list[Group]) -> None:
