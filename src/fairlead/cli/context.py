@@ -7,7 +7,7 @@ Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
 from fairlead.cli.messages import Messages
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import argparse
 
     from fairlead.model.snapshot import ClusterSnapshot
+
+GPU_TELEMETRY: Final = "gpu-telemetry"
+GPU_TOPOLOGIES: Final = "gpu-topologies"
+"""Names under which a snapshot's `sources` tell about GPU readings and topology ConfigMaps."""
 
 
 class GlobalOptions(NamedTuple):
@@ -35,7 +39,7 @@ class ClusterReader(Protocol):
         """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
 
         With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
-        `sources["gpu-telemetry"]` and has none. Nodes are read before pods: a pod may be missing, never its node.
+        `sources[GPU_TELEMETRY]` and has none. Nodes are read before pods: a pod may be missing, never its node.
         """
         ...
 

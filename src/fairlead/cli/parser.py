@@ -9,13 +9,16 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import IO, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from fairlead.cli.context import Context, GlobalOptions
 from fairlead.cli.flags import BooleanFlag, canonical_order
 from fairlead.cli.messages import LEVELS
 from fairlead.cli.verbs import PLANNED, Verb, find_verb, verbs_of
 from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _GLOBAL_WITH_VALUE: Final = (
     "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace", "--loglevel", "--snapshot", "--helm-binary",
@@ -40,7 +43,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(_sentence(message), f"`{self.prog} --help` shows what it takes")
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         raise HelpWanted(self.format_help())
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
@@ -65,7 +68,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         if isinstance(action, BooleanFlag):
             return ", ".join(action.option_strings)
         if action.option_strings and action.nargs != 0:
-            return f"{', '.join(action.option_strings)} {self._format_args(action, action.metavar or action.dest.upper())}"
+            return f"{', '.join(action.option_strings)} {self._format_args(action, str(action.metavar or action.dest.upper()))}"
         return super()._format_action_invocation(action)
 
 
@@ -146,7 +149,8 @@ def _add_globals(parser: Parser) -> None:
 
 def global_options(args: argparse.Namespace) -> GlobalOptions:
     """The checked global flags. A verb with a flag of the same spelling keeps that flag for itself."""
-    options = GlobalOptions(**{name: getattr(args, f"global_{name}", default) for name, default in GlobalOptions._field_defaults.items()})
+    defaults = GlobalOptions._field_defaults
+    options = GlobalOptions(*(str(getattr(args, f"global_{name}", defaults[name])) for name in GlobalOptions._fields))
     if options.loglevel not in LEVELS:
         raise UserError("failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]")
     for name in filter(None, (options.namespace, options.arena_namespace)):

@@ -1,0 +1,114 @@
+"""`arena top node`: how are the GPUs of the nodes used? Snapshot in, table, blocks or document out (arena contract §2.1, §5)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.context import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterReader, Context
+from fairlead.cli.flags import BooleanFlag
+from fairlead.cli.messages import Messages
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.rules.node_report import NodeReport
+
+NAME = "top node"
+HELP = "Show how the GPUs of the nodes are used: a table, or with -d everything about each node."
+
+_MODE_WORDS: Final = {
+    "none": ("n", "none", "normal"),
+    "exclusive": ("e", "exclusive", "gpuexclusive"),
+    "topology": ("t", "topology", "gputopology"),
+    "share": ("s", "share", "gpushare"),
+}
+_OUTPUTS: Final = ("", "wide", "json", "yaml")
+_REFRESH_SECONDS: Final = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes (all when none is named)")
+    parser.add_argument("--details", "-d", action=BooleanFlag, help="everything about each node: pods, devices, topology")
+    parser.add_argument("--gpu-mode", "-m", metavar="MODE", default="", help="only n(one), e(xclusive), t(opology) or s(hare) nodes")
+    parser.add_argument("--metric", action=BooleanFlag, help="with -d, -o: memory in use and duty cycle, from Prometheus")
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
+    parser.add_argument("--refresh", "-r", action=BooleanFlag, help="repeat every 2 s until Ctrl-C")
+    parser.add_argument("--gpushare", "-s", action=BooleanFlag, help="the layout of arena 0.4 for shared GPUs")
+    parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    mode = _checked(args)
+    reader = context.world.reader()
+    while True:
+        context.stdout.write(_output(args, mode, reader, context.messages))
+        if not args.refresh:
+            return 0
+        context.stdout.flush()
+        context.sleep(_REFRESH_SECONDS)
+        context.stdout.write(_separator(context.now()))
+
+
+def _checked(args: argparse.Namespace) -> str:
+    """The GPU mode asked for (empty = all). Raises UserError before anything is read."""
+    if args.legacy or args.gpushare:
+        raise UserError(f"not implemented: top node {'--legacy' if args.legacy else '-s'}")
+    if args.output not in _OUTPUTS:
+        raise UserError("unknown output format,only support:[wide|json|yaml]")
+    if args.refresh and args.details and len(args.nodes) != 1:
+        raise UserError("must specify only one node name when '-r' is enabled")
+    if not args.gpu_mode:
+        return ""
+    for mode, words in _MODE_WORDS.items():
+        if args.gpu_mode.lower() in words:
+            return mode
+    raise UserError("unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]")
+
+
+def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages) -> str:
+    from fairlead.rules.node_report import report_nodes
+    from fairlead.wire.pod_share import parse_pod_share
+
+    snapshot = reader.read_nodes(tuple(dict.fromkeys(args.nodes)), with_readings=args.metric)
+    reports = [report for report in report_nodes(snapshot, parse_pod_share) if mode in ("", report.mode)]
+    _warn(args, snapshot, messages)
+    if not reports:
+        raise UserError("failed to display nodes's informations: not found nodes")
+    return _rendered(args, reports)
+
+
+def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Messages) -> None:
+    """Say once what the output cannot show: absent names, metrics nobody has, topologies we may not read."""
+    known = snapshot.node_by_name
+    absent = [name for name in args.nodes if name not in known]
+    if known:
+        for name in absent:
+            messages.warn(f"node {name} is not found")
+    if args.metric and not snapshot.gpus:
+        source = snapshot.sources.get(GPU_TELEMETRY)
+        messages.warn(f"GPU metrics unavailable: {(source and source.message) or 'no samples'}")
+    topologies = snapshot.sources.get(GPU_TOPOLOGIES)
+    if topologies and topologies.state != "ok":
+        messages.warn(f"skipped configmaps: {topologies.message}")
+
+
+def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport]) -> str:
+    if args.output in ("json", "yaml"):
+        from fairlead.cli.node_document import node_document, render_json, render_yaml
+
+        return (render_json if args.output == "json" else render_yaml)(node_document(reports))
+    if args.details:
+        from fairlead.cli.node_details import node_details
+
+        return node_details(reports)
+    from fairlead.cli.node_table import node_table
+
+    return node_table(reports, has_footer=not args.nodes)
+
+
+def _separator(now: float) -> str:
+    import time
+
+    return f"{'-' * 25}\n\n{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))}\n\n{'-' * 37}\n"
