@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 from tests.kube.addresses import is_listening
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_job_kinds
 from tests.kube.kubectl import Kubectl, KubectlError, wait_until
 from tests.kube.kwok_stages import EXIT_CODE, NOT_READY, RUN_TIME
-from tests.kube.objects import Object, gpu_node, job
+from tests.kube.objects import Object, gpu_node, job, pod_spec
 from tests.kube.programs import program
 
 
@@ -67,6 +68,18 @@ def test_a_limited_account_may_do_what_its_rules_say(cluster: ControlPlane) -> N
     assert isinstance(reader.get("pods"), list)
     with pytest.raises(KubectlError, match="cannot list resource"):
         reader.get("nodes")
+
+
+def test_an_mpijob_keeps_the_status_that_is_written_for_it(cluster: ControlPlane) -> None:
+    install_job_kinds(cluster.admin)
+    worker = {"replicas": 2, "template": {"spec": pod_spec(gpus=4)}}
+    launcher = {"replicas": 1, "template": {"spec": pod_spec()}}
+    spec = {"slotsPerWorker": 4, "mpiReplicaSpecs": {"Launcher": launcher, "Worker": worker}}
+    metadata = {"name": "bert", "namespace": "default"}
+    cluster.admin.create([{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": metadata, "spec": spec}])
+    running = {"type": "Running", "status": "True", "reason": "MPIJobRunning", "message": "", "lastTransitionTime": "2026-01-05T08:00:00Z"}
+    cluster.admin.patch_status("mpijobs", "bert", "default", {"conditions": [running]})
+    assert cluster.admin.get("mpijobs")[0]["status"]["conditions"] == [running]
 
 
 def test_a_killed_api_server_comes_back_with_its_objects(cluster: ControlPlane) -> None:
