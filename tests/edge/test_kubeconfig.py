@@ -162,6 +162,8 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         ["insecure-skip-tls-verify"],
     ),
     "socks proxy": ({"proxy-url": "socks5://localhost:1080"}, {}, ["socks5://localhost:1080", "http proxy"]),
+    "port is no number": ({"server": "https://x:port"}, {}, ["https://x:port", "https://host:port"]),
+    "server without a host": ({"server": "https:///path"}, {}, ["https:///path"]),
     "strange scheme": ({"server": "ftp://x"}, {}, ["ftp://x"]),
     "oidc": ({}, {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}, ["oidc", "exec plugin", "kubelogin"]),
     "gcp": ({}, {"auth-provider": {"name": "gcp"}}, ["gcp", "exec plugin", "gke-gcloud-auth-plugin"]),

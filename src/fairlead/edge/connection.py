@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
@@ -102,7 +103,17 @@ def normal_server(server: str, *, has_tls: bool) -> str:
         server = f"{'https' if has_tls else 'http'}://{server}"
     if not server.startswith(("https://", "http://")):
         raise UserError(f"server `{server}` is neither http nor https", "write it as https://host:port")
+    if not _has_host(server):
+        raise UserError(f"server `{server}` has no usable host and port", "write it as https://host:port")
     return server.rstrip("/")
+
+
+def _has_host(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server
+    except ValueError:  # a port that is no number, brackets that do not close
+        return False
 
 
 def checked_proxy(proxy_url: str | None) -> str | None:
@@ -119,8 +130,6 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
             raise UserError("`as-uid`, `as-groups` or `as-user-extra` is set without `as`", "name the user to impersonate with `as`")
         return ()
-    from urllib.parse import quote
-
     headers = [("Impersonate-User", user.impersonate)]
     if user.impersonate_uid:
         headers.append(("Impersonate-Uid", user.impersonate_uid))

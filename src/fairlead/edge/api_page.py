@@ -1,0 +1,201 @@
+"""What stands in a page of a list and in a line of a watch? Typed in one decode when all is well, item by item when not.
+
+What a newcomer gets wrong: an object that cannot be read is neither an error of the page nor absent. It is reported with its key, so
+that the reader keeps the row it had.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from fairlead.edge.api_failure import Status, decode_status
+from fairlead.edge.resource import Resource
+
+log = logging.getLogger("fairlead.kubernetes")
+
+Wire = TypeVar("Wire")
+Row = TypeVar("Row")
+
+UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
+"""What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
+
+
+class ListMeta(Struct, rename="camel"):
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
+
+
+class ObjectMeta(Struct, rename="camel"):
+    """The part of metadata that says which object it is."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class AnyObject(Struct):
+    metadata: ObjectMeta | None = None
+
+
+class _Page(Struct, Generic[Wire]):
+    metadata: ListMeta | None = None
+    items: list[Wire] | None = None
+
+
+class WatchEvent(Struct, Generic[Wire], gc=False):
+    type: str
+    object: Wire
+
+
+class Malformed(Struct, frozen=True):
+    """An object that was left out: which one, and why."""
+
+    key: str
+    label: str
+    reason: str
+
+
+class Page(Struct, Generic[Row]):
+    rows: list[tuple[str, Row]]
+    malformed: list[Malformed]
+    resource_version: str
+    token: str
+
+
+class Listing(Struct, Generic[Row]):
+    """A whole list as of `resource_version`. `malformed` objects exist but are not among `rows`."""
+
+    rows: list[tuple[str, Row]]
+    malformed: list[Malformed]
+    resource_version: str
+
+    def add(self, page: Page[Row]) -> None:
+        self.rows += page.rows
+        self.malformed += page.malformed
+        self.resource_version = page.resource_version
+
+
+class Change(Struct, Generic[Row], gc=False):
+    """One event of a watch. `row` is None for DELETED, BOOKMARK, and for an object that could not be read."""
+
+    type: str
+    key: str
+    row: Row | None
+    resource_version: str
+
+
+def key_of(meta: Any) -> str:
+    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does not share."""
+    return meta.uid or f"{meta.namespace or ''}/{meta.name or ''}"
+
+
+class WatchEnded(Exception):
+    """The server ended a watch with an ERROR event."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class ItemReader(Generic[Row]):
+    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse` makes the row.
+
+    `malformed_total` counts objects left out since the start. Each is logged once until another reason appears.
+    """
+
+    def __init__(self, resource: Resource, wire: type[Any], parse: Callable[[Any], Row]) -> None:
+        self.resource = resource
+        self.malformed_total = 0
+        self._parse = parse
+        self._item = msgspec.json.Decoder(wire)
+        self._page: msgspec.json.Decoder[_Page[Any]] = msgspec.json.Decoder(_Page[wire])  # type: ignore[valid-type]
+        self._raw_page = msgspec.json.Decoder(_Page[Raw])
+        self._event: msgspec.json.Decoder[WatchEvent[Any]] = msgspec.json.Decoder(WatchEvent[wire])  # type: ignore[valid-type]
+        self._raw_event = msgspec.json.Decoder(WatchEvent[Raw])
+        self._identity = msgspec.json.Decoder(AnyObject)
+        self._told: dict[str, str] = {}
+
+    def read_page(self, body: bytes) -> Page[Row]:
+        """Raises msgspec.DecodeError only when the body is no list at all."""
+        try:
+            page = self._page.decode(body)
+            parse = self._parse
+            rows = [(item.metadata.uid or key_of(item.metadata), parse(item)) for item in page.items or ()]
+            malformed: list[Malformed] = []
+        except UNREADABLE:
+            page = self._raw_page.decode(body)
+            rows, malformed = self._read_singly(page.items or ())
+        meta = page.metadata or ListMeta()
+        return Page(rows, malformed, meta.resource_version or "", meta.continue_ or "")
+
+    def read_item(self, body: bytes) -> Row:
+        """One object, as `get` answers it. Raises what decoding and parsing raise."""
+        return self._parse(self._item.decode(body))
+
+    def read_changes(self, lines: bytes) -> list[Change[Row]]:
+        """The changes of complete lines of a watch, all or none.
+
+        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object that makes no row gives a
+        Change without one.
+        """
+        try:
+            return [self._read_change(event) for event in self._event.decode_lines(lines)]
+        except UNREADABLE:
+            return [self._read_line(line) for line in lines.split(b"\n") if line.strip()]
+
+    def _read_change(self, event: WatchEvent[Any]) -> Change[Row]:
+        kind = event.type
+        meta = event.object.metadata
+        if kind == "MODIFIED" or kind == "ADDED":
+            return Change(kind, meta.uid or key_of(meta), self._parse(event.object), meta.resource_version or "")
+        if kind == "ERROR":
+            raise ValueError("an ERROR event carries a Status, which is read from the raw line")
+        return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
+
+    def _read_line(self, line: bytes) -> Change[Row]:
+        try:
+            return self._read_change(self._event.decode(line))
+        except UNREADABLE as error:
+            event = self._raw_event.decode(line)
+            if event.type == "ERROR":
+                raise WatchEnded(decode_status(bytes(event.object))) from None
+            if event.type in ("ADDED", "MODIFIED"):
+                self._report(event.object, error)
+            meta = self._identity_of(event.object)
+            return Change(event.type, key_of(meta), None, meta.resource_version or "")
+
+    def _read_singly(self, items: Iterable[Raw]) -> tuple[list[tuple[str, Row]], list[Malformed]]:
+        rows: list[tuple[str, Row]] = []
+        malformed: list[Malformed] = []
+        for raw in items:
+            try:
+                item = self._item.decode(raw)
+                rows.append((key_of(item.metadata), self._parse(item)))
+            except UNREADABLE as error:
+                malformed.append(self._report(raw, error))
+        return rows, malformed
+
+    def _identity_of(self, raw: Raw) -> ObjectMeta:
+        try:
+            return self._identity.decode(raw).metadata or ObjectMeta()
+        except msgspec.DecodeError:
+            return ObjectMeta()
+
+    def _report(self, raw: Raw, error: Exception) -> Malformed:
+        meta = self._identity_of(raw)
+        name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "without a name"
+        found = Malformed(key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__)
+        self.malformed_total += 1
+        if self._told.get(found.key) != found.reason:
+            if len(self._told) > 10_000:
+                self._told.clear()
+            self._told[found.key] = found.reason
+            log.warning("left out %s: %s", found.label, found.reason)
+        return found

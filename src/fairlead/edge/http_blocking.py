@@ -1,0 +1,61 @@
+"""One blocking HTTP connection with what `http.client` leaves out: a TLS name of our choice, proxies, two timeouts."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    import ssl
+
+CONNECT_SECONDS = 10.0
+
+
+class _Line(http.client.HTTPConnection):
+    """`timeout` bounds connecting; `read_seconds` each wait for bytes after that. TLS comes above a proxy's tunnel, if there is one."""
+
+    def __init__(self, host: str, port: int | None, context: ssl.SSLContext | None, server_name: str, read_seconds: float) -> None:
+        super().__init__(host, port, timeout=CONNECT_SECONDS)
+        self._tls_context = context
+        self._server_name = server_name
+        self._read_seconds = read_seconds
+
+    def connect(self) -> None:
+        super().connect()
+        if self._tls_context is not None:
+            self.sock = self._tls_context.wrap_socket(self.sock, server_hostname=self._server_name)
+        self.sock.settimeout(self._read_seconds)
+
+
+def open_connection(
+    server: str,
+    *,
+    context: ssl.SSLContext | None = None,
+    server_name: str | None = None,
+    proxy: str | None = None,
+    read_seconds: float,
+) -> http.client.HTTPConnection:
+    """A connection to the server of a URL, not yet opened: it opens with its first request."""
+    parts = urlsplit(server)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    if proxy is None:
+        return _Line(host, port, context, server_name or host, read_seconds)
+    through = urlsplit(proxy)
+    if through.scheme != "http":
+        raise UserError(f"proxy `{proxy}` speaks {through.scheme or 'nothing known'}", "the command line can only use proxies with http://")
+    line = _Line(through.hostname or "", through.port or 80, context, server_name or host, read_seconds)
+    if context is not None:
+        line.set_tunnel(host, port, headers=_proxy_headers(through.username, through.password))
+    return line
+
+
+def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
+    if not user:
+        return {}
+    pair = f"{unquote(user)}:{unquote(password or '')}".encode()
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair).decode()}

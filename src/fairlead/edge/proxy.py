@@ -1,0 +1,59 @@
+"""Through which proxy does a connection go? The kubeconfig's `proxy-url`, else the environment's as Go programs read it.
+
+A newcomer may expect a proxy for a cluster on this machine: loopback is never sent through one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+
+def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str | None:
+    """
+    >>> proxy_for("https://api.example", None, {"HTTPS_PROXY": "proxy.example:3128"})
+    'http://proxy.example:3128'
+    >>> proxy_for("https://10.1.2.3:6443", None, {"https_proxy": "http://p:1", "NO_PROXY": "10.0.0.0/8,.example"}) is None
+    True
+    """
+    if proxy_url:
+        return proxy_url
+    parts = urlsplit(server)
+    variable = f"{parts.scheme}_proxy"
+    proxy = env.get(variable.upper()) or env.get(variable)
+    if not proxy or is_loopback(server) or _is_exempt(parts.hostname or "", parts.port, env.get("NO_PROXY") or env.get("no_proxy") or ""):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def is_loopback(server: str) -> bool:
+    """
+    >>> is_loopback("https://127.0.0.1:6443"), is_loopback("http://localhost"), is_loopback("https://[::1]:1"), is_loopback("https://10.0.0.1")
+    (True, True, True, False)
+    """
+    host = urlsplit(server).hostname or ""
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
+    """Whether NO_PROXY names the host: a name and what is below it, an address, a network, `*`; each may carry a port."""
+    address = _address(host)
+    for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):
+        if entry == "*" or entry in (host, f"{host}:{port}") or host.endswith(f".{entry.lstrip('.')}"):
+            return True
+        if address is not None and "/" in entry:
+            try:
+                if address in ipaddress.ip_network(entry, strict=False):
+                    return True
+            except ValueError:
+                continue
+    return False
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

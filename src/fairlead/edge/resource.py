@@ -1,0 +1,40 @@
+"""How is a resource addressed on an API server? Group, version, plural and scope, and the path of one object or of all."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from msgspec import Struct
+
+
+class Resource(Struct, frozen=True, gc=False):
+    """`group` is "" for the core API. `kind` is for messages and may be empty."""
+
+    group: str
+    version: str
+    plural: str
+    is_namespaced: bool = True
+    kind: str = ""
+
+    @property
+    def label(self) -> str:
+        """`pods` or `mpijobs.kubeflow.org`: how the API server's own messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path; without a namespace a namespaced resource is meant in all namespaces.
+
+        >>> PODS.path("team a", "p"), NODES.path(), Resource("kubeflow.org", "v2beta1", "mpijobs").path("x")
+        ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes', '/apis/kubeflow.org/v2beta1/namespaces/x/mpijobs')
+        """
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if namespace and self.is_namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+NODES = Resource("", "v1", "nodes", is_namespaced=False, kind="Node")
+PODS = Resource("", "v1", "pods", kind="Pod")
+EVENTS = Resource("", "v1", "events", kind="Event")

@@ -1,0 +1,198 @@
+"""A server that answers by script over a plain socket: each request to a path takes the next step of its list, the last one repeats.
+
+It runs in a thread of its own, so that it can serve the blocking client as well, and so that a slow step never stops the test's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from .pki import Pair
+
+
+@dataclass
+class Reply:
+    """One whole answer. `cut` closes the connection after that many bytes of the body."""
+
+    body: Any = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    cut: int | None = None
+
+    def content(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+@dataclass
+class Stream:
+    """A chunked answer of lines (a watch): objects or bytes, then `end` (properly), `cut` (mid-air) or `hold` (open until the end)."""
+
+    lines: Iterable[Any] = ()
+    then: str = "end"
+    pause: float = 0.0
+
+    def pieces(self) -> list[bytes]:
+        return [line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in self.lines]
+
+
+@dataclass
+class Seen:
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class ScriptedServer:
+    """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every request, in order."""
+
+    def __init__(self, script: dict[str, list[Reply | Stream]], pair: Pair | None = None, client_ca: bytes | None = None) -> None:
+        self.script = script
+        self.seen: list[Seen] = []
+        self._context = _server_context(pair, client_ca) if pair else None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._port = 0
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._context else 'http'}://127.0.0.1:{self._port}"
+
+    def requests_of(self, path: str) -> list[Seen]:
+        return [each for each in self.seen if each.path == path]
+
+    def __enter__(self) -> ScriptedServer:
+        self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _start(self) -> asyncio.Server:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, ssl=self._context)
+        self._port = server.sockets[0].getsockname()[1]
+        return server
+
+    async def _stop(self) -> None:
+        self._server.close()
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (seen := await _read_request(reader)) is not None:
+                self.seen.append(seen)
+                if not await _answer(self._next_step(seen), writer):
+                    return
+            writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    def _next_step(self, seen: Seen) -> Reply | Stream:
+        path = f"watch {seen.path}" if "watch" in seen.query else seen.path
+        steps = self.script.get(path)
+        if not steps:
+            return status(404, "NotFound", "the server could not find the requested resource")
+        return steps.pop(0) if len(steps) > 1 else steps[0]
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
+    first_byte = await reader.readexactly(1)
+    if first_byte == b"\x16":  # a TLS greeting
+        return None
+    head = first_byte + await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    method, target, _ = first.split(" ")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    parts = urlsplit(target)
+    return Seen(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
+
+
+async def _answer(step: Reply | Stream, writer: asyncio.StreamWriter) -> bool:
+    """Whether the connection stays open."""
+    if isinstance(step, Stream):
+        return await _answer_stream(step, writer)
+    await asyncio.sleep(step.delay)
+    body = step.content()
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | step.headers
+    head = f"HTTP/1.1 {step.status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+    writer.write(head.encode() + (body if step.cut is None else body[: step.cut]))
+    await writer.drain()
+    return step.cut is None
+
+
+async def _answer_stream(step: Stream, writer: asyncio.StreamWriter) -> bool:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for piece in step.pieces():
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await writer.drain()
+        await asyncio.sleep(step.pause)
+    if step.then == "hold":
+        await asyncio.sleep(3600)
+    if step.then == "end":
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+    return step.then == "end"
+
+
+def _server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:
+    from fairlead.edge.pem import in_memory_file
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with in_memory_file(pair.certificate_pem) as certificate, in_memory_file(pair.key_pem) as key:
+        context.load_cert_chain(certificate, key)
+    if client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=client_ca.decode())
+    return context
+
+
+def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Reply:
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason, "message": message, "code": code}
+    return Reply(body, code, headers or {})
+
+
+def pod(name: str, version: int = 1, namespace: str = "default", **status_fields: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "resourceVersion": str(version)},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"phase": "Running", **status_fields},
+    }
+
+
+def page(items: list[Any] | None, version: int = 10, token: str = "") -> Reply:
+    meta = {"resourceVersion": str(version)} | ({"continue": token} if token else {})
+    return Reply({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items})
+
+
+def event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, "object": item}
+
+
+def bookmark(version: int) -> dict[str, Any]:
+    return event("BOOKMARK", {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}})
+
+
+def error_event(code: int, reason: str, message: str) -> dict[str, Any]:
+    return event("ERROR", json.loads(status(code, reason, message).content()))

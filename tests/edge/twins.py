@@ -1,0 +1,73 @@
+"""The two Kubernetes clients under one plain interface, so that one suite holds for both."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from fairlead.edge.api_page import ItemReader
+from fairlead.edge.connection import Connection
+from fairlead.edge.credentials import Credentials, Issued
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.kube_blocking import KubeBlocking
+from fairlead.edge.resource import NODES, PODS
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+
+
+def pod_reader() -> ItemReader[Pod]:
+    return ItemReader(PODS, WirePod, parse_pod)
+
+
+def node_reader() -> ItemReader[Node]:
+    return ItemReader(NODES, WireNode, parse_node)
+
+
+def fixed(authorization: str | None = None) -> Credentials:
+    issued = Issued(authorization=authorization)
+    return Credentials(lambda: issued, is_renewable=False)
+
+
+def connection_to(url: str, **parts: Any) -> Connection:
+    return Connection(url, parts.pop("credentials", None) or fixed(), **parts)
+
+
+class Twin:
+    """One client. `call` runs one of its methods; `waits` are the seconds it slept between tries."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.waits: list[float] = []
+        self.requests_total = 0
+
+    def call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+
+class AsyncTwin(Twin):
+    def call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        async def sleep(seconds: float) -> None:
+            self.waits.append(seconds)
+
+        async def run() -> Any:
+            async with KubeApi(self.connection, rng=random.Random(1), sleep=sleep) as api:
+                try:
+                    return await getattr(api, method)(*arguments, **named)
+                finally:
+                    self.requests_total += api.requests_total
+
+        return asyncio.run(run())
+
+
+class BlockingTwin(Twin):
+    def call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        with KubeBlocking(self.connection, rng=random.Random(1), sleep=self.waits.append) as api:
+            try:
+                return getattr(api, method)(*arguments, **named)
+            finally:
+                self.requests_total += api.requests_total
+
+
+TWINS = {"async": AsyncTwin, "blocking": BlockingTwin}
