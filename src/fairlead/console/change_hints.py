@@ -1,0 +1,125 @@
+"""What changed, and who wants to know? Topics with a version each, and bounded streams that carry hints, never contents.
+
+A slow reader costs nothing: its pending topics are a set, so a hundred changes of `jobs` are one hint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import ClusterSnapshot
+
+TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "quota", "health")
+STREAMS_MAX: Final = 256
+HEARTBEAT_SECONDS: Final = 15.0
+_CONCERNS: Final = {
+    "nodes": ("nodes", "gpus", "overview"),
+    "pods": ("nodes", "gpus", "jobs", "quota", "overview"),
+    "jobs": ("jobs", "overview"),
+    "gpus": ("nodes", "gpus", "jobs", "overview"),
+    "quota": ("quota", "overview"),
+    "events": ("overview", "jobs"),
+    "sources": ("health",),
+}
+"""Part of the snapshot -> topics that show it."""
+
+
+class TopicVersions:
+    """The version of each topic, by comparing the parts of two snapshots (the same object = unchanged)."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Any] = {}
+        self._count = 0
+        self._versions = dict.fromkeys(TOPICS, 0)
+
+    def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> list[str]:
+        """Topics whose contents differ from the last call's, in the order of `TOPICS`."""
+        parts = {
+            "nodes": snapshot.nodes,
+            "pods": snapshot.pods,
+            "jobs": snapshot.jobs,
+            "gpus": gpus,
+            "quota": snapshot.quota,
+            "events": snapshot.events,
+            "sources": {name: source.state for name, source in snapshot.sources.items()},
+        }
+        moved = {topic for name, part in parts.items() if self._is_new(name, part) for topic in _CONCERNS[name]}
+        self._parts = parts
+        if moved:
+            self._count += 1
+        for topic in moved:
+            self._versions[topic] = self._count
+        return [topic for topic in TOPICS if topic in moved]
+
+    def _is_new(self, name: str, part: Any) -> bool:
+        if name not in self._parts:
+            return True
+        old = self._parts[name]
+        return old is not part and (name == "gpus" or old != part)
+
+    def as_text(self) -> dict[str, str]:
+        return {topic: str(version) for topic, version in self._versions.items()}
+
+
+class Stream:
+    """What one reader has not been told yet."""
+
+    def __init__(self) -> None:
+        self.pending: set[str] = set()
+        self.wake = asyncio.Event()
+
+
+class ChangeHints:
+    """All open streams. `close` ends them, so that a stop never waits for a browser."""
+
+    def __init__(self, versions: TopicVersions, streams_max: int = STREAMS_MAX, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
+        self.versions = versions
+        self.streams_max = streams_max
+        self._heartbeat_seconds = heartbeat_seconds
+        self._streams: set[Stream] = set()
+        self._closed = False
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._streams) >= self.streams_max
+
+    @property
+    def stream_count(self) -> int:
+        return len(self._streams)
+
+    def announce(self, topics: list[str]) -> None:
+        for stream in self._streams:
+            stream.pending.update(topics)
+            stream.wake.set()
+
+    def close(self) -> None:
+        self._closed = True
+        for stream in self._streams:
+            stream.wake.set()
+
+    async def listen(self) -> AsyncIterator[bytes]:
+        """The bytes of one `text/event-stream`, until the reader leaves or the server stops."""
+        stream = Stream()
+        self._streams.add(stream)
+        try:
+            yield b"retry: 3000\n\n"
+            while not self._closed:
+                try:
+                    await asyncio.wait_for(stream.wake.wait(), self._heartbeat_seconds)
+                except TimeoutError:
+                    yield b": heartbeat\n\n"
+                    continue
+                stream.wake.clear()
+                topics, stream.pending = stream.pending, set()
+                yield b"".join(self._event(topic) for topic in TOPICS if topic in topics)
+        finally:
+            self._streams.discard(stream)
+
+    def _event(self, topic: str) -> bytes:
+        hint = {"topic": topic, "version": self.versions.as_text()[topic]}
+        return b"event: changed\ndata: " + msgspec.json.encode(hint) + b"\n\n"

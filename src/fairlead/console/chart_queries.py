@@ -1,0 +1,291 @@
+"""Which charts exist, and how does each source spell them? One row per named query; nobody sends PromQL to this server.
+
+Spellings are tried in order until one has data: ours, DCGM's, the older `nvidia_gpu_*`, the reference's `arena_*` (where -1 means
+unknown, hence `>= 0`). Shared cards are counted once by leaving out the `share` series of `nvidia_gpu_*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+
+class Spelling(Struct, frozen=True):
+    """`expression` with `$m` where label matchers go (behind a comma, which PromQL allows to be the last); `labels`: theirs -> ours."""
+
+    expression: str
+    labels: Mapping[str, str]
+
+    def promql(self, matchers: str) -> str:
+        return self.expression.replace("$m", matchers)
+
+
+class ChartQuery(Struct, frozen=True):
+    """`filters`: query parameter -> our label it matches. `words`: what the built-in series holds, for the query behind the chart."""
+
+    name: str
+    title: str
+    unit: str
+    words: str
+    spellings: tuple[Spelling, ...]
+    filters: Mapping[str, str] = {}
+
+
+_GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
+_NODE_FILTERS: Final = {"gpu_node": "node"}
+_JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
+_QUOTA_FILTERS: Final = {"path": "path", "resource": "resource"}
+
+_OWN_GPU: Final = {"node_name": "node", "gpu": "gpu", "uuid": "uuid"}
+_DCGM_GPU: Final = {"Hostname": "node", "gpu": "gpu", "UUID": "uuid"}
+_NVIDIA_GPU: Final = {"node_name": "node", "minor_number": "gpu", "uuid": "uuid"}
+_NODE: Final = {"node_name": "node"}
+_LINE: Final = {"line": "line"}
+_JOB: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}
+_INSTANCE: Final = {**_JOB, "instance_name": "instance"}
+_OWN_INSTANCE: Final = {**_INSTANCE, "node_name": "node"}
+_QUOTA: Final = {"path": "path", "quota": "name", "resource": "resource"}
+_ARENA_QUOTA: Final = {"path": "path", "user_group": "name", "resource_name": "resource"}
+_MIB: Final = " / 1048576"
+_DEVICE: Final = '{allocate_mode!="share",$m}'
+
+
+def _gpu(name: str, title: str, unit: str, words: str, own: str, dcgm: str, nvidia: str) -> ChartQuery:
+    spellings = (
+        Spelling(f"avg by (node_name,gpu,uuid) ({own})", _OWN_GPU),
+        Spelling(f"avg by (Hostname,gpu,UUID) ({dcgm})", _DCGM_GPU),
+        Spelling(f"avg by (node_name,minor_number,uuid) ({nvidia})", _NVIDIA_GPU),
+    )
+    return ChartQuery(name, title, unit, words, spellings, _GPU_FILTERS)
+
+
+def _lines(**expressions: str) -> str:
+    """Several expressions without labels as lines of one chart."""
+    return " or ".join(f'label_replace({expression}, "line", "{line}", "", "")' for line, expression in expressions.items())
+
+
+def _cluster(name: str, title: str, unit: str, words: str, *expressions: str) -> ChartQuery:
+    return ChartQuery(name, title, unit, words, tuple(Spelling(expression, _LINE) for expression in expressions))
+
+
+def _node(name: str, title: str, unit: str, words: str, *expressions: str) -> ChartQuery:
+    return ChartQuery(name, title, unit, words, tuple(Spelling(expression, _NODE) for expression in expressions), _NODE_FILTERS)
+
+
+def _job(name: str, title: str, unit: str, words: str, own: str, arena: str) -> ChartQuery:
+    spellings = (Spelling(own, _JOB), Spelling(f"max by (job_namespace,job_type,job_name) ({arena} >= 0)", _JOB))
+    return ChartQuery(name, title, unit, words, spellings, _JOB_FILTERS)
+
+
+def _instance(name: str, title: str, unit: str, words: str, own: str, arena: str) -> ChartQuery:
+    spellings = (
+        Spelling(own, _OWN_INSTANCE),
+        Spelling(f"max by (job_namespace,job_type,job_name,instance_name) ({arena})", _INSTANCE),
+    )
+    return ChartQuery(name, title, unit, words, spellings, _JOB_FILTERS)
+
+
+def _quota(amount: str) -> ChartQuery:
+    return ChartQuery(
+        f"quota-{amount}",
+        f"Quota {amount}",
+        "base",
+        f"{amount} of each quota node and resource: cores, bytes, or whole units",
+        (Spelling(f"max by (path,quota,resource) (fairlead_quota_{amount}{{$m}})", _QUOTA),),
+        _QUOTA_FILTERS,
+    )
+
+
+def _jobs_in(states: str) -> str:
+    return f'sum(fairlead_jobs{{status=~"{states}"}})'
+
+
+def _arena_jobs_in(state: str) -> str:
+    return f'(count(arena_duration_of_training_job{{job_status="{state}"}}) or vector(0))'
+
+
+_RUNNING: Final = '{instance_status="Running",$m}'
+
+CHART_QUERIES: Final = {
+    query.name: query
+    for query in (
+        _cluster(
+            "cluster-gpu-utilization",
+            "GPU Utilization",
+            "percent",
+            "mean utilisation over all GPUs that report",
+            _lines(utilization="100 * max(fairlead_cluster_gpu_utilization_ratio)"),
+            _lines(utilization="avg(DCGM_FI_DEV_GPU_UTIL)"),
+            _lines(utilization='avg(nvidia_gpu_duty_cycle{allocate_mode!="share"})'),
+            _lines(utilization="avg(arena_gpu_utilization_of_node >= 0)"),
+        ),
+        _cluster(
+            "cluster-gpu-memory",
+            "GPU Memory",
+            "MiB",
+            "GPU memory used, allocated and in all",
+            _lines(
+                used=f"max(fairlead_cluster_gpu_memory_used_bytes){_MIB}",
+                allocated=f"max(fairlead_cluster_gpu_memory_allocated_bytes){_MIB}",
+                total=f"max(fairlead_cluster_gpu_memory_bytes){_MIB}",
+            ),
+            _lines(used="sum(DCGM_FI_DEV_FB_USED)", total="sum(DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE)"),
+            _lines(
+                used=f"max(arena_used_gpu_memory_of_cluster){_MIB}",
+                allocated=f"max(arena_allocated_gpu_memory_of_cluster){_MIB}",
+                total=f"max(arena_total_gpu_memory_of_cluster){_MIB}",
+            ),
+        ),
+        _cluster(
+            "cluster-gpus-allocated",
+            "GPUs",
+            "GPUs",
+            "GPUs allocated and in all",
+            _lines(allocated="max(fairlead_cluster_gpus_allocated)", total="max(fairlead_cluster_gpus)"),
+            _lines(allocated="max(arena_allocated_gpus_of_cluster)", total="max(arena_total_gpus_of_cluster)"),
+        ),
+        _cluster(
+            "cluster-jobs",
+            "Training jobs",
+            "jobs",
+            "jobs by state",
+            _lines(
+                running=_jobs_in("running"),
+                pending=_jobs_in("pending|queuing|suspended"),
+                succeeded=_jobs_in("succeeded"),
+                failed=_jobs_in("failed"),
+            ),
+            _lines(
+                running=_arena_jobs_in("RUNNING"),
+                pending=_arena_jobs_in("PENDING"),
+                succeeded=_arena_jobs_in("SUCCEEDED"),
+                failed=_arena_jobs_in("FAILED"),
+            ),
+        ),
+        _node(
+            "node-gpus-allocated",
+            "Allocated GPUs Per Node",
+            "GPUs",
+            "allocated GPUs of each node",
+            "max by (node_name) (fairlead_node_gpus_allocated{$m})",
+            "max by (node_name) (arena_used_gpus_of_node{$m} >= 0)",
+        ),
+        _node(
+            "node-gpus-total",
+            "GPU Number Per Node",
+            "GPUs",
+            "GPUs of each node",
+            "max by (node_name) (fairlead_node_gpus{$m})",
+            "max by (node_name) (nvidia_gpu_num_devices{$m})",
+        ),
+        _node(
+            "node-gpu-memory-total",
+            "Total GPU Memory Per Node",
+            "MiB",
+            "GPU memory of each node",
+            "max by (node_name) (fairlead_node_gpu_memory_bytes{$m})" + _MIB,
+            f"sum by (node_name) (nvidia_gpu_memory_total_bytes{_DEVICE}){_MIB}",
+        ),
+        _gpu(
+            "gpu-duty-cycle",
+            "GPU Duty Cycle",
+            "percent",
+            "utilisation of each GPU",
+            "100 * fairlead_gpu_utilization_ratio{$m}",
+            "DCGM_FI_DEV_GPU_UTIL{$m}",
+            f"nvidia_gpu_duty_cycle{_DEVICE}",
+        ),
+        _gpu(
+            "gpu-memory-used",
+            "GPU Memory Usage",
+            "MiB",
+            "memory used on each GPU",
+            "fairlead_gpu_memory_used_bytes{$m}" + _MIB,
+            "DCGM_FI_DEV_FB_USED{$m}",
+            f"nvidia_gpu_memory_used_bytes{_DEVICE}{_MIB}",
+        ),
+        _gpu(
+            "gpu-memory-used-percent",
+            "GPU Memory Usage Percentage",
+            "percent",
+            "memory used on each GPU, of its total",
+            "100 * fairlead_gpu_memory_used_bytes{$m} / fairlead_gpu_memory_total_bytes{$m}",
+            "100 * DCGM_FI_DEV_FB_USED{$m} / (DCGM_FI_DEV_FB_USED{$m} + DCGM_FI_DEV_FB_FREE{$m})",
+            f"100 * nvidia_gpu_memory_used_bytes{_DEVICE} / nvidia_gpu_memory_total_bytes{_DEVICE}",
+        ),
+        _gpu(
+            "gpu-temperature",
+            "GPU Temperature",
+            "celsius",
+            "temperature of each GPU",
+            'fairlead_gpu_temperature_celsius{sensor="gpu",$m}',
+            "DCGM_FI_DEV_GPU_TEMP{$m}",
+            f"nvidia_gpu_temperature_celsius{_DEVICE}",
+        ),
+        _gpu(
+            "gpu-power",
+            "GPU Power",
+            "watts",
+            "power draw of each GPU",
+            "fairlead_gpu_power_watts{$m}",
+            "DCGM_FI_DEV_POWER_USAGE{$m}",
+            f"nvidia_gpu_power_usage_milliwatts{_DEVICE} / 1000",
+        ),
+        _job(
+            "job-gpu-utilization",
+            "Job GPU Utilization",
+            "percent",
+            "mean utilisation of the GPUs each job holds",
+            "100 * max by (job_namespace,job_type,job_name) (fairlead_job_gpu_utilization_ratio{$m})",
+            "arena_gpu_utilization_of_training_job{$m}",
+        ),
+        _job(
+            "job-gpu-memory-used",
+            "Job Used GPU Memory",
+            "MiB",
+            "GPU memory each job uses",
+            "max by (job_namespace,job_type,job_name) (fairlead_job_gpu_memory_used_bytes{$m})" + _MIB,
+            "arena_used_gpu_memory_of_training_job{$m}" + _MIB,
+        ),
+        _job(
+            "job-gpu-memory-allocated",
+            "Job Allocated GPU Memory",
+            "MiB",
+            "GPU memory each job holds",
+            "max by (job_namespace,job_type,job_name) (fairlead_job_gpu_memory_allocated_bytes{$m})" + _MIB,
+            "arena_allocated_gpu_memory_of_training_job{$m}" + _MIB,
+        ),
+        _instance(
+            "instance-gpu-memory-used",
+            "Job Instance Used GPU Memory",
+            "MiB",
+            "GPU memory each running instance uses",
+            "fairlead_job_instance_gpu_memory_used_bytes{$m}" + _MIB,
+            f"arena_used_gpu_memory_of_training_job_instance{_RUNNING}{_MIB} >= 0",
+        ),
+        _instance(
+            "instance-gpu-memory-percent",
+            "Job Instance Used GPU Memory Percentage",
+            "percent",
+            "GPU memory each running instance uses, of what it holds",
+            "100 * fairlead_job_instance_gpu_memory_used_bytes{$m} / fairlead_job_instance_gpu_memory_allocated_bytes{$m}",
+            f"100 * arena_used_gpu_memory_of_training_job_instance{_RUNNING} "
+            f"/ arena_allocated_gpu_memory_of_training_job_instance{_RUNNING}",
+        ),
+        _instance(
+            "instance-gpu-duty-cycle",
+            "Job Instance GPU Duty Cycle",
+            "percent",
+            "utilisation of the GPUs of each running instance",
+            "100 * fairlead_job_instance_gpu_utilization_ratio{$m}",
+            f"arena_gpu_utilization_of_training_job_instance{_RUNNING} >= 0",
+        ),
+        _quota("used"),
+        _quota("min"),
+        _quota("max"),
+    )
+}
+HEATMAP: Final = "gpu-heatmap"
+CHART_NAMES: Final = (*CHART_QUERIES, HEATMAP)

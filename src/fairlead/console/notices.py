@@ -1,0 +1,85 @@
+"""What is missing on a page, and how old is it? Warnings and staleness from how well each source was read.
+
+A source that could not be read is never an empty cluster: its state becomes a warning with the address tried and the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.console.envelope import Warning
+from fairlead.model.snapshot import ClusterSnapshot, Source
+
+STALE_SECONDS: Final = 30.0
+TELEMETRY: Final = "gpu-telemetry"
+_CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}
+_DEFAULT_TEXTS: Final = {
+    "syncing": "`{source}` is still being read",
+    "failing": "`{source}` cannot be read at the moment; the last good state is shown",
+    "missing": "this cluster does not serve `{source}`",
+    "forbidden": "this server may not read `{source}`",
+}
+_CORE: Final = ("nodes", "pods")
+
+
+def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
+    """Warnings of the sources that the page needs, in the order of their names."""
+    needed = (source for name, source in sorted(sources.items()) if needs(page, name))
+    return [warning for source in needed if (warning := _warning(source)) is not None]
+
+
+def needs(page: str, source: str) -> bool:
+    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`) shows something of the source.
+
+    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs"), needs("jobs", "mpijobs"), needs("nodes", "pods")
+    (True, False, True, True)
+    """
+    if source in _CORE:
+        return True
+    is_quota = source.startswith("elasticquota")
+    is_telemetry = source == TELEMETRY
+    if page == "quota":
+        return is_quota
+    if page in ("nodes", "gpus"):
+        return is_telemetry
+    if page == "jobs":
+        return not is_quota
+    return True
+
+
+def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
+    """Whether a needed source was last known good more than 30 s ago (30 s of wall time: the clock runs at `speed`)."""
+    limit = STALE_SECONDS * max(1.0, speed)
+    times = (source.good_at for name, source in snapshot.sources.items() if needs(page, name) and source.state in ("ok", "failing"))
+    return any(good_at is not None and now - good_at > limit for good_at in times)
+
+
+def series_missing(reporting: int, total: int) -> Warning | None:
+    """Some GPUs are silent while others report."""
+    if not 0 < reporting < total:
+        return None
+    return Warning(
+        code="series-missing",
+        source=TELEMETRY,
+        message=f"{reporting} of {total} GPUs report utilisation and memory; means are over those",
+        hint="look at the node exporters of the nodes whose figures are missing",
+        values={"reporting": reporting, "total": total},
+    )
+
+
+def _warning(source: Source) -> Warning | None:
+    if source.state == "ok":
+        return None
+    is_telemetry = source.name == TELEMETRY
+    code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
+    if code is None:
+        return None
+    text = source.message or ("no source of GPU telemetry is configured" if is_telemetry else "")
+    return Warning(
+        code=code,
+        source=source.name,
+        message=text or _DEFAULT_TEXTS[source.state].format(source=source.name),
+        hint=source.hint,
+        values={"source": source.name, "state": source.state, "message": text},
+    )

@@ -1,0 +1,101 @@
+"""The built-in series: fixed memory, one hour, gaps stay gaps."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.console.ring import SLOTS, TICK_SECONDS, Ring, Sample
+
+START = 1_767_600_000.0
+CARD = (("node", "gpu-1"), ("gpu", "0"))
+
+
+def duty(value: float, labels: tuple[tuple[str, str], ...] = CARD) -> Sample:
+    return Sample("gpu-duty-cycle", labels, value)
+
+
+def values(ring: Ring, ticks: int, step: float = TICK_SECONDS) -> list[float | None]:
+    """The last `ticks` points of the only line, which starts at START."""
+    (points,) = ring.read("gpu-duty-cycle", START, START + step * (ticks - 1), step).values()
+    return [value for _, value in points]
+
+
+def test_samples_come_back_at_their_ticks() -> None:
+    ring = Ring()
+    for tick in range(3):
+        ring.add(START + tick * TICK_SECONDS, [duty(tick * 10.0)])
+    assert values(ring, 3) == [0.0, 10.0, 20.0]
+
+
+def test_a_tick_without_a_sample_is_a_gap_and_never_zero() -> None:
+    ring = Ring()
+    ring.add(START, [duty(5.0)])
+    ring.add(START + 3 * TICK_SECONDS, [duty(6.0)])
+    assert values(ring, 5) == [5.0, None, None, 6.0, None]
+
+
+def test_an_unknown_value_is_a_gap() -> None:
+    ring = Ring()
+    ring.add(START, [duty(5.0)])
+    ring.add(START + TICK_SECONDS, [duty(math.nan), duty(math.inf)])
+    assert values(ring, 2) == [5.0, None]
+
+
+def test_after_a_full_turn_old_slots_do_not_come_back() -> None:
+    ring = Ring()
+    ring.add(START, [duty(1.0)])
+    ring.add(START + (SLOTS - 1) * TICK_SECONDS, [duty(2.0)])
+    ring.add(START + SLOTS * TICK_SECONDS, [duty(3.0)])
+    assert values(ring, SLOTS + 1) == [None] * (SLOTS - 1) + [2.0, 3.0]
+
+
+def test_a_wide_step_gives_the_mean_of_its_ticks_and_skips_gaps() -> None:
+    ring = Ring()
+    for tick, value in ((1, 10.0), (2, 30.0), (4, 7.0)):
+        ring.add(START + tick * TICK_SECONDS, [duty(value)])
+    assert values(ring, 3, step=2 * TICK_SECONDS) == [None, 20.0, 7.0]
+
+
+def test_a_line_that_is_silent_for_an_hour_is_forgotten() -> None:
+    ring = Ring()
+    ring.add(START, [duty(1.0)])
+    ring.add(START + SLOTS * TICK_SECONDS, [])
+    assert ring.line_count == 0
+
+
+def test_a_full_ring_forgets_the_lines_silent_the_longest() -> None:
+    ring = Ring(lines_max=2)
+    for tick in range(4):
+        ring.add(START + tick * TICK_SECONDS, [duty(1.0, (("gpu", str(tick)),))])
+    assert [labels[0][1] for labels in ring.read("gpu-duty-cycle", START, START, 15)] == ["2", "3"]
+
+
+def test_another_history_empties_the_ring() -> None:
+    ring = Ring()
+    ring.add(START, [duty(1.0)])
+    ring.add(START - 600, [duty(2.0)])
+    assert ring.line_count == 1
+    assert ring.read("gpu-duty-cycle", START - 600, START, 600)[CARD] == [(START - 600, 2.0), (START, None)]
+
+
+def test_it_is_due_once_per_tick() -> None:
+    ring = Ring()
+    assert ring.is_due(START)
+    ring.add(START, [])
+    assert not ring.is_due(START + TICK_SECONDS - 1)
+    assert ring.is_due(START + TICK_SECONDS)
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.floats(0, 100, width=32)), max_size=30))
+def test_it_says_what_a_plain_dictionary_says(steps: list[tuple[int, float]]) -> None:
+    ring, model, tick = Ring(), {}, 0
+    for forward, value in steps:
+        tick += forward
+        ring.add(START + tick * TICK_SECONDS, [duty(value)])
+        model[tick] = value
+    if model:
+        points = ring.read("gpu-duty-cycle", START, START + tick * TICK_SECONDS, TICK_SECONDS)[CARD]
+        assert [value for _, value in points] == [model.get(each) if each > tick - SLOTS else None for each in range(tick + 1)]
