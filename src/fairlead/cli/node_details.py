@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.cli.node_devices import device_block, held_indexes
+from fairlead.cli.node_devices import device_block, held_indexes, key_lines
 from fairlead.cli.node_table import count, gib, role_text
 from fairlead.model.gpu import GpuReading
 from fairlead.model.pod import Pod
@@ -26,7 +26,7 @@ from fairlead.rules.node_report import (
     node_ip,
 )
 from fairlead.rules.pod_status import pod_status
-from fairlead.wire.tabwriter import align, render_rows
+from fairlead.wire.tabwriter import render_rows
 
 TYPE_OF_MODE: Final = {NORMAL: "Normal", EXCLUSIVE: "GPUExclusive", TOPOLOGY: "GPUTopology", SHARE: "GPUShare"}
 _WORD_OF_MODE: Final = {EXCLUSIVE: "exclusive", TOPOLOGY: "topology", SHARE: "sharing"}
@@ -59,7 +59,7 @@ def _block(report: NodeReport) -> str:
         ("Type:", TYPE_OF_MODE[report.mode]),
         ("Address:", node_ip(report.node)),
     ]
-    text = "\n" + render_rows(head) + "Description:\n" + description(report)
+    text = "\n" + key_lines(head) + "Description:\n" + description(report)
     if report.mode == NORMAL:
         return text + "\n"
     return text + _instances(report) + _devices(report) + ("\n\n" if report.mode == SHARE else "\n")
@@ -107,7 +107,7 @@ def _devices(report: NodeReport) -> str:
         return _share_devices(report) + _plain_summary(report)
     if report.mode == TOPOLOGY:
         return _topology_devices(report) + _plain_summary(report)
-    return "GPU Summary:\n" + align("".join(f"  {key}\t{value}\n" for key, value in _summary_lines(report)))
+    return "GPU Summary:\n" + key_lines(_summary_lines(report), indent=_INDENT)
 
 
 def _share_devices(report: NodeReport) -> str:

@@ -5,7 +5,7 @@ What a newcomer gets wrong: a device that nobody was given shows used memory and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from fairlead.cli.node_table import count, gib
 from fairlead.model.gpu import GpuReading
 from fairlead.model.pod import Pod
 from fairlead.rules.node_report import SHARE, TOPOLOGY, NodeReport
-from fairlead.wire.tabwriter import align, render_rows
+from fairlead.wire.tabwriter import render_rows
 
 _MIB = 1 << 20
 
@@ -64,7 +64,12 @@ def device_block(report: NodeReport) -> str:
         ("Allocated GPU Memory:", f"{gib(sum(use.allocated_bytes for use in uses))} GiB"),
         ("Used GPU Memory:", f"{gib(sum(use.used_bytes for use in uses))} GiB"),
     ]
-    return "GPUs:\n" + table + "GPU Summary:\n" + align("".join(f"  {key}\t{value}\n" for key, value in summary))
+    return "GPUs:\n" + table + "GPU Summary:\n" + key_lines(summary, indent="  ")
+
+
+def key_lines(lines: Iterable[tuple[str, str]], indent: str = "") -> str:
+    """`Key:` and value with the values aligned one blank after the longest key (tables keep two)."""
+    return render_rows(((indent + key, value) for key, value in lines), padding=1)
 
 
 def held_indexes(pod: Pod, readings: Sequence[GpuReading]) -> list[int]:

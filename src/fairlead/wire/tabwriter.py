@@ -12,17 +12,17 @@ from typing import Final
 PADDING: Final = 2
 
 
-def render_rows(rows: Iterable[Sequence[str]]) -> str:
+def render_rows(rows: Iterable[Sequence[str]], padding: int = PADDING) -> str:
     """Aligned lines of cells, each ending with a newline. The last cell of a row is not padded.
 
     >>> print(render_rows([("NAME", "GPU"), ("node-1", "4")]), end="")
     NAME    GPU
     node-1  4
     """
-    return align("".join("\t".join(row) + "\n" for row in rows))
+    return align("".join("\t".join(row) + "\n" for row in rows), padding)
 
 
-def align(text: str) -> str:
+def align(text: str, padding: int = PADDING) -> str:
     """The text with its tab-terminated cells padded; widths count code points, lines without tabs come out as they are.
 
     >>> align("a\\tb\\nlonger\\tc\\t\\n")
@@ -30,11 +30,11 @@ def align(text: str) -> str:
     """
     lines = [line.split("\t") for line in text.split("\n")]
     widths: list[list[int]] = [[] for _ in lines]
-    _measure(lines, widths, 0, len(lines), 0)
+    _measure(lines, widths, 0, len(lines), 0, padding)
     return "\n".join(_padded(cells, width) for cells, width in zip(lines, widths, strict=True))
 
 
-def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int) -> None:
+def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int, padding: int) -> None:
     """Append to `widths` the width of `column` and of all columns to its right, for the lines of one run."""
     first = start
     while first < end:
@@ -42,10 +42,10 @@ def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: i
         while last < end and column < len(lines[last]) - 1:
             last += 1
         if last > first:
-            width = max(len(lines[index][column]) for index in range(first, last)) + PADDING
+            width = max(len(lines[index][column]) for index in range(first, last)) + padding
             for index in range(first, last):
                 widths[index].append(width)
-            _measure(lines, widths, first, last, column + 1)
+            _measure(lines, widths, first, last, column + 1, padding)
         first = max(last, first + 1)
 
 

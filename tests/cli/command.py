@@ -1,0 +1,49 @@
+"""Runs one command line in this process against a given world, and keeps what it printed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import shlex
+from collections.abc import Callable
+from typing import cast
+
+from msgspec import Struct
+
+from fairlead.cli.context import ClusterReader, Context
+from fairlead.cli.messages import Messages
+from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot_reader import SnapshotReader
+from fairlead.model.snapshot import ClusterSnapshot
+
+
+class OneWorld:
+    def __init__(self, reader: ClusterReader) -> None:
+        self._reader = reader
+
+    def reader(self) -> ClusterReader:
+        return self._reader
+
+    def run_process(self, name: str, args: argparse.Namespace) -> int:
+        raise AssertionError(f"{name} is no reading command")
+
+
+class Printed(Struct):
+    status: int
+    out: str
+    err: str
+
+
+def run_command(line: str, snapshot: ClusterSnapshot, program: str = "arena", sleep: Callable[[float], None] | None = None) -> Printed:
+    """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
+    out, err = io.StringIO(), io.StringIO()
+    verb, rest = split_verb(shlex.split(line), program)
+    assert verb is not None, line
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, program).parse(rest)
+    messages = Messages(program, err, now=lambda: 0.0)
+    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"))
+    context = Context(program, global_options(args), messages, world, out, {}, lambda: 0.0, sleep or (lambda _: None))
+    status = module.run(args, context)
+    return Printed(status, out.getvalue(), err.getvalue())
