@@ -7,12 +7,13 @@ Never change a dict that came out of here.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fairlead.ports import Clock
-from fairlead.sim import defaults, deletion, validation
+from fairlead.sim import defaults, deletion, subresources, validation
 from fairlead.sim.object_names import ObjectNames
 from fairlead.sim.resources import NAMESPACES, RESOURCES
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
@@ -49,6 +50,7 @@ class Cluster:
         self._listeners: dict[ResourceKind, list[Callable[[WatchEvent], None]]] = {}
         self._untold: deque[tuple[ResourceKind, WatchEvent]] = deque()
         self._telling = False
+        self._is_rehearsal = False
         for ref in resources:
             self.serve(ref, log_capacity)
         for name in FIRST_NAMESPACES:
@@ -194,6 +196,28 @@ class Cluster:
             raise failed_precondition(ref, name, "ResourceVersion", resource_version, metadata["resourceVersion"])
         return deletion.delete(self, ref, old, grace_seconds, propagation)
 
+    def bind(self, namespace: str, name: str, binding: Object) -> Object:
+        """`pods/binding`: give a pod its node."""
+        return subresources.bind(self, namespace, name, binding)
+
+    def evict(self, namespace: str, name: str, options: Object) -> None:
+        """`pods/eviction`: delete a pod if its disruption budget allows."""
+        subresources.evict(self, namespace, name, options)
+
+    def scale(self, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
+        """`scale`: set the replicas; returns the new Scale."""
+        return subresources.scale(self, ref, namespace, name, wish)
+
+    def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
+        return subresources.scale_of(ref, obj)
+
+    def rehearsal(self) -> Cluster:
+        """This cluster as it is now, whose writes are checked and answered but change nothing (`dryRun=All`)."""
+        twin = copy.copy(self)
+        twin.names = copy.copy(self.names)
+        twin._is_rehearsal = True
+        return twin
+
     # --- what deletion and defaults build on -------------------------------------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
@@ -262,6 +286,8 @@ class Cluster:
             raise forbidden(ref, metadata.get("name", ""), why)
 
     def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: str) -> Object:
+        if self._is_rehearsal:
+            return new
         self.resource_version += 1
         metadata = {**new["metadata"], "resourceVersion": str(self.resource_version)}
         stored = {**new, "metadata": metadata}

@@ -59,12 +59,8 @@ def new_status(ref: ResourceKind, obj: Object) -> Object:
         return {**obj, "status": {"phase": "Pending"}}
     if ref is served.NODES or "status" not in ref.subresources:
         return obj
-    empty: Object = {} if ref.group in _BUILT_IN_STATUS_GROUPS else None  # type: ignore[assignment]
     rest = {key: value for key, value in obj.items() if key != "status"}
-    return rest if empty is None else {**rest, "status": empty}
-
-
-_BUILT_IN_STATUS_GROUPS = ("", "apps", "batch", "policy")
+    return rest if ref.is_custom else {**rest, "status": {}}
 
 
 def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:

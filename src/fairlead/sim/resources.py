@@ -61,9 +61,9 @@ JOBS = _of("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS)
 
 LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases")
 
-MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS)
-PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE)
-TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS_SCALE)
+MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS, is_custom=True)
+PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE, is_custom=True)
+TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS_SCALE, is_custom=True)
 
 POD_DISRUPTION_BUDGETS = _of("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", ("pdb",), subresources=_STATUS)
 
@@ -75,7 +75,13 @@ ROLES = _of(_RBAC, "v1", "Role", "roles")
 
 PRIORITY_CLASSES = _of("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", ("pc",), namespaced=False)
 ELASTIC_QUOTA_TREES = _of(
-    "scheduling.sigs.k8s.io", "v1beta1", "ElasticQuotaTree", "elasticquotatrees", ("eqtree", "eqtrees"), subresources=_STATUS
+    "scheduling.sigs.k8s.io",
+    "v1beta1",
+    "ElasticQuotaTree",
+    "elasticquotatrees",
+    ("eqtree", "eqtrees"),
+    subresources=_STATUS,
+    is_custom=True,
 )
 
 STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False)

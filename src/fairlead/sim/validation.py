@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.sim import resources as served
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, invalid
+from fairlead.wire.kube_status import FieldError, invalid, required
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -56,14 +56,10 @@ def _wrong(field: str, value: Any, why: str) -> FieldError:
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
 
 
-def _required(field: str, why: str = "") -> FieldError:
-    return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
-
-
 def _metadata_errors(ref: ResourceKind, metadata: Object) -> list[FieldError]:
     name = metadata.get("name")
     if not name:
-        return [_required("metadata.name", "name or generateName is required")]
+        return [required("metadata.name", "name or generateName is required")]
     return [*_name_errors(ref, str(name)), *_label_errors("metadata.labels", metadata.get("labels") or {})]
 
 
@@ -117,7 +113,7 @@ _TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, ser
 def _selector_errors(spec: Object, template: Object) -> list[FieldError]:
     wanted = (spec.get("selector") or {}).get("matchLabels")
     if not wanted and not (spec.get("selector") or {}).get("matchExpressions"):
-        return [_required("spec.selector")]
+        return [required("spec.selector")]
     labels = (template.get("metadata") or {}).get("labels") or {}
     if any(labels.get(key) != value for key, value in (wanted or {}).items()):
         why = "`selector` does not match template `labels`"
@@ -133,7 +129,7 @@ def _go_map(labels: Object) -> str:
 def _pod_errors(field: str, spec: Object) -> list[FieldError]:
     containers = spec.get("containers")
     if not containers:
-        return [_required(f"{field}.containers")]
+        return [required(f"{field}.containers")]
     errors = []
     seen: set[str] = set()
     for kind in ("initContainers", "containers"):
@@ -146,14 +142,14 @@ def _container_errors(field: str, container: Object, seen: set[str]) -> list[Fie
     name = container.get("name")
     errors = []
     if not name:
-        errors.append(_required(f"{field}.name"))
+        errors.append(required(f"{field}.name"))
     elif not _is_label(name) or len(name) > 63:
         errors.append(_wrong(f"{field}.name", name, _LABEL_RULE))
     elif name in seen:
         errors.append(FieldError(f"{field}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"'))
     seen.add(str(name))
     if not container.get("image"):
-        errors.append(_required(f"{field}.image"))
+        errors.append(required(f"{field}.image"))
     return errors
 
 
@@ -161,9 +157,8 @@ def _change_errors(ref: ResourceKind, old: Object, new: Object) -> list[FieldErr
     before, after = old.get("spec") or {}, new.get("spec") or {}
     if ref is served.PODS and before != after:
         return _pod_change_errors(before, after)
-    if ref in (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS, served.JOBS):
-        if before.get("selector") != after.get("selector"):
-            return [_wrong("spec.selector", after.get("selector"), "field is immutable")]
+    if ref in _TEMPLATED and before.get("selector") != after.get("selector"):
+        return [_wrong("spec.selector", after.get("selector"), "field is immutable")]
     if ref is served.JOBS and before.get("template") != after.get("template") and not before.get("suspend"):
         return [_wrong("spec.template", "…", "field is immutable")]
     return []

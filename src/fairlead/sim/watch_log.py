@@ -145,13 +145,14 @@ class Subscription:
             return event
         return WatchEvent(DELETED, _last_matching(event), event.previous, event.resource_version)
 
-    async def wait(self, timeout: float | None = None) -> bool:
-        """Wait for news (True) or the end of `timeout` seconds of real time (False)."""
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Wait for news (True) or the end of `seconds` of real time (False)."""
         if self._closed or self._cursor < self._log.end:
             return True
         self._news.clear()
         try:
-            await asyncio.wait_for(self._news.wait(), timeout)
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
         except TimeoutError:
             return False
         return True

@@ -14,7 +14,10 @@ READ_VERBS = ("get", "list", "watch")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResourceKind:
-    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …)."""
+    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …).
+
+    `is_custom` marks what a CustomResourceDefinition would define: no strategic merge, and its objects keep `kind` inside of lists.
+    """
 
     group: str
     version: str
@@ -26,6 +29,7 @@ class ResourceKind:
     verbs: tuple[str, ...] = ALL_VERBS
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
+    is_custom: bool = False
 
     @property
     def api_version(self) -> str:

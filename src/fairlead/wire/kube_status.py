@@ -80,6 +80,10 @@ class FieldError:
     message: str
 
 
+def required(field: str, why: str = "") -> FieldError:
+    return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+
+
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:
     """The 422 for an object that breaks the rules of its kind; several faults are told in one bracket."""
     told = [f"{error.field}: {error.message}" for error in errors]

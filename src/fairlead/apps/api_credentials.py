@@ -1,0 +1,124 @@
+"""What do clients of the laptop's API server need to trust it and to be known: a throw-away authority, a token, a kubeconfig.
+
+Made anew at every start and kept in memory; private keys touch the disk only for the moment in which the TLS library, which reads
+nothing but files, loads them. The kubeconfig holds the token, so it is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import secrets
+import ssl
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+VALID_DAYS: Final = 365
+_CLOCK_SKEW: Final = timedelta(hours=1)
+_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What one run of the server is known by. `authority` is the PEM of its certificate authority."""
+
+    authority: bytes
+    token: str
+    ssl: ssl.SSLContext
+
+
+def make_credentials() -> Credentials:
+    """A new authority, a server certificate for the loopback names, and a token nobody can guess."""
+    authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fairlead laptop authority")])
+    authority = _authority(name, authority_key)
+    certificate = _server(name, authority_key, server_key)
+    key = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    context = _context(certificate.public_bytes(serialization.Encoding.PEM), key)
+    return Credentials(authority.public_bytes(serialization.Encoding.PEM), secrets.token_urlsafe(32), context)
+
+
+def render_kubeconfig(server: str, credentials: Credentials, *, context: str = "fairlead", namespace: str = "default") -> bytes:
+    """A kubeconfig (JSON, which is YAML) with the authority embedded."""
+    cluster = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": context, "cluster": cluster}],
+        "users": [{"name": f"{context}-admin", "user": {"token": credentials.token}}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": f"{context}-admin", "namespace": namespace}}],
+        "current-context": context,
+    }
+    return msgspec.json.format(msgspec.json.encode(kubeconfig)) + b"\n"
+
+
+def write_kubeconfig(path: Path, server: str, credentials: Credentials, *, context: str = "fairlead") -> None:
+    """Write the kubeconfig, readable by its owner alone, in one step: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(render_kubeconfig(server, credentials, context=context))
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
+    builder = builder.serial_number(x509.random_serial_number())
+    return builder.not_valid_before(now - _CLOCK_SKEW).not_valid_after(now + timedelta(days=VALID_DAYS))
+
+
+def _authority(name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    builder = _builder(name, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    return builder.add_extension(usage, critical=True).sign(key, hashes.SHA256())
+
+
+def _server(issuer: x509.Name, authority_key: ec.EllipticCurvePrivateKey, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fairlead laptop API server")])
+    alternatives: list[x509.GeneralName] = []
+    for name in _NAMES:
+        is_address = name[0].isdigit() or ":" in name
+        alternatives.append(x509.IPAddress(ipaddress.ip_address(name)) if is_address else x509.DNSName(name))
+    builder = _builder(subject, issuer, key).add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+    builder = builder.add_extension(issuer_key, critical=False)
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    return builder.add_extension(usage, critical=False).sign(authority_key, hashes.SHA256())
+
+
+def _context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+        pair = Path(folder, "server.pem")
+        pair.touch(mode=0o600)
+        pair.write_bytes(certificate + key)
+        context.load_cert_chain(pair)
+    return context

@@ -1,0 +1,149 @@
+"""How are objects read over HTTP: one, a list in pages, as `Table`, as metadata only?
+
+A list that is continued is kept as it was at its first page (objects never change, so that costs one reference each); only so many
+are kept, and who continues an older one gets 410 as from the real server.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fairlead.apps.api_request import ApiRequest, wanted_form
+from fairlead.apps.api_store import Object, ObjectStore
+from fairlead.ports import Clock
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import ApiStatus, bad_request, gone, not_found
+from fairlead.wire.kube_table import partial_metadata, render_table
+
+OBJECT_FORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+_KEPT_LISTS = 64
+_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token "
+    "results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and "
+    "now may show up in the list."
+)
+
+
+class Reads:
+    """`get` and `list` over a store."""
+
+    def __init__(self, store: ObjectStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._lists: OrderedDict[int, tuple[list[Object], int]] = OrderedDict()
+        self._next_list = 1
+
+    def get(self, request: ApiRequest) -> Object:
+        """The object of the path, in the form that the client wants."""
+        return self.one(request, self.existing(request))
+
+    def existing(self, request: ApiRequest) -> Object:
+        """The stored object of the path. Raises 404."""
+        obj = self._store.get(request.ref, request.path.namespace, request.path.name)
+        if obj is None:
+            raise not_found(request.ref, request.path.name)
+        return obj
+
+    def one(self, request: ApiRequest, obj: Object) -> Object:
+        """A single object as the answer to any request."""
+        form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
+        if form == "Table":
+            return self.table(request, [obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")})
+        return partial_metadata(obj) if form else obj
+
+    def list(self, request: ApiRequest) -> Object:
+        """A whole list, or a page of it when `limit` or `continue` is given."""
+        _check_list_version(request, self._store.resource_version)
+        form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
+        objects, metadata = self._page(request)
+        if form == "Table":
+            return self.table(request, objects, metadata)
+        if form:
+            items = [partial_metadata(obj) for obj in objects]
+            return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
+        return render_list(request.ref, objects, metadata)
+
+    def table(self, request: ApiRequest, objects: Sequence[Object], metadata: Object, *, with_headers: bool = True) -> Object:
+        include = request.query.get("includeObject", "Metadata")
+        return render_table(request.ref, objects, self._clock.now(), metadata=metadata, include=include, with_headers=with_headers)
+
+    def matching(self, request: ApiRequest) -> list[Object]:
+        """All objects that the selectors of the request choose."""
+        objects = self._store.list(request.ref, request.path.namespace)
+        chooses = request.chooses()
+        return objects if chooses is None else [obj for obj in objects if chooses(obj)]
+
+    def _page(self, request: ApiRequest) -> tuple[list[Object], Object]:
+        limit, token = request.number("limit") or 0, request.query.get("continue", "")
+        if token:
+            number, start = _read_token(token)
+            if number not in self._lists:
+                raise gone(_TOO_OLD)
+            objects, version = self._lists[number]
+        else:
+            number, start = 0, 0
+            objects, version = self.matching(request), self._store.resource_version
+        metadata: Object = {"resourceVersion": str(version)}
+        end = start + limit if limit > 0 else len(objects)
+        if end < len(objects):
+            metadata["continue"] = _render_token(number or self._keep(objects, version), end)
+            if not request.query.get("labelSelector") and not request.query.get("fieldSelector"):
+                metadata["remainingItemCount"] = len(objects) - end
+        return objects[start:end] if start or end < len(objects) else objects, metadata
+
+    def _keep(self, objects: list[Object], version: int) -> int:
+        number, self._next_list = self._next_list, self._next_list + 1
+        self._lists[number] = (objects, version)
+        if len(self._lists) > _KEPT_LISTS:
+            self._lists.popitem(last=False)
+        return number
+
+
+def render_list(ref: ResourceKind, objects: Sequence[Object], metadata: Object) -> Object:
+    """`PodList` and so on; items of the built-in kinds do not repeat their kind."""
+    items = list(objects) if ref.is_custom else [_bare(obj) for obj in objects]
+    return {"kind": f"{ref.kind}List", "apiVersion": ref.api_version, "metadata": metadata, "items": items}
+
+
+def _bare(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+
+
+def _check_list_version(request: ApiRequest, current: int) -> None:
+    version = request_version(request)
+    if version is not None and version > current:
+        raise too_new(version, current)
+
+
+def request_version(request: ApiRequest) -> int | None:
+    """`resourceVersion` of the query; None when not given."""
+    text = request.query.get("resourceVersion", "")
+    if text and not text.isdecimal():
+        raise bad_request(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+    return int(text) if text else None
+
+
+def too_new(version: int, current: int) -> ApiStatus:
+    details: dict[str, Any] = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    return ApiStatus(504, "Timeout", f"Too large resource version: {version}, current: {current}", details)
+
+
+def _render_token(number: int, start: int) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode({"list": number, "start": start})).decode().rstrip("=")
+
+
+def _read_token(token: str) -> tuple[int, int]:
+    try:
+        decoded = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=dict[str, int])
+        return decoded["list"], decoded["start"]
+    except (ValueError, KeyError, msgspec.DecodeError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error

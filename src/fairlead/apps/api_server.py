@@ -1,0 +1,207 @@
+"""How is the simulated cluster served as a Kubernetes API, well enough for real `kubectl` and real clients?
+
+One ASGI callable over an `ObjectStore`: authentication, discovery and OpenAPI, then resources by path. TLS, sockets and signals
+are `server.serve`'s; the certificate and the kubeconfig are `api_credentials`'.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fairlead.apps.api_logs import Logs
+from fairlead.apps.api_reads import Reads
+from fairlead.apps.api_request import ApiRequest, read_body, wanted_form
+from fairlead.apps.api_store import NoLogs, Object, ObjectStore, PodLogs
+from fairlead.apps.api_watch import Watches
+from fairlead.apps.api_writes import Writes, no_such_verb
+from fairlead.ports import Clock
+from fairlead.wire import kube_discovery as discovery
+from fairlead.wire.kube_openapi import openapi_index, openapi_v2, openapi_v3
+from fairlead.wire.kube_path import parse_path
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import ApiStatus, render_status, unauthorized, unknown_path
+
+KUBERNETES_VERSION: Final = "v1.36.3"
+BOOKMARK_SECONDS: Final = 60.0
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_log = logging.getLogger(__name__)
+
+
+class ApiServer:
+    """The ASGI application. Every request but health and version needs `Authorization: Bearer` with one of `tokens`."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        clock: Clock,
+        tokens: Sequence[str],
+        *,
+        logs: PodLogs | None = None,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+    ) -> None:
+        self._store = store
+        self._tokens = [token.encode() for token in tokens]
+        self._reads = Reads(store, clock)
+        self._writes = Writes(store, self._reads)
+        self._watches = Watches(store, self._reads, bookmark_seconds)
+        self._logs = Logs(logs or NoLogs(), self._reads, clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except ApiStatus as error:
+            response = _refusal(error)
+        except ClientDisconnect:
+            return
+        except Exception:  # noqa: BLE001 a bug answers 500 and the server goes on; the log has the trace
+            _log.exception("the API server failed on %s %s", request.method, request.url.path)
+            response = _refusal(ApiStatus(500, "InternalError", "Internal error occurred: see the log of the simulated API server"))
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> ASGIApp:
+        path = request.url.path.rstrip("/") or "/"
+        if path in _HEALTH or path.startswith(tuple(f"{health}/" for health in _HEALTH)):
+            return PlainTextResponse("ok")
+        if path == "/version":
+            return _json(_version())
+        self._authenticate(request)
+        document = self._document(request, path)
+        return _json(*document) if document is not None else await self._resource(request)
+
+    def _authenticate(self, request: Request) -> None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        given = token.strip().encode()
+        if scheme.lower() != "bearer" or not any(hmac.compare_digest(given, known) for known in self._tokens):
+            raise unauthorized()
+
+    # --- what is served ----------------------------------------------------------------------------------------------------------
+
+    def _document(self, request: Request, path: str) -> tuple[Any, int, str] | None:
+        """Discovery and OpenAPI: (body, status, content type); None for paths of resources."""
+        kinds = self._store.kinds()
+        steps = path.strip("/").split("/")
+        if path == "/":
+            return {"paths": ["/api", "/api/v1", "/apis", *_HEALTH, "/openapi/v2", "/openapi/v3", "/version"]}, 200, _JSON
+        if steps[0] == "openapi":
+            return _openapi(steps, kinds), 200, _JSON
+        if path in ("/api", "/apis"):
+            if wanted_form(request.headers.get("accept", ""), ("APIGroupDiscoveryList",)):
+                return discovery.aggregated_discovery(kinds, core=path == "/api"), 200, discovery.AGGREGATED
+            return discovery.api_versions(request.url.netloc) if path == "/api" else discovery.api_groups(kinds), 200, _JSON
+        if path == "/api/v1":
+            return discovery.api_resources("", "v1", kinds), 200, _JSON
+        if steps[0] == "apis" and len(steps) in (2, 3):
+            return self._group_document(steps[1:], kinds), 200, _JSON
+        return None
+
+    def _group_document(self, steps: list[str], kinds: Sequence[ResourceKind]) -> Object:
+        group, version = (*steps, "")[:2]
+        served = {ref.version for ref in kinds if ref.group == group and group}
+        if not served or (version and version not in served):
+            raise unknown_path()
+        return discovery.api_resources(group, version, kinds) if version else discovery.api_group(group, kinds)
+
+    # --- resources ---------------------------------------------------------------------------------------------------------------
+
+    async def _resource(self, http: Request) -> ASGIApp:
+        path = parse_path(http.url.path)
+        ref = self._served(path.group, path.version, path.plural) if path else None
+        if path is None or ref is None or (path.subresource and path.subresource not in ref.subresources):
+            raise unknown_path()
+        if path.namespace is not None and not ref.namespaced:
+            raise unknown_path()
+        request = ApiRequest(http, path, ref)
+        if http.method in ("GET", "HEAD"):
+            return self._read(request)
+        status, answer = self._write(request, await read_body(http))
+        return _json(answer, status)
+
+    def _served(self, group: str, version: str, plural: str) -> ResourceKind | None:
+        wanted = (group, version, plural)
+        return next((ref for ref in self._store.kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
+
+    def _read(self, request: ApiRequest) -> ASGIApp:
+        path, ref = request.path, request.ref
+        if path.subresource == "log":
+            return self._logs.open(request)
+        if path.subresource == "scale":
+            return _json(self._store.scale_of(ref, self._reads.existing(request)))
+        if path.subresource not in ("", "status"):
+            raise no_such_verb(request, "get")
+        if path.name:
+            return _json(self._reads.get(request))
+        return self._watches.open(request) if request.is_true("watch") else _json(self._reads.list(request))
+
+    def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        path, writes = request.path, self._writes
+        shape = (request.http.method, bool(path.name), path.subresource)
+        verbs = {
+            ("POST", False, ""): ("create", writes.create),
+            ("PUT", True, ""): ("update", writes.update),
+            ("PATCH", True, ""): ("patch", writes.patch),
+            ("DELETE", True, ""): ("delete", writes.delete),
+            ("DELETE", False, ""): ("deletecollection", writes.delete_collection),
+            ("PUT", True, "status"): ("update", writes.update),
+            ("PATCH", True, "status"): ("patch", writes.patch),
+            ("PUT", True, "scale"): ("update", writes.update),
+            ("PATCH", True, "scale"): ("patch", writes.patch),
+            ("POST", True, "binding"): ("create", writes.bind),
+            ("POST", True, "eviction"): ("create", writes.evict),
+        }
+        verb, act = verbs.get(shape, ("", None))
+        needs_namespace = request.ref.namespaced and path.namespace is None
+        if act is None or verb not in request.ref.verbs or (needs_namespace and verb != "deletecollection"):
+            raise no_such_verb(request, verb)
+        return act(request, body)
+
+
+_JSON: Final = "application/json"
+
+
+def _json(body: Any, status: int = 200, content_type: str = _JSON) -> Response:
+    return Response(msgspec.json.encode(body), status, media_type=content_type)
+
+
+def _refusal(error: ApiStatus) -> Response:
+    response = _json(render_status(error), error.code)
+    if error.code == 401:
+        response.headers["www-authenticate"] = 'Bearer realm="fairlead"'
+    seconds = error.details.get("retryAfterSeconds")
+    if seconds:
+        response.headers["retry-after"] = str(seconds)
+    return response
+
+
+def _openapi(steps: list[str], kinds: Sequence[ResourceKind]) -> Object:
+    if steps[1:] == ["v2"]:
+        return openapi_v2(kinds)
+    if steps[1:] == ["v3"]:
+        return openapi_index(kinds)
+    document = openapi_v3("/".join(steps[2:]), kinds) if steps[1] == "v3" else None
+    if document is None:
+        raise unknown_path()
+    return document
+
+
+def _version() -> Object:
+    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"{KUBERNETES_VERSION}+fairlead",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2026-01-05T08:00:00Z",
+        "goVersion": "",
+        "compiler": "python",
+        "platform": "simulated",
+    }

@@ -1,0 +1,143 @@
+"""How do watchers follow a kind over HTTP?
+
+One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the watcher asked for too old a
+version or read too slowly. Nothing is queued for a watcher: a slow one blocks itself, falls behind the log, and is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from fairlead.apps.api_reads import OBJECT_FORMS, Reads, request_version, too_new
+from fairlead.apps.api_request import ApiRequest, wanted_form
+from fairlead.apps.api_store import Object, ObjectStore, StoreWatch
+from fairlead.wire.kube_status import ApiStatus, render_status
+from fairlead.wire.kube_table import partial_metadata
+
+DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the real server, which rolls dice
+STALL_SECONDS: Final = 60.0  # a client that takes no byte for so long has gone
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+_encode = msgspec.json.Encoder().encode
+_Shape = Callable[[Object], Object]
+
+
+class LineStream:
+    """An ASGI answer that streams pieces until they end, the client goes, or the client takes nothing for `STALL_SECONDS`."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], content_type: str) -> None:
+        self._pieces = pieces
+        self._content_type = content_type
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", self._content_type.encode()), (b"cache-control", b"no-cache, private")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        leaving = asyncio.ensure_future(_until_gone(receive))
+        streaming = asyncio.ensure_future(self._stream(send))
+        try:
+            await asyncio.wait({leaving, streaming}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (leaving, streaming):
+                task.cancel()
+            await asyncio.gather(leaving, streaming, return_exceptions=True)
+        if not streaming.cancelled() and streaming.exception() is None:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, send: Send) -> None:
+        async with contextlib.aclosing(self._pieces) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                async with asyncio.timeout(STALL_SECONDS):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Watches:
+    """`watch` over a store."""
+
+    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float) -> None:
+        self._store = store
+        self._reads = reads
+        self._bookmark_seconds = bookmark_seconds
+
+    def open(self, request: ApiRequest) -> LineStream:
+        """The stream of one watch request. Refuses versions from the future (504) before the stream begins."""
+        form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
+        since = request_version(request)
+        if since is not None and since > self._store.resource_version:
+            raise too_new(since, self._store.resource_version)
+        wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
+        shape = self._shape(request, form)
+        initial = [_line("ADDED", shape(obj)) for obj in self._reads.matching(request)] if wants_initial else []
+        if request.is_true("sendInitialEvents"):
+            initial.append(_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"}))
+        try:
+            start = None if wants_initial else since
+            watch = self._store.watch(request.ref, request.path.namespace, start, request.chooses())
+        except ApiStatus as error:
+            return LineStream(_only(_line("ERROR", render_status(error))), "application/json")
+        return LineStream(self._lines(request, watch, initial, shape), "application/json")
+
+    def _shape(self, request: ApiRequest, form: str) -> _Shape:
+        """What each event carries of its object. Of many tables only the first has column definitions."""
+        if form != "Table":
+            return partial_metadata if form else lambda obj: obj
+        told_columns = False
+
+        def table(obj: Object) -> Object:
+            nonlocal told_columns
+            with_headers, told_columns = not told_columns, True
+            metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._reads.table(request, [obj], metadata, with_headers=with_headers)
+
+        return table
+
+    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Sequence[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
+        wants_bookmarks = request.is_true("allowWatchBookmarks")
+        try:
+            if initial:
+                yield b"".join(initial)
+            while True:
+                try:
+                    events = watch.poll()
+                except ApiStatus as error:
+                    yield _line("ERROR", render_status(error))
+                    return
+                if events:
+                    yield b"".join([_line(event.type, shape(event.object)) for event in events])
+                    continue
+                left = end - loop.time()
+                if left > 0 and await watch.wait(min(left, self._bookmark_seconds)):
+                    continue
+                if wants_bookmarks:
+                    yield _bookmark(request, watch.bookmark_version())
+                if left <= self._bookmark_seconds:
+                    return
+        finally:
+            watch.close()
+
+
+def _line(kind: str, obj: Object) -> bytes:
+    return _encode({"type": kind, "object": obj}) + b"\n"
+
+
+def _bookmark(request: ApiRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
+    metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
+    if annotations:
+        metadata["annotations"] = annotations
+    return _line("BOOKMARK", {"kind": request.ref.kind, "apiVersion": request.ref.api_version, "metadata": metadata})
+
+
+async def _only(piece: bytes) -> AsyncIterator[bytes]:
+    yield piece

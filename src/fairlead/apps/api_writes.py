@@ -1,0 +1,173 @@
+"""How are objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs?
+
+A patch is computed here and stored as an update of the object it was computed from; nothing can come between, because the store is
+only ever used from one event loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.apps.api_reads import Reads, render_list
+from fairlead.apps.api_request import ApiRequest, decode_body, decode_object, media_type
+from fairlead.apps.api_store import Object, ObjectStore
+from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, unsupported_media_type
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+# Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
+_ANSWER_WITH_OBJECT = frozenset(
+    ("pods", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts", "storageclasses.storage.k8s.io")
+)
+
+
+class Writes:
+    """All verbs that change a store. Each returns (HTTP status, answer)."""
+
+    def __init__(self, store: ObjectStore, reads: Reads) -> None:
+        self._store = store
+        self._reads = reads
+
+    def create(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        obj = self._addressed(request, self._decoded(request, body))
+        return 201, self._store_for(request).create(obj)
+
+    def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        obj = self._addressed(request, self._decoded(request, body))
+        self._reads.existing(request)
+        return 200, self._write(request, obj)
+
+    def patch(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        kind = media_type(request.http.headers.get("content-type", ""))
+        accepted = (
+            (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if request.ref.is_custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+        )
+        if kind not in accepted:
+            raise unsupported_media_type(accepted)
+        patch = decode_body(body, kind)
+        old = self._store.get(request.ref, request.path.namespace, request.path.name)
+        if old is None:
+            if kind != APPLY_PATCH or request.path.subresource:
+                raise not_found(request.ref, request.path.name)
+            return 201, self._store_for(request).create(self._addressed(request, dict(patch)))
+        if request.path.subresource == "scale":
+            old = self._store.scale_of(request.ref, old)
+        new = _patched(kind, old, patch, is_custom=request.ref.is_custom)
+        if not isinstance(new, dict):
+            raise bad_request("the patch does not leave an object")
+        return 200, self._write(request, self._addressed(request, new))
+
+    def delete(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = _delete_options(request, body)
+        obj = self._delete(request, request.path.name, options)
+        metadata = obj["metadata"]
+        is_gone = self._store.get(request.ref, request.path.namespace, request.path.name) is None
+        if request.ref.group_resource in _ANSWER_WITH_OBJECT or not is_gone:
+            return 200, self._reads.one(request, obj)
+        details = {"name": metadata["name"], "group": request.ref.group, "kind": request.ref.plural, "uid": metadata["uid"]}
+        return 200, _success({key: value for key, value in details.items() if value})
+
+    def delete_collection(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = _delete_options(request, body)
+        deleted = [self._delete(request, obj["metadata"]["name"], options, obj) for obj in self._reads.matching(request)]
+        return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
+
+    def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        self._store_for(request).bind(request.namespace, request.path.name, self._decoded(request, body))
+        return 201, _success()
+
+    def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = self._decoded(request, body).get("deleteOptions") or {}
+        self._store_for(request, options).evict(request.namespace, request.path.name, options)
+        return 201, _success()
+
+    def _decoded(self, request: ApiRequest, body: bytes) -> Object:
+        return decode_object(body, request.http.headers.get("content-type", ""))
+
+    def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
+        return self._store.rehearsal() if request.is_dry_run(options) else self._store
+
+    def _write(self, request: ApiRequest, obj: Object) -> Object:
+        store = self._store_for(request)
+        if request.path.subresource == "scale":
+            return store.scale(request.ref, request.namespace, request.path.name, obj)
+        return store.update_status(obj) if request.path.subresource == "status" else store.update(obj)
+
+    def _delete(self, request: ApiRequest, name: str, options: Object, found: Object | None = None) -> Object:
+        conditions = options.get("preconditions") or {}
+        namespace = found["metadata"].get("namespace") if found else request.path.namespace
+        return self._store_for(request, options).delete(
+            request.ref,
+            namespace,
+            name,
+            grace_seconds=options.get("gracePeriodSeconds"),
+            uid=conditions.get("uid"),
+            propagation=options.get("propagationPolicy") or ("Orphan" if options.get("orphanDependents") else "Background"),
+            resource_version=conditions.get("resourceVersion"),
+        )
+
+    def _addressed(self, request: ApiRequest, obj: Object) -> Object:
+        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
+        ref, path = request.ref, request.path
+        metadata = dict(obj.get("metadata") or {})
+        if path.subresource != "scale":
+            _check_kind(ref, obj)
+        if path.name and metadata.setdefault("name", path.name) != path.name:
+            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({path.name})")
+        if ref.namespaced and path.namespace:
+            metadata["namespace"] = metadata.get("namespace") or path.namespace
+            if metadata["namespace"] != path.namespace:
+                raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if path.subresource == "scale":
+            return {**obj, "metadata": metadata}
+        return {"kind": ref.kind, "apiVersion": ref.api_version, **_without_kind(obj), "metadata": metadata}
+
+
+def _without_kind(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+
+
+def _check_kind(ref: ResourceKind, obj: Object) -> None:
+    kind, version = obj.get("kind") or ref.kind, obj.get("apiVersion") or ref.api_version
+    if version != ref.api_version:
+        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({ref.api_version})")
+    if kind != ref.kind:
+        raise bad_request(f'{kind} in version "{ref.version}" cannot be handled as a {ref.kind}: the path is that of `{ref.plural}`')
+
+
+def _patched(kind: str, old: Object, patch: Any, *, is_custom: bool) -> Any:
+    if kind == JSON_PATCH:
+        return apply_json_patch(old, patch)
+    if kind == MERGE_PATCH or (kind == APPLY_PATCH and is_custom):
+        return apply_merge_patch(old, patch)
+    return apply_strategic_patch(old, patch)
+
+
+def _delete_options(request: ApiRequest, body: bytes) -> Object:
+    """`DeleteOptions` of the body, or what the query says of them."""
+    options = decode_object(body, request.http.headers.get("content-type", "")) if body.strip() else {}
+    for name in ("propagationPolicy",):
+        if request.query.get(name):
+            options[name] = request.query[name]
+    grace = request.number("gracePeriodSeconds")
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    if options.get("gracePeriodSeconds") is not None and not isinstance(options["gracePeriodSeconds"], int):
+        raise bad_request(f"gracePeriodSeconds: `{options['gracePeriodSeconds']}` is not a whole number")
+    return options
+
+
+def _success(details: Object | None = None) -> Object:
+    body: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        body["details"] = details
+    return body
+
+
+def no_such_verb(request: ApiRequest, verb: str) -> Exception:
+    return method_not_allowed(request.ref, verb)
