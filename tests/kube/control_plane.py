@@ -211,20 +211,22 @@ _NO_SERVING = ("--secure-port=0", "--leader-elect=false")
 
 @contextmanager
 def running_control_plane() -> Iterator[ControlPlane]:
-    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>`, all else is removed."""
-    _remove_old_logs()
+    """A cluster for as long as the block lasts; its logs stay in `test-output/kube/<pid>-…`, all else is removed."""
+    _remove_outputs_of_dead_runs()
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    logs = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=OUTPUT))
     with ExitStack() as leaving:
-        folder = Path(tempfile.mkdtemp(prefix="fairlead-kube-"))
+        folder = logs / "cluster"
+        folder.mkdir()
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
         address = leaving.enter_context(address_beyond_loopback())
-        control_plane = ControlPlane(folder, OUTPUT / str(os.getpid()), address)
+        control_plane = ControlPlane(folder, logs, address)
         leaving.callback(control_plane.stop)
         control_plane.start()
         yield control_plane
 
 
-def _remove_old_logs() -> None:
-    """Logs of runs whose process is gone."""
-    for folder in OUTPUT.glob("[0-9]*"):
-        if not Path("/proc", folder.name).exists():
+def _remove_outputs_of_dead_runs() -> None:
+    for folder in OUTPUT.glob("[0-9]*-*"):
+        if not Path("/proc", folder.name.partition("-")[0]).exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,107 @@
+"""Do the tools that build and run the tests tell the truth? Counts, locks, limits, and where programs are found."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+REPORT = """<testsuites><testsuite name="pytest" tests="4">
+<testcase name="a"/><testcase name="b"><failure message="no"/></testcase><testcase name="c"><error message="setup"/></testcase>
+<testcase name="d"><skipped message="no prometheus"/></testcase></testsuite></testsuites>"""
+
+
+@pytest.fixture(autouse=True)
+def tools_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TOOLS))
+
+
+def _tool(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def test_a_report_is_counted_case_by_case(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    tally = _tool("junit").read_report(report)
+    assert (tally.passed, tally.failed, tally.skipped, dict(tally.skip_reasons)) == (1, 2, 1, {"no prometheus": 1})
+
+
+@pytest.mark.parametrize("text", ["", "<testsuites><testsuite"], ids=["empty", "cut off"])
+def test_a_broken_report_is_no_report(tmp_path: Path, text: str) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(text)
+    assert _tool("junit").read_report(report) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("open(report, 'w').write(good)", (1, 0)),
+        ("open(report, 'w').write(good); sys.exit(3)", (1, 1)),
+        ("sys.exit(0)", (0, 1)),
+        ("open(report, 'w').write('<testsuites/>')", (0, 1)),
+    ],
+    ids=["a good run", "a runner that breaks after its last case", "a runner without report", "a runner that runs no case"],
+)
+def test_a_group_passes_only_with_a_report_and_a_good_status(tmp_path: Path, script: str, expected: tuple[int, int]) -> None:
+    groups, run_group = _tool("groups"), _tool("run_group")
+    report = tmp_path / "r.xml"
+    code = f"import sys; report={str(report)!r}; good='<testsuite><testcase/></testsuite>'; {script}"
+    step = groups.Step("tool-test", (sys.executable, "-c", code), tmp_path, report)
+    outcome = run_group.run_group(groups.Group("tool-test", "a group of the test", (step,)))
+    assert (outcome.tally.passed, outcome.tally.failed) == expected
+
+
+def test_a_step_that_passes_its_limit_is_ended_and_named(tmp_path: Path) -> None:
+    progress = _tool("progress")
+    started = time.monotonic()
+    with pytest.raises(progress.StepFailed, match="sleeper: no end after"):
+        progress.run_step("sleeper", [sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "log", limit_seconds=0.3)
+    assert time.monotonic() - started < 10
+
+
+def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    progress = _tool("progress")
+    with pytest.raises(progress.StepFailed) as failure:
+        progress.run_step("loud", [sys.executable, "-c", "print('the reason'); raise SystemExit(7)"], tmp_path / "log")
+    assert "status 7" in failure.value.what
+    assert "the reason" in failure.value.what
+
+
+def test_two_runs_take_turns(tmp_path: Path) -> None:
+    code = f"import sys, time; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom pathlib import Path\n"
+    code += f"with only_one(Path({str(tmp_path / 'lock')!r}), 'it'): print('in', flush=True); time.sleep(1)"
+    first = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    first.stdout.readline()
+    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert first.wait(timeout=30) == 0
+    assert f"waiting: process {first.pid} is at work on it" in second.stderr
+
+
+def test_envtest_assets_win_over_built_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = _tool("kube_programs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    assert programs.program_path("etcd") == tmp_path / "cache" / "fairlead" / "bin" / f"etcd-{programs.ETCD.version}"
+    etcd = tmp_path / "etcd"
+    etcd.write_text("#!/bin/sh\n")
+    etcd.chmod(0o755)
+    assert programs.program_path("etcd") == etcd
+    assert programs.missing_programs(programs.ETCD) == []
+    assert programs.missing_programs(programs.KWOK) == ["kwok"]
+
+
+def test_every_staging_module_is_pinned_to_the_release_of_kubernetes() -> None:
+    programs = _tool("kube_programs")
+    lines = (programs.FAMILIES_DIR / "kubernetes" / "go.mod").read_text().splitlines()
+    replaced = [line.split()[-1] for line in lines if " => " in line]
+    assert len(replaced) == 33
+    assert set(replaced) == {"v0." + programs.KUBERNETES.version.removeprefix("1.")}
