@@ -1,0 +1,20 @@
+"""Which pods belong to which job? Every job of a snapshot with its pods, whatever its kind."""
+
+from __future__ import annotations
+
+from fairlead.kinds.registry import kind_of
+from fairlead.model.job import Job
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.snapshot import ClusterSnapshot
+
+
+def instances_of(job: Job, snapshot: ClusterSnapshot) -> JobInstances:
+    """The job with its pods by name; raises KeyError for a type no module registered."""
+    kind = kind_of(job)
+    pods = kind.pods_of(job, snapshot)
+    return JobInstances(job, tuple(pods), tuple(kind.role_of(pod) for pod in pods), kind.chief_of(job, pods))
+
+
+def all_instances(snapshot: ClusterSnapshot) -> tuple[JobInstances, ...]:
+    """Every job with its pods, in the snapshot's order."""
+    return tuple(instances_of(job, snapshot) for job in snapshot.jobs)

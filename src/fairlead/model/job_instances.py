@@ -1,0 +1,17 @@
+"""A job together with its pods, as its kind found them: what rules about jobs are asked with (they may not know kinds)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.model.job import Job
+from fairlead.model.pod import Pod
+
+
+class JobInstances(Struct, frozen=True, gc=False):
+    """`pods` by name; `roles[i]` is the role word of `pods[i]`, "" when it has none. `chief`: the pod whose fate is the job's."""
+
+    job: Job
+    pods: tuple[Pod, ...] = ()
+    roles: tuple[str, ...] = ()
+    chief: Pod | None = None

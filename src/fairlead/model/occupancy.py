@@ -1,0 +1,113 @@
+"""Who sits on which GPU, and how much of it is granted: the answer of `rules.occupancy`, for commands, boards and exporters alike.
+
+`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's `unplaced`. The node's
+counts never depend on that: they come from what pods ask for.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.model.gpu import GpuReading
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+
+
+class CardHolder(Struct, frozen=True, gc=False):
+    """One container on one card. `ratio`: the part of the card it was given (whole = 1). `mode`: exclusive, share, timeslice, mps, mig.
+
+    `container` is "" when only the pod is known. Used and utilisation are the container's own, None = nobody measured them.
+    """
+
+    pod: Pod
+    container: str
+    mode: str
+    ratio: float
+    units: int = 0
+    core_percent: int = 0
+    memory_granted_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None
+
+
+class CardOccupancy(Struct, frozen=True, gc=False):
+    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave."""
+
+    node: str
+    index: int
+    uuid: str = ""
+    minor: int = -1
+    model: str = ""
+    mode: str = "exclusive"
+    units: int = 0
+    memory_total_mib: float | None = None
+    is_healthy: bool | None = None
+    is_draining: bool = False
+    reason: str = ""
+    holders: tuple[CardHolder, ...] = ()
+    reading: GpuReading | None = None
+
+    @property
+    def allocated_ratio(self) -> float:
+        """How much of the card is given away, 0..1 (time slices of one card may promise more: still 1)."""
+        return min(1.0, sum(holder.ratio for holder in self.holders))
+
+    @property
+    def memory_allocated_mib(self) -> float | None:
+        """MiB given away, None when a holder's part is not known in MiB."""
+        granted = [holder.memory_granted_mib for holder in self.holders]
+        known = [mib for mib in granted if mib is not None]
+        return sum(known) if len(known) == len(granted) else None
+
+
+class NodeOccupancy(Struct, frozen=True, gc=False):
+    """GPUs of one node. `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown.
+
+    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in the node's unit. `unplaced` pods hold GPUs that nobody can name.
+    """
+
+    node: Node
+    mode: str
+    gpus_total: int = 0
+    gpus_allocated: float = 0
+    gpus_unhealthy: int = 0
+    gpus_reporting: int = 0
+    units_total: int = 0
+    units_allocated: int = 0
+    memory_total_mib: float | None = None
+    memory_allocated_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None
+    cards: tuple[CardOccupancy, ...] = ()
+    unplaced: tuple[Pod, ...] = ()
+
+    @property
+    def is_allocated(self) -> bool:
+        """Some GPU, or part of one, is granted."""
+        return self.gpus_allocated > 0 or self.units_allocated > 0
+
+
+class PodUse(Struct, frozen=True, gc=False):
+    """What one pod (or a job: its pods together) holds and uses. `gpus` are cards' worth, fractions for shared ones."""
+
+    gpus: float = 0
+    memory_allocated_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None
+
+
+class GpuTotals(Struct, frozen=True, gc=False):
+    """The GPUs of the cluster together. Utilisation is the mean over GPUs that report, not over nodes."""
+
+    nodes: int = 0
+    nodes_allocated: int = 0
+    nodes_unhealthy: int = 0
+    nodes_faulty: int = 0
+    gpus: int = 0
+    gpus_allocated: float = 0
+    gpus_unhealthy: int = 0
+    gpus_reporting: int = 0
+    memory_total_mib: float | None = None
+    memory_allocated_mib: float | None = None
+    memory_used_mib: float | None = None
+    utilization_ratio: float | None = None

@@ -1,0 +1,112 @@
+"""What is this node, and is it well? Roles, status word, address, GPU mode and model.
+
+What a newcomer gets wrong: the mode follows from *capacity* (a node whose GPUs all failed is still a GPU node), and cordoned is not
+unhealthy: the status word never contains it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
+from fairlead.model.node import Node
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, is_gpu_resource
+from fairlead.model.snapshot import ClusterSnapshot
+
+READY: Final = "Ready"
+NOT_READY: Final = "NotReady"
+UNKNOWN: Final = "Unknown"
+SHARE: Final = "share"
+TOPOLOGY: Final = "topology"
+EXCLUSIVE: Final = "exclusive"
+MIG: Final = "mig"
+NO_GPU: Final = "none"
+_STATUS_WORDS: Final = {"True": READY, "False": NOT_READY}
+
+
+def node_roles(node: Node) -> tuple[str, ...]:
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty when the node has none.
+
+    >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
+    ('gpu', 'worker')
+    """
+    roles = {label.removeprefix(LABEL_ROLE_PREFIX) for label in node.labels if label.startswith(LABEL_ROLE_PREFIX)}
+    roles.add(node.labels.get(LABEL_ROLE, ""))
+    return tuple(sorted(roles - {""}))
+
+
+def role_text(node: Node) -> str:
+    """The roles as one cell.
+
+    >>> role_text(Node("n"))
+    '<none>'
+    """
+    return ",".join(node_roles(node)) or "<none>"
+
+
+def status_word(node: Node) -> str:
+    """Ready, NotReady, or Unknown: the kubelet has gone silent, or never spoke."""
+    for condition in node.conditions:
+        if condition.type == "Ready":
+            return _STATUS_WORDS.get(condition.status, UNKNOWN)
+    return UNKNOWN
+
+
+def is_ready(node: Node) -> bool:
+    return status_word(node) == READY
+
+
+def node_ip(node: Node) -> str:
+    """The first InternalIP, else the first address, else ""."""
+    for kind, address in node.addresses:
+        if kind == "InternalIP":
+            return address
+    return node.addresses[0][1] if node.addresses else ""
+
+
+def is_gpu_node(node: Node) -> bool:
+    """Capacity above zero of any GPU resource, MIG slices and shared memory included."""
+    return any(amount > 0 and is_gpu_resource(name) for name, amount in node.capacity.items())
+
+
+def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> str:
+    """share, topology, exclusive, mig or none, the first that matches by capacity.
+
+    The label makes a topology node; with a snapshot that read topology ConfigMaps, the node must have one too.
+
+    >>> gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7}))
+    ('exclusive', 'mig')
+    """
+    capacity = node.capacity
+    if capacity.get(GPU_MEMORY, 0) > 0:
+        return SHARE
+    whole = capacity.get(NVIDIA_GPU, 0) > 0 or capacity.get(ALIYUN_GPU, 0) > 0
+    if whole:
+        return TOPOLOGY if _is_topology_node(node, snapshot) else EXCLUSIVE
+    if any(amount > 0 and name.startswith(MIG_PREFIX) for name, amount in capacity.items()):
+        return MIG
+    return SHARE if capacity.get(GPU_COUNT, 0) > 0 else NO_GPU
+
+
+def _is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
+    if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY:
+        return False
+    return snapshot is None or not snapshot.topologies or node.name in snapshot.topologies
+
+
+def arena_mode(mode: str) -> str:
+    """The mode as `arena_*` metrics spell it: they know no MIG (telemetry contract 3.1).
+
+    >>> arena_mode("mig"), arena_mode("share")
+    ('exclusive', 'share')
+    """
+    return EXCLUSIVE if mode == MIG else mode
+
+
+def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
+    """The model of the node's GPUs: what the devices say, else the inventory, else labels. Several models: the sorted list."""
+    models = {gpu.model for gpu in snapshot.gpus_on(node.name)} | {slot.model for slot in node.gpus}
+    models.discard("")
+    if models:
+        return ",".join(sorted(models))
+    return node.labels.get(LABEL_GPU_MODEL) or node.labels.get(LABEL_GPU_PRODUCT) or ""

@@ -1,0 +1,52 @@
+"""How many GPUs does a pod ask for, by the max rule over init containers? Small arithmetic that every page agrees on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.pod import Pod
+from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts
+
+OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+
+
+def whole_gpus(limits: Amounts) -> int:
+    """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`. GPU memory is no GPU count.
+
+    >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
+    3
+    """
+    return (limits.get(NVIDIA_GPU, 0) or limits.get(OLD_GPU, 0)) + limits.get(ALIYUN_GPU, 0)
+
+
+def memory_units(limits: Amounts) -> int:
+    """Units of `aliyun.com/gpu-mem`."""
+    return limits.get(GPU_MEMORY, 0)
+
+
+def mig_slices(amounts: Amounts) -> int:
+    """MIG instances of any profile.
+
+    >>> mig_slices({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
+    3
+    """
+    return sum(amount for name, amount in amounts.items() if name.startswith(MIG_PREFIX))
+
+
+def has_gpu(pod: Pod) -> bool:
+    """Whether the pod asks for any part of a GPU."""
+    limits = pod.limits
+    return bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
+
+
+def gpu_kind(limits: Amounts) -> str:
+    """How the pod holds GPUs: share, exclusive, mig, or none; the `gpu_mode` of a pod in metrics.
+
+    >>> gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500})
+    ('share', 'exclusive', 'none')
+    """
+    if memory_units(limits):
+        return "share"
+    if whole_gpus(limits):
+        return "exclusive"
+    return "mig" if mig_slices(limits) else "none"
