@@ -1,0 +1,70 @@
+"""When does the next job come? Each stream submits for ever, with pauses drawn from the seed, and holds back while enough of its jobs wait.
+
+So demand may exceed the cluster for ever and the queue still stays short.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.sim.chance import chance
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.conditions import is_true
+from fairlead.sim.job import is_finished
+from fairlead.sim.scenario import Stream
+from fairlead.sim.timers import Timers
+from fairlead.sim.workloads import JOB_RESOURCES, render_job
+
+Object = dict[str, Any]
+
+_FIRST_SECONDS = 20.0
+
+
+class Arrivals:
+    """One stream of jobs. The n-th job is the same whatever happened before it; only when it comes depends on the world."""
+
+    def __init__(self, stream: Stream, cluster: Cluster, timers: Timers, seed: int) -> None:
+        self._stream = stream
+        self._cluster = cluster
+        self._timers = timers
+        self._seed = seed
+        self._number = 0
+        self._pause = chance(seed, "pause", stream.namespace, stream.name)
+        for _ in range(stream.standing):
+            self._timers.after(self._pause.uniform(0, _FIRST_SECONDS), self._submit)
+        self._timers.after(self._next_pause(), self._arrive)
+
+    def _arrive(self) -> None:
+        if self._has_room():
+            self._submit()
+        self._timers.after(self._next_pause(), self._arrive)
+
+    def _next_pause(self) -> float:
+        """Exponential, cut so that no stream stays silent for hours."""
+        mean = self._stream.every.seconds
+        return min(4 * mean, max(1.0, self._pause.expovariate(1 / mean)))
+
+    def _submit(self) -> None:
+        self._number += 1
+        random = chance(self._seed, "job", self._stream.namespace, self._stream.name, self._number)
+        self._cluster.create(render_job(self._stream, self._number, random))
+
+    def _has_room(self) -> bool:
+        prefix = f"{self._stream.name}-"
+        mine = [
+            job
+            for job in self._cluster.scan(JOB_RESOURCES[self._stream.kind], self._stream.namespace)
+            if job["metadata"]["name"].removeprefix(prefix).isdigit() and not _is_over(job)
+        ]
+        return len(mine) < self._stream.max_active and sum(map(self._is_waiting, mine)) < self._stream.max_waiting
+
+    def _is_waiting(self, job: Object) -> bool:
+        """Not (wholly) at work: no Running condition, or for a plain Job a pod that is not ready."""
+        if self._stream.kind == "job":
+            status = job.get("status") or {}
+            return bool(status.get("ready", 0) < status.get("active", 1))
+        return not is_true(job, "Running")
+
+
+def _is_over(job: Object) -> bool:
+    return is_finished(job) or is_true(job, "Succeeded")

@@ -1,0 +1,121 @@
+"""Who runs the controllers? One loop: an object or something it owns changed, so its controller looks again and its plan is carried out.
+
+Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans is no error: the
+later one sees the result and plans anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.sim import deployment, job, mpi_job, replica_set, training_job
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.plan import Plan, View
+from fairlead.sim.recorder import Recorder
+from fairlead.sim.resources import DEPLOYMENTS, JOBS, MPI_JOBS, PODS, PYTORCH_JOBS, REPLICA_SETS, SERVICES, TF_JOBS
+from fairlead.sim.status import ApiStatus
+from fairlead.sim.timers import Timers
+from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.wire.kube_resource import ResourceKind
+
+Object = dict[str, Any]
+Key = tuple[ResourceKind, str, str]
+
+REACTION_SECONDS = 0.05
+
+CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
+    DEPLOYMENTS: ("deployment-controller", deployment.reconcile),
+    REPLICA_SETS: ("replicaset-controller", replica_set.reconcile),
+    JOBS: ("job-controller", job.reconcile),
+    MPI_JOBS: ("mpi-job-controller", mpi_job.reconcile),
+    TF_JOBS: ("tfjob-controller", training_job.reconcile),
+    PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
+}
+_OWNED = (PODS, SERVICES)
+
+
+class Controllers:
+    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, seed: int) -> None:
+        self._cluster = cluster
+        self._timers = timers
+        self._recorder = recorder
+        self._seed = seed
+        self._due: dict[Key, None] = {}
+        self._wakes: dict[Key, float] = {}
+        for ref in (*CONTROLLERS, *_OWNED):
+            cluster.subscribe(ref, self._on_change)
+
+    def _on_change(self, event: WatchEvent) -> None:
+        metadata = event.object["metadata"]
+        ref = self._cluster.kind_of(event.object)
+        if ref in CONTROLLERS and event.type != DELETED:
+            self._enqueue((ref, metadata["namespace"], metadata["name"]))
+        for owner in metadata.get("ownerReferences", ()):
+            owner_ref = self._cluster.served(owner["apiVersion"], owner["kind"])
+            if owner_ref in CONTROLLERS:
+                self._enqueue((owner_ref, metadata["namespace"], owner["name"]))
+
+    def _enqueue(self, key: Key) -> None:
+        if not self._due:
+            self._timers.after(REACTION_SECONDS, self._run_due)
+        self._due[key] = None
+
+    def _run_due(self) -> None:
+        due, self._due = self._due, {}
+        for key in due:
+            self._reconcile(key)
+
+    def _reconcile(self, key: Key) -> None:
+        ref, namespace, name = key
+        obj = self._cluster.get(ref, namespace, name)
+        if obj is None or "deletionTimestamp" in obj["metadata"]:
+            return
+        component, reconcile = CONTROLLERS[ref]
+        plan = reconcile(obj, View(self._timers.clock.now(), self._seed, self._cluster.dependents))
+        self._carry_out(key, obj, plan, component)
+
+    def _carry_out(self, key: Key, obj: Object, plan: Plan, component: str) -> None:
+        for new in plan.create:
+            self._create(new, obj, component)
+        for old, new in plan.change:
+            self._change(old, new)
+        for gone in plan.delete:
+            self._delete(gone)
+        if plan.status is not None:
+            status = plan.status
+            self._cluster.mutate(*key, lambda now: {**now, "status": status} if now.get("status") != status else None)
+        for kind, reason, message in plan.tell:
+            (self._recorder.normal if kind == "Normal" else self._recorder.warning)(obj, reason, message, component)
+        if plan.wake_at is not None:
+            self._wake(key, plan.wake_at)
+
+    def _create(self, new: Object, owner: Object, component: str) -> None:
+        try:
+            self._cluster.create(new)
+        except ApiStatus as refusal:
+            if refusal.reason != "AlreadyExists":
+                self._recorder.warning(owner, "FailedCreate", f"Error creating: {refusal.message}", component)
+
+    def _change(self, old: Object, new: Object) -> None:
+        metadata = old["metadata"]
+        self._cluster.mutate(self._cluster.kind_of(old), metadata["namespace"], metadata["name"], lambda now: {**now, "spec": new["spec"]})
+
+    def _delete(self, gone: Object) -> None:
+        metadata = gone["metadata"]
+        ref = self._cluster.kind_of(gone)
+        found = self._cluster.get(ref, metadata["namespace"], metadata["name"])
+        if found is not None and found["metadata"]["uid"] == metadata["uid"]:
+            self._cluster.delete(ref, metadata["namespace"], metadata["name"])
+
+    def _wake(self, key: Key, at: float) -> None:
+        """Look again at `at`; one alarm per object and instant is enough."""
+        if self._wakes.get(key) == at:
+            return
+        self._wakes[key] = at
+        self._timers.at(at, lambda: self._alarm(key, at))
+
+    def _alarm(self, key: Key, at: float) -> None:
+        if self._wakes.get(key) == at:
+            del self._wakes[key]
+        self._enqueue(key)

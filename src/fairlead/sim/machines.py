@@ -1,0 +1,162 @@
+"""What does a node look like to the API? A machine of a pool as a Node object, kept in step with its cards. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.sim.card import Card
+from fairlead.sim.chance import uuid_of
+from fairlead.sim.scenario import NodePool
+from fairlead.wire import names
+from fairlead.wire.kube_time import render_time
+from fairlead.wire.quantity import parse_quantity
+
+Object = dict[str, Any]
+
+KUBELET_VERSION = "v1.36.3"
+_RESERVED_CPU_MILLIS = 100
+_RESERVED_MEMORY = 1 << 30
+_CONDITIONS = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+
+
+def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], created_at: float, now: float) -> Object:
+    """The Node of the `number`-th machine of the cluster (from 1): its address and pod network follow from the number."""
+    high, low = divmod(number, 250)
+    spec: Object = {"podCIDR": f"10.{244 + high}.{low}.0/24", "podCIDRs": [f"10.{244 + high}.{low}.0/24"], "providerID": f"sim://{name}"}
+    if pool.taints:
+        spec["taints"] = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in pool.taints]
+        spec["taints"] = [{key: value for key, value in taint.items() if value} for taint in spec["taints"]]
+    if pool.cordoned:
+        spec["unschedulable"] = True
+    node: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": _labels(pool, name, cards), "creationTimestamp": render_time(created_at)},
+        "spec": spec,
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": f"192.168.{high}.{low + 10}"}, {"type": "Hostname", "address": name}],
+            "capacity": _capacity(pool),
+            "allocatable": _allocatable(pool),
+            "conditions": _conditions(pool, created_at, now),
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "nodeInfo": _node_info(name),
+        },
+    }
+    return with_cards(node, cards)
+
+
+def with_cards(node: Object, cards: Sequence[Card]) -> Object:
+    """The node with what its cards offer now: a failed card stays in capacity and leaves allocatable."""
+    if not cards:
+        return node
+    healthy = [card for card in cards if card.is_healthy]
+    annotations = {**(node["metadata"].get("annotations") or {}), names.ANNOTATION_GPUS: _inventory(cards)}
+    if cards[0].is_shared:
+        annotations[names.ANNOTATION_GPU_UNIT] = "GiB"
+    status = node["status"]
+    return {
+        **node,
+        "metadata": {**node["metadata"], "annotations": annotations},
+        "status": {
+            **status,
+            "capacity": {**status["capacity"], **_offer(cards, cards)},
+            "allocatable": {**status["allocatable"], **_offer(cards, healthy)},
+        },
+    }
+
+
+def with_heartbeat(node: Object, now: float) -> Object:
+    time = render_time(now)
+    conditions = [{**condition, "lastHeartbeatTime": time} for condition in node["status"]["conditions"]]
+    return {**node, "status": {**node["status"], "conditions": conditions}}
+
+
+def _offer(cards: Sequence[Card], usable: Sequence[Card]) -> dict[str, str]:
+    if not cards[0].is_shared:
+        return {NVIDIA_GPU: str(len(usable))}
+    return {GPU_COUNT: str(len(usable)), GPU_MEMORY: str(sum(card.model.units for card in usable))}
+
+
+def _inventory(cards: Sequence[Card]) -> str:
+    entries = [
+        {
+            "index": card.index,
+            "minor": card.minor,
+            "uuid": card.uuid,
+            "model": card.model.name,
+            "memoryMiB": card.model.memory_mib,
+            "units": card.model.units,
+            "health": "Healthy" if card.is_healthy else "Unhealthy",
+            "reason": f"XID {card.failed_by}" if card.failed_by else "",
+            "mode": "shared" if card.is_shared else "exclusive",
+        }
+        for card in cards
+    ]
+    return json.dumps(entries, separators=(",", ":"))
+
+
+def _labels(pool: NodePool, name: str, cards: Sequence[Card]) -> dict[str, str]:
+    labels = {"kubernetes.io/arch": "amd64", names.LABEL_HOSTNAME: name, "kubernetes.io/os": "linux"}
+    if pool.instance_type:
+        labels[names.LABEL_INSTANCE_TYPE] = pool.instance_type
+    if pool.zone:
+        labels |= {names.LABEL_ZONE: pool.zone, "topology.kubernetes.io/region": pool.zone.rpartition("-")[0] or pool.zone}
+    if pool.role:
+        labels[f"{names.LABEL_ROLE_PREFIX}{pool.role}"] = ""
+    if cards:
+        model = cards[0].model
+        labels |= {
+            names.LABEL_SHARED: "true" if cards[0].is_shared else "false",
+            names.LABEL_GPU_MODEL: model.name.replace(" ", "-"),
+            names.LABEL_GPU_CARD_MEMORY: f"{model.memory_mib}MiB",
+            names.LABEL_GPU_CARD_COUNT: str(len(cards)),
+        }
+        if cards[0].is_shared:
+            labels[names.LABEL_ISOLATION] = "guard"
+    return {**labels, **pool.labels}
+
+
+def _capacity(pool: NodePool) -> dict[str, str]:
+    memory = parse_quantity(pool.memory) // 1024
+    return {"cpu": str(pool.cpu), "ephemeral-storage": "515928484Ki", "memory": f"{memory}Ki", "pods": str(pool.pods)}
+
+
+def _allocatable(pool: NodePool) -> dict[str, str]:
+    memory = (parse_quantity(pool.memory) - _RESERVED_MEMORY) // 1024
+    cpu = f"{pool.cpu * 1000 - _RESERVED_CPU_MILLIS}m"
+    return {"cpu": cpu, "ephemeral-storage": "475479690Ki", "memory": f"{memory}Ki", "pods": str(pool.pods)}
+
+
+def _conditions(pool: NodePool, created_at: float, now: float) -> list[Object]:
+    beat, since = render_time(now), render_time(created_at + 20)
+    conditions = [
+        {"type": kind, "status": "False", "lastHeartbeatTime": beat, "lastTransitionTime": since, "reason": reason, "message": message}
+        for kind, reason, message in _CONDITIONS
+    ]
+    state = ("True", "KubeletReady", "kubelet is posting ready status")
+    if not pool.ready:
+        state = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    ready = {"lastHeartbeatTime": beat, "lastTransitionTime": since, "reason": state[1], "message": state[2]}
+    return [*conditions, {"type": "Ready", "status": state[0], **ready}]
+
+
+def _node_info(name: str) -> dict[str, str]:
+    return {
+        "architecture": "amd64",
+        "bootID": uuid_of(0, "boot", name),
+        "containerRuntimeVersion": "containerd://2.2.9",
+        "kernelVersion": "6.1.0-44-amd64",
+        "kubeProxyVersion": "",
+        "kubeletVersion": KUBELET_VERSION,
+        "machineID": uuid_of(0, "machine", name).replace("-", ""),
+        "operatingSystem": "linux",
+        "osImage": "Debian GNU/Linux 12 (bookworm)",
+        "systemUUID": uuid_of(0, "system", name),
+    }

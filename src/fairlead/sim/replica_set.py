@@ -1,0 +1,47 @@
+"""What does the ReplicaSet controller do? As many active pods as asked: it creates the missing and deletes the youngest surplus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.sim.conditions import is_true
+from fairlead.sim.plan import Plan, View, is_active, phase_of, pod_from
+
+Object = dict[str, Any]
+
+
+def reconcile(obj: Object, view: View) -> Plan:
+    plan = Plan()
+    pods = view.pods_of(obj)
+    active = [pod for pod in pods if is_active(pod)]
+    missing = int(obj["spec"].get("replicas", 1)) - len(active)
+    taken = {pod["metadata"]["name"] for pod in pods}
+    number = int(obj["metadata"].get("generation", 1)) * 1000
+    while missing > 0:
+        name = view.name_below(obj, number)
+        number += 1
+        if name not in taken:
+            plan.create.append(pod_from(obj["spec"]["template"], obj, name))
+            plan.normal("SuccessfulCreate", f"Created pod: {name}")
+            missing -= 1
+    for pod in _least_valuable(active)[: max(0, -missing)]:
+        plan.delete.append(pod)
+        plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+    plan.status = _status(obj, active)
+    return plan
+
+
+def _least_valuable(pods: list[Object]) -> list[Object]:
+    """Unbound before bound, not ready before ready, younger before older (creation order breaks ties)."""
+    order = sorted(
+        enumerate(pods),
+        key=lambda item: (bool(item[1]["spec"].get("nodeName")), phase_of(item[1]) == "Running", is_true(item[1], "Ready"), -item[0]),
+    )
+    return [pod for _, pod in order]
+
+
+def _status(obj: Object, active: list[Object]) -> Object:
+    ready = sum(is_true(pod, "Ready") for pod in active)
+    counts = {"fullyLabeledReplicas": len(active), "readyReplicas": ready, "availableReplicas": ready}
+    generation = obj["metadata"].get("generation", 1)
+    return {"replicas": len(active), "observedGeneration": generation, **{key: value for key, value in counts.items() if value}}

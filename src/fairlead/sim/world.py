@@ -1,0 +1,127 @@
+"""The simulated world: a cluster with everything that makes it live, moved by one clock.
+
+(scenario, seed) and the epoch give one history. What people do to it (kubectl, the console) joins that history at the instant it happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fairlead.sim.arrivals import Arrivals
+from fairlead.sim.cards import CARD_MODELS
+from fairlead.sim.chance import between, fraction
+from fairlead.sim.clock import SimClock
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.controllers import Controllers
+from fairlead.sim.devices import Devices
+from fairlead.sim.gpushare import BestFit, Extender
+from fairlead.sim.kubelet import Kubelets
+from fairlead.sim.machines import render_node, with_cards, with_heartbeat
+from fairlead.sim.recorder import Recorder
+from fairlead.sim.resources import NODES
+from fairlead.sim.scenario import NodePool, Scenario, Xid, pool_nodes
+from fairlead.sim.scheduler import Scheduler
+from fairlead.sim.timers import Timers
+from fairlead.sim.workloads import render_quota_tree, render_service
+from fairlead.wire.kube_time import render_time
+
+HEARTBEAT_SECONDS = 300.0
+NODE_AGE_DAYS = (12.0, 140.0)
+_DAY = 86400.0
+_XID_TEXTS = {
+    48: "Double Bit ECC Error",
+    63: "ECC page retirement or row remapping recording event",
+    79: "GPU has fallen off the bus",
+}
+
+
+class World:
+    """`epoch` is the instant (epoch seconds) at which the history begins; `extender` fills the scheduler's hook for shared GPUs."""
+
+    def __init__(self, scenario: Scenario, seed: int, epoch: float, extender: Callable[[Cluster], Extender] = BestFit) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.epoch = epoch
+        self.clock = SimClock(epoch)
+        self.timers = Timers(self.clock)
+        self.cluster = Cluster(self.clock, seed)
+        self.devices = Devices(seed, self.clock)
+        self.recorder = Recorder(self.cluster, self.timers)
+        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
+        self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, extender(self.cluster))
+        self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
+        self._populate()
+        self.arrivals = [Arrivals(stream, self.cluster, self.timers, seed) for stream in scenario.streams]
+
+    def run_until(self, at: float) -> int:
+        """Let time pass up to `at`; returns how many timers ran."""
+        return self.timers.run_until(at)
+
+    def step(self) -> bool:
+        """Go to the next thing that happens; False if nothing is left to happen."""
+        return self.timers.step()
+
+    def warm_up(self) -> None:
+        """Live through the scenario's history, so that the world is in full swing."""
+        self.run_until(self.epoch + self.scenario.history.seconds)
+
+    # --- what is there at the beginning ------------------------------------------------------------------------------------------
+
+    def _populate(self) -> None:
+        number = 0
+        for pool in self.scenario.node_pools:
+            for name in pool_nodes(pool):
+                number += 1
+                self._add_node(pool, name, number)
+        for xid in self.scenario.xids:
+            self.timers.after(xid.at.seconds, partial(self._report_xid, xid))
+        for priority in self.scenario.priority_classes:
+            self.cluster.create(
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": priority.name},
+                    "value": priority.value,
+                }
+            )
+        for namespace in self.scenario.namespaces:
+            created = render_time(self.epoch - 30 * _DAY)
+            self.cluster.load(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": namespace, "creationTimestamp": created, "labels": {"kubernetes.io/metadata.name": namespace}},
+                    "spec": {"finalizers": ["kubernetes"]},
+                    "status": {"phase": "Active"},
+                }
+            )
+        if self.scenario.quota:
+            self.cluster.create(render_quota_tree(self.scenario.quota))
+        for service in self.scenario.services:
+            self.cluster.create(render_service(service))
+
+    def _add_node(self, pool: NodePool, name: str, number: int) -> None:
+        if pool.gpus:
+            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared)
+        created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name)
+        self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
+        if pool.ready:
+            self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
+
+    # --- what goes on by itself --------------------------------------------------------------------------------------------------
+
+    def _beat(self, name: str) -> None:
+        """The kubelet's report when nothing changed. Leases are left out: ten writes a second for nobody to read."""
+        now = self.clock.now()
+        self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
+        self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
+
+    def _report_xid(self, xid: Xid) -> None:
+        card = self.devices.cards(xid.node)[xid.gpu]
+        card.report_xid(xid.code, self.clock.now())
+        node = self.cluster.mutate(NODES, None, xid.node, lambda node: with_cards(node, self.devices.cards(xid.node)))
+        if node is not None and not card.is_healthy:
+            text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
+            message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
+            self.recorder.warning(node, "GPUUnhealthy", message, "fairlead-device-plugin", xid.node)
