@@ -10,21 +10,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.cli.node_devices import device_block, held_indexes, key_lines
-from fairlead.cli.node_table import count, gib, role_text
+from fairlead.cli.node_table import count, gib, ip_text
 from fairlead.model.gpu import GpuReading
 from fairlead.model.pod import Pod
-from fairlead.rules.node_report import (
-    EXCLUSIVE,
-    NORMAL,
-    RESOURCE_OF_MODE,
-    SHARE,
-    TOPOLOGY,
-    DeviceReport,
-    HolderReport,
-    NodeReport,
-    node_condition,
-    node_ip,
-)
+from fairlead.rules.node_report import NORMAL, RESOURCE_OF_MODE, DeviceReport, HolderReport, NodeReport, node_condition
+from fairlead.rules.node_status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pod_status import pod_status
 from fairlead.wire.tabwriter import render_rows
 
@@ -55,9 +45,9 @@ def _block(report: NodeReport) -> str:
     head = [
         ("Name:", report.node.name),
         ("Status:", node_condition(report.node)),
-        ("Role:", role_text(report)),
+        ("Role:", role_text(report.node)),
         ("Type:", TYPE_OF_MODE[report.mode]),
-        ("Address:", node_ip(report.node)),
+        ("Address:", ip_text(report)),
     ]
     text = "\n" + key_lines(head) + "Description:\n" + description(report)
     if report.mode == NORMAL:
@@ -72,7 +62,7 @@ def _instances(report: NodeReport) -> str:
         header, rows = _share_instances(report)
     elif report.mode == TOPOLOGY:
         header = ["NAMESPACE", "NAME", "GPU(Requested)", "GPU(Allocated)"]
-        rows = [[*_pod_cells(each), count(each.requested), _comma(each.share.group)] for each in report.holders]
+        rows = [[*_pod_cells(each), count(each.requested), _comma(each.whole)] for each in report.holders]
     else:
         header, rows = _exclusive_instances(report)
     return "Instances:\n" + indented_table(header, rows)
@@ -91,10 +81,10 @@ def _share_instances(report: NodeReport) -> tuple[list[str], list[list[str]]]:
     header = ["NAMESPACE", "NAME", "GPU_MEM(Requested)", "GPU_MEM(Allocated)"]
     rows = []
     for each in report.holders:
-        granted = ",".join(f"gpu{index}({gib(units * report.unit_bytes)}GiB)" for index, units in each.share.units_by_gpu.items())
+        granted = ",".join(f"gpu{index}({gib(units * report.unit_bytes)}GiB)" for index, units in each.units_by_gpu.items())
         row = [*_pod_cells(each), f"{gib(each.requested * report.unit_bytes)} GiB", granted or "N/A"]
         if report.core:
-            cores = ",".join(f"gpu{index}({percent})" for index, percent in each.share.core_by_gpu.items())
+            cores = ",".join(f"gpu{index}({percent})" for index, percent in each.core_by_gpu.items())
             row += [str(each.core_percent), cores or "N/A"]
         rows.append(row)
     return header + (["GPU_CORE(Requested)", "GPU_CORE(Allocated)"] if report.core else []), rows
@@ -136,7 +126,7 @@ def _topology_devices(report: NodeReport) -> str:
     text = _matrix("LinkTypeMatrix", topology.links) + _matrix(
         "BandwidthMatrix", [[f"{value:.2f}" for value in row] for row in topology.bandwidths]
     )
-    using = {index for each in report.holders for index in each.share.group}
+    using = {index for each in report.holders for index in each.whole}
     rows = [
         [name, "using" if index in using else "idle", "true" if health == "Healthy" else "false"]
         for name, (index, health) in zip(names, topology.health_by_index.items(), strict=True)

@@ -12,7 +12,8 @@ from msgspec import Struct
 from fairlead.cli.node_table import count, gib
 from fairlead.model.gpu import GpuReading
 from fairlead.model.pod import Pod
-from fairlead.rules.node_report import SHARE, TOPOLOGY, NodeReport
+from fairlead.rules.node_report import NodeReport
+from fairlead.rules.node_status import SHARE, TOPOLOGY
 from fairlead.wire.tabwriter import render_rows
 
 _MIB = 1 << 20
@@ -31,7 +32,7 @@ class DeviceUse(Struct, frozen=True, gc=False):
 def device_uses(report: NodeReport) -> list[DeviceUse]:
     """The node's devices that reported, by index."""
     granted = {device.index: device for device in report.devices}
-    grouped = {index for holder in report.holders for index in holder.share.group}
+    grouped = {index for holder in report.holders for index in holder.whole}
     uses = []
     for reading in report.readings:
         total = (reading.memory_total_mib or 0.0) * _MIB

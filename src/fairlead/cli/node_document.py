@@ -10,9 +10,11 @@ from typing import Any
 
 from fairlead.cli.node_details import TYPE_OF_MODE, description
 from fairlead.cli.node_devices import device_uses
-from fairlead.cli.node_table import role_text
-from fairlead.rules.node_report import EXCLUSIVE, NORMAL, SHARE, TOPOLOGY, DeviceReport, HolderReport, NodeReport, node_condition, node_ip
+from fairlead.cli.node_table import ip_text
+from fairlead.rules.node_report import NORMAL, DeviceReport, HolderReport, NodeReport, node_condition
+from fairlead.rules.node_status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pod_status import pod_status
+from fairlead.wire.names import ANNOTATION_TOPOLOGY_VISIBLE
 
 _ARRAY_OF_MODE = {
     EXCLUSIVE: "gpuExclusiveNodes",
@@ -47,9 +49,9 @@ def _node(report: NodeReport) -> dict[str, Any]:
     common = {
         "name": report.node.name,
         "description": f"\n{description(report)}",
-        "ip": node_ip(report.node),
+        "ip": ip_text(report),
         "status": node_condition(report.node),
-        "role": role_text(report),
+        "role": role_text(report.node),
         "type": TYPE_OF_MODE[report.mode],
     }
     if report.mode == NORMAL:
@@ -72,16 +74,21 @@ def _instance(report: NodeReport, holder: HolderReport) -> dict[str, Any]:
             **common,
             "requestGPUMemory": holder.requested,
             "requestGPUCore": holder.core_percent,
-            "gpuMemoryAllocation": _by_text(holder.share.units_by_gpu),
-            "gpuCoreAllocation": _by_text(holder.share.core_by_gpu),
+            "gpuMemoryAllocation": _by_text(holder.units_by_gpu),
+            "gpuCoreAllocation": _by_text(holder.core_by_gpu),
         }
     common["requestGPUs"] = holder.requested
     if report.mode == TOPOLOGY:
         common |= {
-            "allocation": [str(index) for index in holder.share.group],
-            "visibleGPUs": [str(index) for index in holder.share.visible],
+            "allocation": [str(index) for index in holder.whole],
+            "visibleGPUs": _visible(holder),
         }
     return common
+
+
+def _visible(holder: HolderReport) -> list[str]:
+    text = holder.pod.annotations.get(ANNOTATION_TOPOLOGY_VISIBLE, "")
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
@@ -109,7 +116,7 @@ def _own_keys(report: NodeReport) -> dict[str, Any]:
         }
     if report.mode == TOPOLOGY and report.topology is not None:
         topology = report.topology
-        using = {index for holder in report.holders for index in holder.share.group}
+        using = {index for holder in report.holders for index in holder.whole}
         return {
             "gpuTopology": {"linkMatrix": [[*row] for row in topology.links], "bandwidthMatrix": [[*row] for row in topology.bandwidths]},
             "devices": [

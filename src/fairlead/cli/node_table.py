@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
-from fairlead.rules.node_report import (
-    NORMAL,
-    RESOURCE_OF_MODE,
-    SHARE,
-    NodeReport,
-    node_condition,
-    node_ip,
-    node_roles,
-    rounded,
-)
+from fairlead.rules.node_report import NORMAL, RESOURCE_OF_MODE, NodeReport, node_condition, rounded
+from fairlead.rules.node_status import SHARE, node_ip, role_text
 from fairlead.wire.tabwriter import render_rows
 
 _GIB: Final = 1 << 30
@@ -112,11 +104,11 @@ def _own_title(mode: str) -> str:
 
 
 def _who(report: NodeReport) -> list[str]:
-    return [report.node.name, node_ip(report.node), role_text(report), node_condition(report.node)]
+    return [report.node.name, ip_text(report), role_text(report.node), node_condition(report.node)]
 
 
-def role_text(report: NodeReport) -> str:
-    return ",".join(node_roles(report.node)) or "<none>"
+def ip_text(report: NodeReport) -> str:
+    return node_ip(report.node) or "N/A"
 
 
 def count(gpus: float) -> str:

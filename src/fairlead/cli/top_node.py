@@ -69,10 +69,9 @@ def _checked(args: argparse.Namespace) -> str:
 
 def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages) -> str:
     from fairlead.rules.node_report import report_nodes
-    from fairlead.wire.pod_share import parse_pod_share
 
     snapshot = reader.read_nodes(tuple(dict.fromkeys(args.nodes)), with_readings=args.metric)
-    reports = [report for report in report_nodes(snapshot, parse_pod_share) if mode in ("", report.mode)]
+    reports = [report for report in report_nodes(snapshot) if mode in ("", report.mode)]
     _warn(args, snapshot, messages)
     if not reports:
         raise UserError("failed to display nodes's informations: not found nodes")

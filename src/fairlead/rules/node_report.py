@@ -7,24 +7,21 @@ node), and a share node's GPU count is a sum of fractions, rounded once per node
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuReading
-from fairlead.model.keys import ANNOTATION_GPU_UNIT, LABEL_ROLE, LABEL_ROLE_PREFIX
+from fairlead.model.gpu import GpuReading, Grant
+from fairlead.model.keys import ANNOTATION_GPU_UNIT
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.pod_share import NO_SHARE, PodShare
-from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, largest_of, sum_of
+from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
+from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
 
-NORMAL: Final = "none"
-EXCLUSIVE: Final = "exclusive"
-TOPOLOGY: Final = "topology"
-SHARE: Final = "share"
+NORMAL: Final = NO_GPU
 MODES: Final = (NORMAL, EXCLUSIVE, TOPOLOGY, SHARE)
 """GPU modes in the order of the tables."""
 RESOURCE_OF_MODE: Final = {EXCLUSIVE: NVIDIA_GPU, TOPOLOGY: ALIYUN_GPU, SHARE: GPU_MEMORY}
@@ -35,12 +32,18 @@ _PIECES: Final = re.compile(r"(\d+)")
 
 
 class HolderReport(Struct, frozen=True, gc=False):
-    """A pod that asks for the node's GPU resource. `requested` in units of that resource, `core_percent` of compute."""
+    """A pod that asks for the node's GPU resource: what it asks for, and what its grants say it has, by GPU index.
+
+    `requested` in units of the resource. All three mappings are empty for a pod whose annotations say nothing usable: it is listed,
+    and allocated nowhere. `whole` = the cards of a topology group.
+    """
 
     pod: Pod
     requested: int
     core_percent: int = 0
-    share: PodShare = NO_SHARE
+    units_by_gpu: Mapping[int, int] = {}
+    core_by_gpu: Mapping[int, int] = {}
+    whole: tuple[int, ...] = ()
 
 
 class DeviceReport(Struct, frozen=True, gc=False):
@@ -80,9 +83,9 @@ class NodeReport(Struct, frozen=True, gc=False):
         return self.units_allocated * self.unit_bytes
 
 
-def report_nodes(snapshot: ClusterSnapshot, share_of: Callable[[Pod], PodShare]) -> tuple[NodeReport, ...]:
-    """All nodes by mode (normal, exclusive, topology, share), then name in natural order. `share_of` reads a pod's annotations."""
-    reports = (_report(node, snapshot, share_of) for node in snapshot.nodes)
+def report_nodes(snapshot: ClusterSnapshot) -> tuple[NodeReport, ...]:
+    """All nodes by mode (normal, exclusive, topology, share), then name in natural order."""
+    reports = (_report(node, snapshot) for node in snapshot.nodes)
     return tuple(sorted(reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))))
 
 
@@ -95,18 +98,11 @@ def node_mode(node: Node, topologies: Mapping[str, GpuTopology]) -> str:
     return EXCLUSIVE if node.capacity.get(NVIDIA_GPU, 0) > 0 else NORMAL
 
 
-def requested(pod: Pod, resource: str) -> int:
-    """Limits of the resource: the sum over containers (sidecars too), or one init container's when that is larger."""
-    sidecars = [container.limits for container in pod.init_containers if container.restartable]
-    together = sum_of([*(container.limits for container in pod.containers), *sidecars]).get(resource, 0)
-    return max(together, largest_of(container.limits for container in pod.init_containers).get(resource, 0))
-
-
-def _report(node: Node, snapshot: ClusterSnapshot, share_of: Callable[[Pod], PodShare]) -> NodeReport:
+def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
     mode = node_mode(node, snapshot.topologies)
     if mode == NORMAL:
         return NodeReport(node, NORMAL)
-    holders = _holders(snapshot.pods_on(node.name), RESOURCE_OF_MODE[mode], share_of)
+    holders = _holders(snapshot.pods_on(node.name), RESOURCE_OF_MODE[mode])
     readings = tuple(snapshot.gpus_on(node.name))
     if mode == SHARE:
         return _report_share(node, holders, readings)
@@ -124,13 +120,33 @@ def _report(node: Node, snapshot: ClusterSnapshot, share_of: Callable[[Pod], Pod
     )
 
 
-def _holders(pods: Iterable[Pod], resource: str, share_of: Callable[[Pod], PodShare]) -> tuple[HolderReport, ...]:
+def _holders(pods: Iterable[Pod], resource: str) -> tuple[HolderReport, ...]:
     found = []
     for pod in pods:
-        amount = requested(pod, resource) if pod.is_holding else 0
-        if amount > 0:
-            found.append(HolderReport(pod, amount, requested(pod, GPU_CORE), share_of(pod)))
+        limits = pod.limits if pod.is_holding else {}
+        if limits.get(resource, 0) > 0:
+            found.append(_holder(pod, limits[resource], limits.get(GPU_CORE, 0)))
     return tuple(sorted(found, key=lambda holder: (holder.pod.namespace, natural_key(holder.pod.name))))
+
+
+def _holder(pod: Pod, requested: int, core_percent: int) -> HolderReport:
+    grants = [grant for each in pod.grants.values() for grant in each]
+    return HolderReport(
+        pod,
+        requested,
+        core_percent,
+        units_by_gpu=_by_gpu((grant, grant.units) for grant in grants),
+        core_by_gpu=_by_gpu((grant, grant.core_percent) for grant in grants),
+        whole=tuple(sorted({grant.index for grant in grants if grant.units == 0})),
+    )
+
+
+def _by_gpu(amounts: Iterable[tuple[Grant, int]]) -> Mapping[int, int]:
+    total: dict[int, int] = {}
+    for grant, amount in amounts:
+        if amount > 0:
+            total[grant.index] = total.get(grant.index, 0) + amount
+    return dict(sorted(total.items()))
 
 
 def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple[GpuReading, ...]) -> NodeReport:
@@ -162,9 +178,9 @@ def _devices(node: Node, gpus: int, units: int, core: int, holders: tuple[Holder
         DeviceReport(
             index=index,
             units=told.get(index, units / gpus),
-            units_allocated=sum(holder.share.units_by_gpu.get(index, 0) for holder in holders),
+            units_allocated=sum(holder.units_by_gpu.get(index, 0) for holder in holders),
             core=core // len(indexes),
-            core_allocated=sum(holder.share.core_by_gpu.get(index, 0) for holder in holders),
+            core_allocated=sum(holder.core_by_gpu.get(index, 0) for holder in holders),
         )
         for index in indexes
     )
@@ -177,20 +193,11 @@ def unit_bytes(node: Node, units: int, gpus: int) -> int:
     return 1 << 20 if is_mib else 1 << 30
 
 
-def node_ip(node: Node) -> str:
-    """The first InternalIP, else the first address, else `N/A`."""
-    internal = (address for kind, address in node.addresses if kind == "InternalIP" and address)
-    return next(internal, None) or next((address for _, address in node.addresses if address), "N/A")
-
-
-def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of both labels; empty when it has none."""
-    roles = {key.removeprefix(LABEL_ROLE_PREFIX) for key in node.labels if key.startswith(LABEL_ROLE_PREFIX)}
-    return tuple(sorted(filter(None, roles | {node.labels.get(LABEL_ROLE, "")})))
-
-
 def node_condition(node: Node) -> str:
-    """`Ready`, `NotReady` or `Unknown` (no such condition), plus `,SchedulingDisabled` when cordoned."""
+    """`Ready`, `NotReady` or `Unknown` (no such condition), plus `,SchedulingDisabled` when cordoned.
+
+    Not `node_status.status_word`: arena calls a node whose kubelet fell silent (condition `Unknown`) NotReady.
+    """
     ready = next((condition.status for condition in node.conditions if condition.type == "Ready"), None)
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if node.unschedulable else word

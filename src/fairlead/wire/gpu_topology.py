@@ -17,6 +17,8 @@ Value = TypeVar("Value")
 
 class WireConfigMapMeta(msgspec.Struct, gc=False):
     name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
     labels: dict[str, str | None] | None = None
 
 

@@ -1,0 +1,33 @@
+"""A cluster that was read already: a saved snapshot, or the embedded simulated one. Answers what a live reader would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fairlead.model.snapshot import ClusterSnapshot
+
+
+class SnapshotReader:
+    """A `ClusterReader` over one value. `description` says for a person where it came from."""
+
+    def __init__(self, snapshot: ClusterSnapshot, description: str) -> None:
+        self._snapshot = snapshot
+        self._description = description
+
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+        whole = self._snapshot
+        wanted = set(names) or whole.node_by_name.keys()
+        return msgspec.structs.replace(
+            whole,
+            nodes=tuple(node for node in whole.nodes if node.name in wanted),
+            pods=tuple(pod for pod in whole.pods if pod.is_holding and pod.node in wanted),
+            gpus=tuple(gpu for gpu in whole.gpus if gpu.node in wanted) if with_readings else (),
+        )
+
+    def read_all(self) -> ClusterSnapshot:
+        return self._snapshot
+
+    def describe(self) -> str:
+        return self._description

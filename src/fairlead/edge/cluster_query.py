@@ -1,0 +1,120 @@
+"""What does one command read from a live cluster, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+
+What a newcomer gets wrong: nodes are read *before* pods, so a pod that arrives in between is missing or on a node we know, and never
+on a node that is not in the answer. Up to five named nodes are fetched by name; more would cost more requests than a list.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from fairlead.edge.api_page import ItemReader
+from fairlead.edge.api_request import Selection
+from fairlead.edge.kube_blocking import KubeBlocking
+from fairlead.edge.resource import NODES, PODS, Resource
+from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.model.gpu import GpuReading
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.topology import GpuTopology
+from fairlead.wire import names as spelling
+from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
+BY_NAME_MAX: Final = 5
+HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
+TOPOLOGIES: Final = "gpu-topologies"
+TELEMETRY: Final = "gpu-telemetry"
+
+ReadingsQuery = Callable[[], Sequence[GpuReading]]
+
+
+class ClusterQuery:
+    """One cluster for one command. `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had."""
+
+    def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
+        self._api = api
+        self._readings = readings
+        self._node_reader = ItemReader(NODES, WireNode, parse_node)
+        self._pod_reader = ItemReader(PODS, WirePod, parse_pod)
+
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+        """See `cli.context.ClusterReader`."""
+        with _no_collector():
+            if names and len(names) <= BY_NAME_MAX:
+                nodes = self._nodes_by_name(names)
+                pods = [pod for node in nodes for pod in self._pods(f"{HOLDING},spec.nodeName={node.name}")]
+            else:
+                wanted = set(names)
+                nodes = [row for _, row in self._api.list_all(self._node_reader).rows if not wanted or row.name in wanted]
+                pods = [pod for pod in self._pods(f"{HOLDING},spec.nodeName!=") if not wanted or pod.node in wanted]
+        topologies, sources = self._topologies(nodes)
+        snapshot = ClusterSnapshot(
+            nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+            pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
+            sources={source.name: source for source in sources},
+            taken_at=time.time(),
+            topologies=topologies,
+        )
+        return self._with_readings(snapshot) if with_readings else snapshot
+
+    def describe(self) -> str:
+        return f"the cluster at {self._api.connection.server}"
+
+    def _nodes_by_name(self, names: Sequence[str]) -> list[Node]:
+        found = []
+        for name in names:
+            try:
+                found.append(parse_node(self._api.get(NODES, name, type=WireNode)))
+            except NotFound:
+                continue
+        return found
+
+    def _pods(self, fields: str) -> list[Pod]:
+        return [row for _, row in self._api.list_all(self._pod_reader, Selection(fields=fields)).rows]
+
+    def _topologies(self, nodes: Sequence[Node]) -> tuple[dict[str, GpuTopology], list[Source]]:
+        """ConfigMaps only when a node wants one. When we may not read them, its nodes still count as topology nodes, without matrices."""
+        labelled = [node.name for node in nodes if node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY]
+        if not labelled:
+            return {}, []
+        reader = ItemReader(CONFIG_MAPS, WireConfigMap, _topology_row)
+        labels = f"{spelling.LABEL_GPU_SCHEDULE}={spelling.GPU_SCHEDULE_TOPOLOGY}"
+        try:
+            rows = self._api.list_all(reader, Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)).rows
+        except Forbidden as error:
+            return dict.fromkeys(labelled, GpuTopology()), [Source(TOPOLOGIES, "forbidden", f"forbidden: {error.what}", error.hint)]
+        told = dict(row for _, row in rows)
+        return {name: told[name] for name in labelled if name in told}, [Source(TOPOLOGIES)]
+
+    def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        if self._readings is None:
+            return snapshot.with_gpus((), Source(TELEMETRY, "off", "no Prometheus is configured or found"))
+        try:
+            known = snapshot.node_by_name
+            return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(TELEMETRY))
+        except OutsideError as error:
+            return snapshot.with_gpus((), Source(TELEMETRY, "failing", error.what, error.hint))
+
+
+def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
+    labels = wire.metadata.labels or {}
+    return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Thousands of rows and no garbage: the cyclic collector would only walk them again and again (design 0001)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
