@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 Object = dict[str, Any]
 
 GPU = "nvidia.com/gpu"
+GPU_MEMORY = "aliyun.com/gpu-mem"
+GPU_COUNT = "aliyun.com/gpu-count"
 
 
-def gpu_node(name: str, gpus: int = 8, *, model: str = "NVIDIA-A100-SXM4-80GB", memory_mib: int = 81920, **labels: str) -> Object:
-    """A node that KWOK plays, with the labels that gpu-feature-discovery would set."""
-    resources = {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: str(gpus)}
-    described = {"nvidia.com/gpu.product": model, "nvidia.com/gpu.memory": str(memory_mib), "nvidia.com/gpu.count": str(gpus)}
-    return _node(name, resources, {**described, **labels})
+def gpu_node(
+    name: str, gpus: int = 8, *, model: str = "NVIDIA-A100-SXM4-80GB", memory_mib: int = 81920, healthy: int | None = None
+) -> Object:
+    """A node with whole GPUs, labelled as gpu-feature-discovery does; `healthy` of them are allocatable, all unless said."""
+    labels = {"nvidia.com/gpu.product": model, "nvidia.com/gpu.memory": str(memory_mib), "nvidia.com/gpu.count": str(gpus)}
+    return _node(name, {GPU: str(gpus)}, {GPU: str(gpus if healthy is None else healthy)}, labels)
 
 
-def cpu_node(name: str, **labels: str) -> Object:
-    return _node(name, {"cpu": "32", "memory": "128Gi", "pods": "110"}, labels)
+def share_node(name: str, gpus: int = 4, gib_per_gpu: int = 15) -> Object:
+    """A node whose GPU memory is handed out in GiB, as a device plugin for shared GPUs reports it."""
+    resources = {GPU_MEMORY: str(gpus * gib_per_gpu), GPU_COUNT: str(gpus)}
+    return _node(name, resources, resources, {"cgpu": "true", "aliyun.accelerator/nvidia_name": "Tesla-T4"})
 
 
-def _node(name: str, resources: dict[str, str], labels: dict[str, str]) -> Object:
+def cpu_node(name: str) -> Object:
+    return _node(name, {}, {}, {})
+
+
+def _node(name: str, capacity: dict[str, str], allocatable: dict[str, str], labels: dict[str, str]) -> Object:
+    """A node that KWOK plays: the annotation makes it Ready."""
     metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    status = {"capacity": resources, "allocatable": resources}
+    host = {"cpu": "64", "memory": "512Gi", "pods": "110"}
+    status = {"capacity": {**host, **capacity}, "allocatable": {**host, **allocatable}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
 
 
-def pod(name: str, *, namespace: str = "default", gpus: int = 0, **metadata: Any) -> Object:
-    """A pod of one container; `metadata` takes labels and annotations."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, **metadata},
-        "spec": pod_spec(gpus=gpus),
-    }
+def pod(name: str, *, namespace: str = "default", gpus: int = 0, gpu_memory: int = 0, **metadata: Any) -> Object:
+    """A pod of one container; `metadata` takes labels, annotations and ownerReferences."""
+    described = {"name": name, "namespace": namespace, **metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": described, "spec": pod_spec(gpus=gpus, gpu_memory=gpu_memory)}
 
 
-def pod_spec(*, gpus: int = 0, restart_policy: str = "Never") -> Object:
-    requests = {"cpu": "100m", "memory": "64Mi"}
-    limits = {GPU: str(gpus)} if gpus else {}
-    container = {"name": "main", "image": "example.com/train:1", "resources": {"requests": requests, "limits": limits}}
-    return {"containers": [container], "restartPolicy": restart_policy, "terminationGracePeriodSeconds": 0}
+def shared_pod(name: str, gpu_index: int, units: int, *, namespace: str = "default") -> Object:
+    """A pod with a part of one shared GPU, granted as the reference's scheduler writes it."""
+    grant = {"scheduler.framework.gpushare.allocation": json.dumps({"0": {str(gpu_index): units}})}
+    return pod(name, namespace=namespace, gpu_memory=units, annotations=grant)
+
+
+def pod_spec(*, gpus: int = 0, gpu_memory: int = 0) -> Object:
+    limits = {name: str(amount) for name, amount in ((GPU, gpus), (GPU_MEMORY, gpu_memory)) if amount}
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": limits}
+    container = {"name": "main", "image": "example.com/train:1", "resources": resources}
+    return {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
 
 
 def job(name: str, *, namespace: str = "default", parallelism: int = 1, gpus: int = 0, annotations: Object | None = None) -> Object:
