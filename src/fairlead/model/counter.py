@@ -1,0 +1,34 @@
+"""Which DCGM fields a page prints, in which order and under which name: the rows of a counters CSV."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Counter(Struct, frozen=True, gc=False):
+    """`name` is printed; `field` is the DCGM field it stands for (they differ for names of other DCGM generations).
+
+    `type`: gauge, counter, histogram, summary; or label: the value becomes a label of every GPU metric.
+    """
+
+    name: str
+    field: str
+    type: str
+    help: str
+
+    @property
+    def is_label(self) -> bool:
+        return self.type == "label"
+
+
+class RejectedRow(Struct, frozen=True, gc=False):
+    """A row that was skipped: its line in the file (from 1), its text, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+class CounterSet(Struct, frozen=True, gc=False):
+    counters: tuple[Counter, ...] = ()
+    rejected: tuple[RejectedRow, ...] = ()

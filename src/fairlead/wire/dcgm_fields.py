@@ -1,0 +1,103 @@
+"""Which DCGM fields exist, under which names? A counters CSV may spell them as any DCGM generation did (telemetry contract 1.3, 1.5).
+
+What a newcomer gets wrong: a name on the page is the CSV's own string, whatever generation it is of; the value is the field's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_PREFIX: Final = "DCGM_FI_DEV_"
+
+_DEVICE: Final = """
+SM_CLOCK MEM_CLOCK MAX_SM_CLOCK MAX_MEM_CLOCK CLOCKS_EVENT_REASONS CLOCK_THROTTLE_REASONS
+MEMORY_TEMP GPU_TEMP SLOWDOWN_TEMP SHUTDOWN_TEMP
+POWER_USAGE POWER_USAGE_INSTANT POWER_MGMT_LIMIT POWER_MGMT_LIMIT_MIN POWER_MGMT_LIMIT_MAX POWER_MGMT_LIMIT_DEF
+ENFORCED_POWER_LIMIT PSTATE FAN_SPEED PCIE_TX_THROUGHPUT PCIE_RX_THROUGHPUT TOTAL_ENERGY_CONSUMPTION PCIE_REPLAY_COUNTER
+GPU_UTIL MEM_COPY_UTIL ENC_UTIL DEC_UTIL XID_ERRORS
+POWER_VIOLATION THERMAL_VIOLATION SYNC_BOOST_VIOLATION BOARD_LIMIT_VIOLATION LOW_UTIL_VIOLATION RELIABILITY_VIOLATION
+TOTAL_APP_CLOCKS_VIOLATION TOTAL_BASE_CLOCKS_VIOLATION
+FB_TOTAL FB_FREE FB_USED FB_RESERVED FB_USED_PERCENT BAR1_TOTAL BAR1_USED BAR1_FREE
+ECC_CURRENT ECC_PENDING ECC_SBE_VOL_TOTAL ECC_DBE_VOL_TOTAL ECC_SBE_AGG_TOTAL ECC_DBE_AGG_TOTAL
+RETIRED_SBE RETIRED_DBE RETIRED_PENDING PCIE_LINK_GEN PCIE_LINK_WIDTH PCIE_MAX_LINK_GEN PCIE_MAX_LINK_WIDTH
+UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE ROW_REMAP_PENDING
+NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL NVLINK_CRC_DATA_ERROR_COUNT_TOTAL NVLINK_REPLAY_ERROR_COUNT_TOTAL
+NVLINK_RECOVERY_ERROR_COUNT_TOTAL NVLINK_BANDWIDTH_TOTAL VGPU_LICENSE_STATUS GPU_RECOVERY_ACTION
+BRAND SERIAL VBIOS_VERSION OEM_INFOROM_VER ECC_INFOROM_VER POWER_INFOROM_VER
+""".split()
+
+_PROFILE: Final = """
+GR_ENGINE_ACTIVE SM_ACTIVE SM_OCCUPANCY PIPE_TENSOR_ACTIVE DRAM_ACTIVE PIPE_FP64_ACTIVE PIPE_FP32_ACTIVE PIPE_FP16_ACTIVE
+PCIE_TX_BYTES PCIE_RX_BYTES NVLINK_TX_BYTES NVLINK_RX_BYTES
+PIPE_TENSOR_IMMA_ACTIVE PIPE_TENSOR_HMMA_ACTIVE PIPE_TENSOR_DFMA_ACTIVE PIPE_INT_ACTIVE
+""".split()
+
+_LINKS: Final = [f"NVLINK_BANDWIDTH_L{link}" for link in range(18)]
+_ENGINES: Final = [f"NVDEC{i}_ACTIVE" for i in range(8)] + [f"NVJPG{i}_ACTIVE" for i in range(8)] + ["NVOFA0_ACTIVE", "NVOFA1_ACTIVE"]
+_WHOLE: Final = (
+    "DCGM_FI_DRIVER_VERSION",
+    "DCGM_FI_NVML_VERSION",
+    "DCGM_EXP_XID_ERRORS_COUNT",
+    "DCGM_EXP_CLOCK_EVENTS_COUNT",
+    "DCGM_EXP_GPU_HEALTH_STATUS",
+    "DCGM_EXP_P2P_STATUS",
+)
+
+FIELDS: Final[frozenset[str]] = frozenset(
+    [*(_PREFIX + name for name in (*_DEVICE, *_LINKS)), *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE, *_ENGINES)), *_WHOLE]
+)
+
+_NEWER: Final = {f"{_PREFIX}{name}_RATIO": f"{_PREFIX}{name}" for name in ("GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL")}
+"""DCGM 4.6 (still an integer percent)."""
+
+_FIRST_GENERATION: Final = {
+    "dcgm_sm_clock": "SM_CLOCK",
+    "dcgm_memory_clock": "MEM_CLOCK",
+    "dcgm_gpu_temp": "GPU_TEMP",
+    "dcgm_memory_temp": "MEMORY_TEMP",
+    "dcgm_power_usage": "POWER_USAGE",
+    "dcgm_total_energy_consumption": "TOTAL_ENERGY_CONSUMPTION",
+    "dcgm_pcie_tx_throughput": "PCIE_TX_THROUGHPUT",
+    "dcgm_pcie_rx_throughput": "PCIE_RX_THROUGHPUT",
+    "dcgm_pcie_replay_counter": "PCIE_REPLAY_COUNTER",
+    "dcgm_gpu_utilization": "GPU_UTIL",
+    "dcgm_mem_copy_utilization": "MEM_COPY_UTIL",
+    "dcgm_enc_utilization": "ENC_UTIL",
+    "dcgm_dec_utilization": "DEC_UTIL",
+    "dcgm_xid_errors": "XID_ERRORS",
+    "dcgm_power_violation": "POWER_VIOLATION",
+    "dcgm_thermal_violation": "THERMAL_VIOLATION",
+    "dcgm_sync_boost_violation": "SYNC_BOOST_VIOLATION",
+    "dcgm_board_limit_violation": "BOARD_LIMIT_VIOLATION",
+    "dcgm_low_util_violation": "LOW_UTIL_VIOLATION",
+    "dcgm_reliability_violation": "RELIABILITY_VIOLATION",
+    "dcgm_fb_free": "FB_FREE",
+    "dcgm_fb_used": "FB_USED",
+    "dcgm_ecc_sbe_volatile_total": "ECC_SBE_VOL_TOTAL",
+    "dcgm_ecc_dbe_volatile_total": "ECC_DBE_VOL_TOTAL",
+    "dcgm_ecc_sbe_aggregate_total": "ECC_SBE_AGG_TOTAL",
+    "dcgm_ecc_dbe_aggregate_total": "ECC_DBE_AGG_TOTAL",
+    "dcgm_retired_pages_sbe": "RETIRED_SBE",
+    "dcgm_retired_pages_dbe": "RETIRED_DBE",
+    "dcgm_retired_pages_pending": "RETIRED_PENDING",
+    "dcgm_nvlink_flit_crc_error_count_total": "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_data_crc_error_count_total": "NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_replay_error_count_total": "NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_recovery_error_count_total": "NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_bandwidth_total": "NVLINK_BANDWIDTH_TOTAL",
+}
+"""dcgm-exporter 1.x (unverified beyond the ones its compatibility CSV had)."""
+
+_SAME_VALUE: Final = {f"{_PREFIX}CLOCK_THROTTLE_REASONS": f"{_PREFIX}CLOCKS_EVENT_REASONS"}
+
+
+def field_of(name: str) -> str | None:
+    """The DCGM field a CSV name stands for, None when there is none.
+
+    >>> field_of("DCGM_FI_DEV_GPU_UTIL"), field_of("dcgm_gpu_utilization"), field_of("DCGM_FI_DEV_COFFEE")
+    ('DCGM_FI_DEV_GPU_UTIL', 'DCGM_FI_DEV_GPU_UTIL', None)
+    """
+    if name in _FIRST_GENERATION:
+        return _PREFIX + _FIRST_GENERATION[name]
+    field = _NEWER.get(name, name)
+    return _SAME_VALUE.get(field, field) if field in FIELDS else None
