@@ -58,17 +58,19 @@ class Seen:
 class ScriptedServer:
     """`script` maps a path to its steps; watches are scripted under `watch PATH`. `seen` is every request, in order."""
 
-    def __init__(self, script: dict[str, list[Reply | Stream]], pair: Pair | None = None, client_ca: bytes | None = None) -> None:
+    def __init__(
+        self, script: dict[str, list[Reply | Stream]], pair: Pair | None = None, *, client_ca: bytes | None = None, port: int = 0
+    ) -> None:
         self.script = script
         self.seen: list[Seen] = []
         self._context = _server_context(pair, client_ca) if pair else None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._port = 0
+        self.port = port
 
     @property
     def url(self) -> str:
-        return f"{'https' if self._context else 'http'}://127.0.0.1:{self._port}"
+        return f"{'https' if self._context else 'http'}://127.0.0.1:{self.port}"
 
     def requests_of(self, path: str) -> list[Seen]:
         return [each for each in self.seen if each.path == path]
@@ -79,14 +81,20 @@ class ScriptedServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """May be called twice: a test stops the server in the middle of an outage."""
+        if self._loop.is_closed():
+            return
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
 
     async def _start(self) -> asyncio.Server:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, ssl=self._context)
-        self._port = server.sockets[0].getsockname()[1]
+        server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._context)
+        self.port = server.sockets[0].getsockname()[1]
         return server
 
     async def _stop(self) -> None:

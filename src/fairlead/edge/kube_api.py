@@ -11,7 +11,7 @@ import logging
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 import aiohttp
@@ -48,7 +48,8 @@ READ_SECONDS = 65.0  # the API server ends a request after 60 itself
 PATIENCE = 5  # tries of one request that the server puts off with Retry-After
 WATCH_SECONDS = (300, 600)  # client-go's range; spread, so that watches do not all end together
 MAX_RESTARTS = 2  # of a paged list that meets 410; after them one unpaged list
-BUFFER_BYTES = 4 << 20  # two pages' worth: the sender need not wait while a page is decoded
+PAGE_BUFFER_BYTES = 4 << 20  # two pages' worth: the sender need not wait while a page is decoded
+WATCH_BUFFER_BYTES = 1 << 18  # what one batch may hold: other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
 
 
@@ -155,9 +156,10 @@ class KubeApi:
 
     async def watch(
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING
-    ) -> AsyncIterator[list[Change[Row]]]:
+    ) -> AsyncGenerator[list[Change[Row]], None]:
         """Changes after `resource_version`, in batches as they arrive, until the server ends the watch (normal: every 5 to 10 minutes).
 
+        The first batch is empty and comes as soon as the server has accepted the watch.
         Raises Gone when the version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped, and a
         batch with an unreadable line is not delivered: the next watch from the last delivered version has it all again.
         """
@@ -167,6 +169,7 @@ class KubeApi:
         response = await self._open_authorized(request, limits=limits)
         tail = b""
         try:
+            yield []
             async for chunk in response.content.iter_any():
                 lines, _, tail = (tail + chunk).rpartition(b"\n")
                 if lines:
@@ -275,6 +278,7 @@ class KubeApi:
                 data=request.body,
                 headers=headers,
                 timeout=limits,
+                read_bufsize=WATCH_BUFFER_BYTES if request.verb == "watch" else PAGE_BUFFER_BYTES,
                 proxy=self._proxy,
                 server_hostname=self.connection.tls_server_name,
                 allow_redirects=False,
@@ -298,9 +302,7 @@ class KubeApi:
                 closing.add_done_callback(self._closing.discard)
             context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else False
             connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
-            self._session = aiohttp.ClientSession(
-                connector=connector, auto_decompress=False, read_bufsize=BUFFER_BYTES, cookie_jar=aiohttp.DummyCookieJar()
-            )
+            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session
 

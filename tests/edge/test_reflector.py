@@ -1,0 +1,272 @@
+"""A mirror against a scripted server: nothing skipped, nothing twice, nothing emptied by a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from typing import Any
+
+import pytest
+
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.reflector import Reflector, quiet_collector
+from fairlead.errors import Forbidden
+from fairlead.model.pod import Pod
+
+from .scripted import Reply, ScriptedServer, Stream, bookmark, error_event, event, page, pod, status
+from .twins import connection_to, pod_reader
+
+PODS = "/api/v1/pods"
+WATCH = f"watch {PODS}"
+HOLD = Stream(then="hold")
+
+
+class Mirror:
+    """A sink that also keeps the story: what was done to it, in order."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Pod] = {}
+        self.story: list[str] = []
+
+    def replace(self, rows: Sequence[tuple[str, Pod]], unreadable: Collection[str]) -> None:
+        kept = {key: self.rows[key] for key in unreadable if key in self.rows}
+        self.rows = {**dict(rows), **kept}
+        self.story.append("replace " + ",".join(self.names))
+
+    def upsert(self, key: str, row: Pod) -> None:
+        self.rows[key] = row
+        self.story.append(f"upsert {row.name} {row.phase}")
+
+    def remove(self, key: str) -> None:
+        self.story.append(f"remove {self.rows.pop(key).name}")
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(row.name for row in self.rows.values())
+
+
+class Followed:
+    """A running reflector. `waits` are the seconds it would have slept."""
+
+    def __init__(self, url: str) -> None:
+        self.mirror = Mirror()
+        self.waits: list[float] = []
+        self.api = KubeApi(connection_to(url), rng=random.Random(1), sleep=self._sleep)
+        self.reflector = Reflector(self.api, pod_reader(), self.mirror, rng=random.Random(1), sleep=self._sleep)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0.001)
+
+    async def until(self, is_true: Callable[[], object]) -> None:
+        async with asyncio.timeout(10):
+            while not is_true():  # noqa: ASYNC110  (a sink has no event to wait for)
+                await asyncio.sleep(0.002)
+
+
+@contextlib.asynccontextmanager
+async def following(script: dict[str, list[Reply | Stream]]) -> AsyncIterator[tuple[Followed, ScriptedServer]]:
+    with ScriptedServer(script) as server:
+        followed = Followed(server.url)
+        task = asyncio.create_task(followed.reflector.run())
+        try:
+            yield followed, server
+            assert not task.done(), "the reflector ended by itself"
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            await followed.api.close()
+
+
+def watched_versions(server: ScriptedServer) -> list[str]:
+    return [seen.query["resourceVersion"] for seen in server.seen if "watch" in seen.query]
+
+
+async def test_a_list_and_then_its_changes_in_order() -> None:
+    changes = [event("ADDED", pod("b", 11)), event("MODIFIED", pod("a", 12, phase="Failed")), event("DELETED", pod("b", 13))]
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream(changes, "hold")]}) as (followed, server):
+        await followed.until(lambda: len(followed.mirror.story) == 4)
+        assert followed.mirror.story == ["replace a", "upsert b Running", "upsert a Failed", "remove b"]
+        query = server.seen[-1].query
+        assert (query["resourceVersion"], query["allowWatchBookmarks"]) == ("10", "true")
+        assert 300 <= int(query["timeoutSeconds"]) <= 600
+        assert followed.reflector.is_current
+
+
+async def test_a_watch_that_ends_goes_on_at_the_last_version_without_a_new_list() -> None:
+    streams = [Stream([event("ADDED", pod("b", 11))]), Stream([event("ADDED", pod("c", 15))]), HOLD]
+    async with following({PODS: [page([pod("a")])], WATCH: [*streams]}) as (followed, server):
+        await followed.until(lambda: len(watched_versions(server)) == 3)
+        assert watched_versions(server) == ["10", "11", "15"]
+        assert len(server.requests_of(PODS)) == 4
+        assert followed.mirror.names == ["a", "b", "c"]
+        assert followed.waits == []
+
+
+async def test_a_bookmark_moves_the_version_and_nothing_else() -> None:
+    streams = [Stream([bookmark(77)]), HOLD]
+    async with following({PODS: [page([pod("a")])], WATCH: [*streams]}) as (followed, server):
+        await followed.until(lambda: len(watched_versions(server)) == 2)
+        assert watched_versions(server) == ["10", "77"]
+        assert followed.mirror.story == ["replace a"]
+
+
+@pytest.mark.parametrize("cut_at", [1, 20, -1], ids=["after a byte", "in the middle", "before the newline"])
+async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> None:
+    whole = b'{"type":"ADDED","object":%s}' % page([pod("b", 12)]).content().partition(b"[")[2].rpartition(b"]")[0]
+    streams = [Stream([event("ADDED", pod("c", 11)), whole[:cut_at]], "cut"), Stream([event("ADDED", pod("b", 12))], "hold")]
+    async with following({PODS: [page([pod("a")])], WATCH: [*streams]}) as (followed, server):
+        await followed.until(lambda: "upsert b Running" in followed.mirror.story)
+        assert watched_versions(server) == ["10", "11"]
+        assert followed.mirror.story == ["replace a", "upsert c Running", "upsert b Running"]
+        assert len(followed.waits) == 1
+
+
+async def test_an_event_split_over_many_chunks_is_one_event() -> None:
+    line = page([pod("b", 11)]).content().partition(b"[")[2].rpartition(b"]")[0]
+    whole = b'{"type":"ADDED","object":%s}\n' % line + b'{"type":"ADDED","object":%s}\n' % line.replace(b'"b"', b'"c"').replace(
+        b"-b", b"-c"
+    )
+    pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
+    async with following({PODS: [page([])], WATCH: [Stream(pieces, "hold", pause=0.0005)]}) as (followed, _):
+        await followed.until(lambda: followed.mirror.names == ["b", "c"])
+        assert followed.mirror.story[1:] == ["upsert b Running", "upsert c Running"]
+
+
+async def test_410_as_a_status_lists_again() -> None:
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a"), pod("b")]), page([pod("b"), pod("c")], 50)],
+        WATCH: [status(410, "Expired", "too old resource version"), HOLD],
+    }
+    async with following(script) as (followed, server):
+        await followed.until(lambda: followed.reflector.is_current)
+        assert followed.mirror.story == ["replace a,b", "replace b,c"]
+        assert watched_versions(server) == ["10", "50"]
+
+
+async def test_410_as_an_event_lists_again_even_with_events_before_it() -> None:
+    gone = Stream([event("ADDED", pod("b", 11)), error_event(410, "Expired", "too old resource version: 11 (40)")])
+    async with following({PODS: [page([pod("a")]), page([pod("c")], 50)], WATCH: [gone, HOLD]}) as (followed, server):
+        await followed.until(lambda: watched_versions(server)[-1:] == ["50"])
+        assert followed.mirror.names == ["c"]
+
+
+async def test_410_again_and_again_does_not_run_hot() -> None:
+    script: dict[str, list[Reply | Stream]] = {PODS: [page([pod("a")])], WATCH: [status(410, "Expired", "too old")]}
+    async with following(script) as (followed, _):
+        await followed.until(lambda: len(followed.waits) >= 6)
+        assert followed.waits[:6] == sorted(followed.waits[:6])
+        assert followed.waits[5] > 3
+        assert followed.mirror.names == ["a"]
+
+
+async def test_an_empty_watch_that_always_ends_at_once_does_not_run_hot() -> None:
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream()]}) as (followed, _):
+        await followed.until(lambda: len(followed.waits) >= 5)
+        assert followed.waits[4] > 1.5
+        assert followed.reflector.lists_total == 1
+
+
+async def test_a_failing_list_is_tried_again_with_growing_waits_and_then_forgotten() -> None:
+    script: dict[str, list[Reply | Stream]] = {PODS: [*[status(500, "X", "etcd is ill")] * 4, page([pod("a")])], WATCH: [HOLD]}
+    async with following(script) as (followed, _):
+        await followed.until(lambda: followed.reflector.is_synced)
+        assert [0.1 * 2**n <= wait <= 0.2 * 2**n for n, wait in enumerate(followed.waits)] == [True] * 4
+        await followed.until(lambda: followed.reflector.is_current)
+        assert followed.reflector.last_error is None
+
+
+async def test_a_failure_keeps_the_rows_and_says_since_when_they_may_be_old() -> None:
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a")]), status(403, "Forbidden", "pods is forbidden")],
+        WATCH: [Stream([event("ADDED", pod("b", 11))]), status(410, "Expired", "gone")],
+    }
+    async with following(script) as (followed, _):
+        reflector = followed.reflector
+        await followed.until(lambda: reflector.last_error is not None)
+        assert isinstance(reflector.last_error, Forbidden)
+        assert followed.mirror.names == ["a", "b"]
+        assert reflector.is_synced
+        assert not reflector.is_current
+        before = reflector.good_at
+        await asyncio.sleep(0.02)
+        assert reflector.good_at == before is not None
+
+
+async def test_a_watch_the_server_puts_off_is_resumed_after_its_time() -> None:
+    later = status(429, "TooManyRequests", "slow down", {"Retry-After": "7"})
+    async with following({PODS: [page([pod("a")])], WATCH: [later, HOLD]}) as (followed, server):
+        await followed.until(lambda: followed.reflector.is_current)
+        assert len(followed.waits) == 1
+        assert 7 <= followed.waits[0] <= 7.7
+        assert watched_versions(server) == ["10", "10"]
+
+
+async def test_an_outage_resumes_the_watch_and_does_not_list_again() -> None:
+    script: dict[str, list[Reply | Stream]] = {PODS: [page([pod("a")])], WATCH: [Stream([event("ADDED", pod("b", 11))], "hold")]}
+    async with following(script) as (followed, server):
+        await followed.until(lambda: followed.mirror.names == ["a", "b"])
+        server.stop()
+        await followed.until(lambda: len(followed.waits) >= 3)
+        assert followed.mirror.names == ["a", "b"]
+        assert "refused" in str(followed.reflector.last_error)
+        with ScriptedServer({WATCH: [Stream([event("ADDED", pod("c", 12))], "hold")]}, port=server.port) as again:
+            await followed.until(lambda: followed.mirror.names == ["a", "b", "c"])
+            assert [seen.query["resourceVersion"] for seen in again.seen] == ["11"]
+            assert followed.reflector.is_current
+
+
+async def test_an_object_that_becomes_unreadable_keeps_its_last_row_over_lists_too() -> None:
+    broken: dict[str, Any] = pod("a", 11) | {"spec": 5}
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a"), pod("b")]), page([broken, pod("c")], 50)],
+        WATCH: [
+            Stream([event("MODIFIED", broken), event("DELETED", {**pod("b", 12), "status": []})]),
+            status(410, "Expired", "gone"),
+            HOLD,
+        ],
+    }
+    async with following(script) as (followed, server):
+        await followed.until(lambda: followed.reflector.is_current and followed.reflector.lists_total == 2)
+        assert followed.mirror.story == ["replace a,b", "remove b", "replace a,c"]
+        assert watched_versions(server)[1] == "12"
+        assert followed.reflector.reader.malformed_total == 2
+
+
+async def test_lines_that_are_no_events_lead_to_a_new_list() -> None:
+    async with following({PODS: [page([pod("a")]), page([pod("b")], 50)], WATCH: [Stream([b"<html>\n"]), HOLD]}) as (followed, server):
+        await followed.until(lambda: watched_versions(server)[-1:] == ["50"])
+        assert followed.mirror.names == ["b"]
+        assert len(followed.waits) == 1
+
+
+async def test_a_slow_server_is_waited_for() -> None:
+    slow = Reply(page([pod("a")]).content(), delay=0.3)
+    async with following({PODS: [slow], WATCH: [HOLD]}) as (followed, _):
+        await followed.until(lambda: followed.reflector.is_synced)
+        assert followed.waits == []
+
+
+async def test_a_second_list_drops_what_is_gone() -> None:
+    script: dict[str, list[Reply | Stream]] = {
+        PODS: [page([pod("a")], token="t"), page([pod("b")]), page([])],
+        WATCH: [status(410, "Expired", "gone"), HOLD],
+    }
+    async with following(script) as (followed, _):
+        await followed.until(lambda: followed.reflector.lists_total == 2)
+        assert followed.mirror.story == ["replace a,b", "replace "]
+
+
+def test_the_collector_rests_during_lists_and_works_after_the_last() -> None:
+    with quiet_collector(is_first=True):
+        assert not gc.isenabled()
+        with quiet_collector(is_first=False):
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
