@@ -5,6 +5,7 @@ So demand may exceed the cluster for ever and the queue still stays short.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from fairlead.sim.chance import chance
@@ -12,6 +13,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import is_true
 from fairlead.sim.job import is_finished
 from fairlead.sim.scenario import Stream
+from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.workloads import JOB_RESOURCES, render_job
 
@@ -47,7 +49,8 @@ class Arrivals:
     def _submit(self) -> None:
         self._number += 1
         random = chance(self._seed, "job", self._stream.namespace, self._stream.name, self._number)
-        self._cluster.create(render_job(self._stream, self._number, random))
+        with suppress(ApiStatus):  # a person took the name, or the namespace is gone: the stream goes on with its next job
+            self._cluster.create(render_job(self._stream, self._number, random))
 
     def _has_room(self) -> bool:
         prefix = f"{self._stream.name}-"

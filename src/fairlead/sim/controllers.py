@@ -34,6 +34,9 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
 }
 _OWNED = (PODS, SERVICES)
 
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+"""What a controller trips over when an object does not have its kind's shape: custom resources are stored as people send them."""
+
 
 class Controllers:
     def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, seed: int) -> None:
@@ -72,7 +75,11 @@ class Controllers:
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return
         component, reconcile = CONTROLLERS[ref]
-        plan = reconcile(obj, View(self._timers.clock.now(), self._seed, self._cluster.dependents))
+        try:
+            plan = reconcile(obj, View(self._timers.clock.now(), self._seed, self._cluster.dependents))
+        except _MALFORMED as error:
+            self._recorder.warning(obj, "InvalidSpec", f"spec cannot be read: {type(error).__name__}: {error}", component)
+            return
         self._carry_out(key, obj, plan, component)
 
     def _carry_out(self, key: Key, obj: Object, plan: Plan, component: str) -> None:

@@ -16,6 +16,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.devices import Devices
 from fairlead.sim.load import LOADS
 from fairlead.sim.needs import is_sidecar
+from fairlead.sim.pod_shape import unreadable
 from fairlead.sim.pod_status import RUNNING, ContainerRun, PodRun, render_status
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import NODES, PODS
@@ -63,7 +64,7 @@ class Kubelets:
 
     def _admit_soon(self, pod: Object, node_name: str) -> None:
         node = self._cluster.get(NODES, None, node_name)
-        if node is None or not _is_ready(node):
+        if node is None or not _is_ready(node) or unreadable(pod):
             return
         run = _new_run(pod, node, self._timers.clock.now())
         self._runs[run.uid] = run

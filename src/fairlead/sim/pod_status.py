@@ -134,7 +134,7 @@ def _container_status(pod: PodRun, run: ContainerRun) -> Object:
     }
     if run.state != WAITING or run.restarts:
         status["containerID"] = _container_id(pod.uid, run)
-        status["imageID"] = f"{run.image.partition('@')[0]}@sha256:{_hex64(run.image)}"
+        status["imageID"] = _image_id(run.image)
     return status
 
 
@@ -185,6 +185,12 @@ def _not_ready(run: PodRun) -> tuple[str, str]:
 
 def _container_id(uid: str, run: ContainerRun) -> str:
     return f"containerd://{_hex64(uid, run.name, run.restarts)}"
+
+
+def _image_id(image: str) -> str:
+    """Name and digest, without the tag."""
+    folder, slash, name = image.partition("@")[0].rpartition("/")
+    return f"{folder}{slash}{name.partition(':')[0]}@sha256:{_hex64(image)}"
 
 
 def _hex64(*names: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from fairlead.sim.chance import digest
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import EVENTS
+from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.wire.kube_time import render_time
 
@@ -38,14 +39,20 @@ class Recorder:
         now = self._timers.clock.now()
         is_known = key in self._last_seen
         self._last_seen[key] = now
-        if is_known:
-            self._cluster.mutate(EVENTS, namespace, name, lambda event: _counted(event, now))
+        if is_known and self._cluster.mutate(EVENTS, namespace, name, lambda event: _counted(event, now)) is not None:
             return
-        self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now))
-        self._timers.after(EVENT_TTL_SECONDS, lambda: self._forget(key))
+        try:
+            self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now))
+        except ApiStatus:  # its namespace is going or gone: nobody will read it
+            self._last_seen.pop(key)
+            return
+        if not is_known:
+            self._timers.after(EVENT_TTL_SECONDS, lambda: self._forget(key))
 
     def _forget(self, key: tuple[str, str]) -> None:
         """Delete the event, or look again later if it was seen meanwhile."""
+        if key not in self._last_seen:
+            return
         until = self._last_seen[key] + EVENT_TTL_SECONDS
         if until > self._timers.clock.now():
             self._timers.at(until, lambda: self._forget(key))

@@ -15,6 +15,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import find_condition, with_condition
 from fairlead.sim.gpushare import Extender
 from fairlead.sim.needs import pod_needs
+from fairlead.sim.pod_shape import unreadable
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import NODES, PODS, PRIORITY_CLASSES
 from fairlead.sim.rooms import Room, room_of
@@ -76,13 +77,17 @@ class Scheduler:
             self._let_go(uid)
         elif pod["spec"].get("nodeName"):
             self._waiting.pop(uid, None)
-            if uid not in self._bound:
+            if uid not in self._bound and not unreadable(pod):
                 self._account(uid, pod["spec"]["nodeName"], pod_needs(pod))
         elif uid not in self._waiting and pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS:
             self._queue(pod)
 
     def _queue(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
+        if why := unreadable(pod):
+            if self._write_condition(pod, "Unschedulable", why):
+                self._recorder.warning(pod, "FailedScheduling", why, COMPONENT)
+            return
         if spec.get("schedulingGates"):
             self._write_condition(pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
             return

@@ -79,6 +79,7 @@ def _mpi_job(stream: Stream, name: str, workers: int, image: str) -> Object:
     launcher["spec"]["containers"][0]["command"] = ["sh", "-c", "mpirun python train.py"]
     spec = {
         "slotsPerWorker": max(1, stream.gpus),
+        "launcherCreationPolicy": "WaitForWorkersReady",
         "runPolicy": {"cleanPodPolicy": "Running", **_policy(stream)},
         "mpiReplicaSpecs": {
             "Launcher": {"replicas": 1, "restartPolicy": "OnFailure", "template": launcher},
