@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import ClusterReader, GlobalOptions
 from fairlead.cli.messages import Messages
+
+if TYPE_CHECKING:
+    from fairlead.edge.connection import Connection
+
+EMBEDDED_SCENARIO: Final = "default"
+EMBEDDED_SEED: Final = 0
+EMBEDDED_EPOCH: Final = 1_767_600_000.0
+"""2026-01-05T08:00:00Z: the same cluster on every machine and every day."""
 
 
 class ChosenWorld:
@@ -22,7 +31,67 @@ class ChosenWorld:
         self._messages = messages
 
     def reader(self) -> ClusterReader:
-        raise NotImplementedError
+        if self._options.snapshot:
+            return self._saved(self._options.snapshot)
+        connection = self._connection()
+        return self._live(connection) if connection else self._embedded()
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
-        raise NotImplementedError
+        from fairlead.processes import run_process
+
+        return run_process(name, args, self._options, self._env, self._messages)
+
+    def _connection(self) -> Connection | None:
+        from fairlead.edge.kubeconfig import find_connection
+
+        connection = find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
+        if connection is not None:
+            return connection
+        from fairlead.cli.laptop_state import running_laptop
+
+        laptop = running_laptop(self._env)
+        if laptop is None:
+            return None
+        self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
+        return find_connection(laptop.kubeconfig, env=self._env)
+
+    def _live(self, connection: Connection) -> ClusterReader:
+        from fairlead.edge.cluster_query import ClusterQuery
+        from fairlead.edge.kube_blocking import KubeBlocking
+
+        _log_to(self._messages)
+        return ClusterQuery(KubeBlocking(connection))
+
+    def _saved(self, name: str) -> ClusterReader:
+        from fairlead.cli.snapshot_load import load_snapshot
+        from fairlead.cli.snapshot_reader import SnapshotReader
+
+        saved = load_snapshot(name)
+        return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}")
+
+    def _embedded(self) -> ClusterReader:
+        from fairlead.cli.snapshot_reader import SnapshotReader
+        from fairlead.sim.scenario_file import load_scenario
+        from fairlead.sim.snapshot import take_snapshot
+        from fairlead.sim.world import World
+
+        world = World(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
+        world.warm_up()
+        what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
+        self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")
+        return SnapshotReader(take_snapshot(world), f"the {what}")
+
+
+def _log_to(messages: Messages) -> None:
+    """What `edge` logs (an object left out, a server that asks to wait) reaches the person in the command's own dialect."""
+    import logging
+
+    class ToMessages(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say = messages.warn if record.levelno >= logging.WARNING else messages.debug
+            say(record.getMessage())
+
+    logger = logging.getLogger("fairlead")
+    logger.setLevel(logging.DEBUG if messages.level == "debug" else logging.WARNING)
+    logger.addHandler(ToMessages())
+    logger.propagate = False

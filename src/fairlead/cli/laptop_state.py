@@ -1,0 +1,48 @@
+"""Is a laptop running here, and where is its kubeconfig? `fairlead up` writes one small file, commands read it.
+
+What a newcomer gets wrong: the file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fairlead.cli.bug_report import state_home
+
+FILE: Final = "laptop.json"
+KUBECONFIG: Final = "kubeconfig"
+
+
+class RunningLaptop(NamedTuple):
+    pid: int
+    kubeconfig: str
+
+
+def laptop_home(env: Mapping[str, str]) -> Path:
+    """The default state directory: `${XDG_STATE_HOME:-~/.local/state}/fairlead/laptop`."""
+    return state_home(env) / "laptop"
+
+
+def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
+    """The laptop whose state file stands in the default state directory, if its process lives."""
+    import json
+
+    try:
+        state = json.loads((laptop_home(env) / FILE).read_text())
+        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return laptop if _lives(laptop.pid) and Path(laptop.kubeconfig).exists() else None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return pid > 0

@@ -1,0 +1,103 @@
+"""The simulated cluster as one `ClusterSnapshot`, for commands that run where there is no cluster at all.
+
+The objects go through the same bytes and the same decoders as those of a real API server: a second way into the model would be a
+second model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from fairlead.kinds.registry import KINDS
+from fairlead.model.device import DeviceSample
+from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.job import Job
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.sim.resources import CONFIG_MAPS, EVENTS, NODES, PODS
+from fairlead.sim.world import World
+from fairlead.wire import names
+from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.kube import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.kube_resource import ResourceKind
+
+Row = TypeVar("Row")
+
+
+def take_snapshot(world: World) -> ClusterSnapshot:
+    """Everything the model knows of the world at its present instant, GPU readings included."""
+    now = world.clock.now()
+    maps = [
+        wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)
+    ]
+    sources = [Source(name, good_at=now) for name in ("nodes", "pods", "jobs", "quota", "events", "gpu-telemetry")]
+    return ClusterSnapshot(
+        nodes=tuple(_rows(world, NODES, WireNode, parse_node)),
+        pods=tuple(_rows(world, PODS, WirePod, parse_pod)),
+        jobs=tuple(sorted(_jobs(world), key=lambda job: job.key)),
+        gpus=tuple(reading_of(sample) for sample in world.devices.sample()),
+        quota=next((parse_quota_tree(tree) for tree in _of_plural(world, names.QUOTA_PLURAL, WireQuotaTree)), None),
+        events=tuple(_rows(world, EVENTS, WireEvent, parse_event)),
+        sources={source.name: source for source in sources},
+        taken_at=now,
+        topologies={(wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "": parse_topology(wire.data) for wire in maps},
+    )
+
+
+def reading_of(sample: DeviceSample) -> GpuReading:
+    """The part of a device's sample that boards and tables show. A card that is off the bus has no values, only its fault."""
+    fields = sample.fields
+    total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
+    newest = max(sample.xids, key=lambda event: event.last_at, default=None)
+    return GpuReading(
+        node=sample.node,
+        index=sample.index,
+        uuid=sample.uuid,
+        model=sample.model,
+        memory_total_mib=total,
+        memory_used_mib=fields.get("DCGM_FI_DEV_FB_USED"),
+        utilization_ratio=None if percent is None else percent / 100,
+        temperature_celsius=fields.get("DCGM_FI_DEV_GPU_TEMP"),
+        power_watts=fields.get("DCGM_FI_DEV_POWER_USAGE"),
+        healthy=sample.healthy,
+        last_xid=newest.xid if newest else None,
+        last_xid_at=newest.last_at if newest else None,
+        driver_version=sample.driver_version,
+        read_at=sample.sampled_at,
+        holders=tuple(
+            GpuHolder(
+                namespace=process.namespace,
+                pod=process.pod,
+                container=process.container,
+                mode=process.allocate_mode,
+                memory_used_mib=process.memory_used_mib,
+                memory_limit_mib=process.memory_limit_mib,
+                utilization_ratio=process.sm_percent / 100,
+            )
+            for process in sample.processes
+        ),
+    )
+
+
+def _jobs(world: World) -> list[Job]:
+    return [
+        kind.parse(wire, version) for kind in KINDS for version in kind.VERSIONS[:1] for wire in _of_plural(world, kind.PLURAL, kind.WIRE)
+    ]
+
+
+def _of_plural(world: World, plural: str, wire: type[Row]) -> list[Row]:
+    found = [ref for ref in world.cluster.kinds() if ref.plural == plural]
+    return [row for ref in found for row in _rows(world, ref, wire, _itself)]
+
+
+def _rows(world: World, ref: ResourceKind, wire: type[Any], parse: Callable[[Any], Row]) -> list[Row]:
+    """Objects through their bytes, sorted by namespace and name."""
+    decoder = msgspec.json.Decoder(wire)
+    return [parse(decoder.decode(msgspec.json.encode(item))) for item in world.cluster.scan(ref)]
+
+
+def _itself(wire: Row) -> Row:
+    return wire

@@ -1,0 +1,78 @@
+"""A saved snapshot: gzip of one JSON object, a header (`format`, `version`, `savedAt`, `cluster`) and the snapshot itself.
+
+What a newcomer gets wrong: the header is read before the rest, so that a file of a newer Fairlead says so instead of failing in the
+middle. Secrets and values of environment variables cannot be in it: the model has no place for them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from fairlead.errors import UserError
+from fairlead.model.snapshot import ClusterSnapshot
+
+FORMAT: Final = "fairlead.io/snapshot"
+VERSION: Final = 1
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
+_BYTES_MAX: Final = 4 << 30
+
+
+class SavedSnapshot(Struct, frozen=True, rename="camel"):
+    """`saved_at` in epoch seconds; `cluster` says for a person where it was read; `saved_by` is the writer's version."""
+
+    snapshot: ClusterSnapshot
+    saved_at: float = 0.0
+    cluster: str = ""
+    saved_by: str = ""
+    format: str = FORMAT
+    version: int = VERSION
+
+
+class _Header(Struct):
+    format: str | None = None
+    version: int | None = None
+    snapshot: Raw = Raw()
+
+
+def render_snapshot(saved: SavedSnapshot) -> bytes:
+    """The bytes of the file; the same value gives the same bytes."""
+    return gzip.compress(msgspec.json.encode(saved), compresslevel=6, mtime=int(saved.saved_at))
+
+
+def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
+    """The saved value. `name` is the file's, for messages. Raises UserError for anything that is not a whole snapshot of our version."""
+    text = _unpacked(data, name)
+    try:
+        header = msgspec.json.decode(text, type=_Header)
+    except msgspec.MsgspecError as error:
+        raise UserError(f"`{name}` is not a snapshot: {error}", _SAVE_HINT) from error
+    if header.format != FORMAT:
+        raise UserError(f"`{name}` is not a snapshot: its format is `{header.format}`, not `{FORMAT}`", _SAVE_HINT)
+    if header.version != VERSION:
+        age = "newer" if (header.version or 0) > VERSION else "older"
+        hint = "upgrade Fairlead" if age == "newer" else _SAVE_HINT
+        raise UserError(f"`{name}` has snapshot version {header.version}, which is {age} than this program's {VERSION}", hint)
+    try:
+        return msgspec.json.decode(text, type=SavedSnapshot)
+    except msgspec.MsgspecError as error:
+        raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    if not data.startswith(_GZIP_MAGIC):
+        what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
+        raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(data, _BYTES_MAX)
+    except zlib.error as error:
+        raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
+    if not unpacker.eof:
+        raise UserError(f"snapshot `{name}` is cut off after {len(data)} bytes", "copy it again, or save a new one")
+    return text
