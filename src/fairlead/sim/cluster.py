@@ -15,7 +15,7 @@ from typing import Any
 from fairlead.ports import Clock
 from fairlead.sim import defaults, deletion, subresources, validation
 from fairlead.sim.object_names import ObjectNames
-from fairlead.sim.resources import NAMESPACES, RESOURCES
+from fairlead.sim.resources import NAMESPACES, RESOURCES, SERVICES
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
 from fairlead.wire.kube_patch import apply_merge_patch
 from fairlead.wire.kube_resource import ResourceKind
@@ -131,6 +131,8 @@ class Cluster:
             metadata["generation"] = 1
         new = defaults.new_status(ref, defaults.with_defaults(ref, {**obj, "metadata": metadata}))
         validation.check(ref, new)
+        if ref is SERVICES:
+            new = defaults.with_address(new, self.names.counter)
         if self.get(ref, metadata.get("namespace"), metadata["name"]) is not None:
             raise already_exists(ref, metadata["name"])
         return self._store(ref, new, None, ADDED)

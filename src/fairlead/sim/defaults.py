@@ -218,6 +218,16 @@ def _cron_job(obj: Object) -> Object:
 # --- the rest ----------------------------------------------------------------------------------------------------------------------
 
 
+def with_address(service: Object, number: int) -> Object:
+    """A Service with its cluster address: the `number`-th of 10.96.0.0/12, or none for a headless or external one."""
+    spec = service["spec"]
+    if spec["type"] == "ExternalName":
+        return service
+    address = spec.get("clusterIP") or f"10.{96 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
+    families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+    return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
+
+
 def _service(obj: Object) -> Object:
     spec = _filled(obj.get("spec") or {}, internalTrafficPolicy="Cluster", sessionAffinity="None", type="ClusterIP")
     if spec.get("ports"):

@@ -26,7 +26,8 @@ def openapi_v3(place: str, kinds: Iterable[ResourceKind]) -> dict[str, Any] | No
     here = [ref for ref in kinds if _place(ref) == place]
     if not here:
         return None
-    return {"openapi": "3.0.0", "info": _INFO, "paths": {path: item for ref in here for path, item in _paths(ref, _v3_parameter)}}
+    paths = {path: item for ref in here for path, item in _paths(ref, _v3_parameter)}
+    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": {}}}
 
 
 def openapi_v2(kinds: Iterable[ResourceKind]) -> dict[str, Any]:

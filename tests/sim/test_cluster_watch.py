@@ -1,0 +1,134 @@
+"""The object store: what watchers and listeners see, in which order, and what happens to those who read too slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+from tests.sim.objects import StillClock, config_map, namespace, pod
+
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.resources import CONFIG_MAPS, PODS
+from fairlead.sim.status import ApiStatus
+from fairlead.sim.watch_log import Subscription, WatchEvent
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(StillClock(), log_capacity=100)
+
+
+def seen(subscription: Subscription) -> list[tuple[str, str]]:
+    return [(event.type, event.object["metadata"]["name"]) for event in subscription.poll()]
+
+
+def test_a_watch_tells_every_write_in_order(cluster: Cluster) -> None:
+    watch = cluster.watch(PODS)
+    cluster.create(pod("a"))
+    cluster.create(pod("b"))
+    cluster.merge_patch(PODS, "default", "a", {"metadata": {"labels": {"x": "y"}}})
+    cluster.delete(PODS, "default", "b")
+    events = watch.poll()
+    assert [event.type for event in events] == ["ADDED", "ADDED", "MODIFIED", "DELETED"]
+    versions = [int(event.object["metadata"]["resourceVersion"]) for event in events]
+    assert versions == sorted(set(versions)), "a deletion has a version of its own"
+    assert watch.poll() == []
+
+
+def test_a_watch_continues_where_a_list_ended(cluster: Cluster) -> None:
+    cluster.create(pod("a"))
+    since = cluster.resource_version
+    cluster.create(pod("b"))
+    assert seen(cluster.watch(PODS, since=since)) == [("ADDED", "b")]
+
+
+def test_a_watch_of_one_namespace_sees_no_other(cluster: Cluster) -> None:
+    cluster.create(namespace("team"))
+    watch = cluster.watch(PODS, "team")
+    cluster.create(pod("a"))
+    cluster.create(pod("b", "team"))
+    assert seen(watch) == [("ADDED", "b")]
+
+
+def test_for_a_filter_entering_is_added_and_leaving_is_deleted(cluster: Cluster) -> None:
+    watch = cluster.watch(PODS, matches=lambda obj: (obj["metadata"].get("labels") or {}).get("app") == "web")
+    cluster.create(pod("a"))
+    for label in ("web", "web", "other"):
+        cluster.merge_patch(
+            PODS, "default", "a", {"metadata": {"labels": {"app": label}, "annotations": {"n": str(cluster.resource_version)}}}
+        )
+    events = watch.poll()
+    assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    assert events[-1].object["metadata"]["labels"] == {"app": "web"}, "the last state that matched"
+    assert events[-1].object["metadata"]["resourceVersion"] == str(cluster.resource_version)
+
+
+def test_too_old_a_version_is_gone(cluster: Cluster) -> None:
+    since = cluster.resource_version
+    for index in range(250):
+        cluster.create(config_map(f"c{index}"))
+    with pytest.raises(ApiStatus, match="too old resource version") as caught:
+        cluster.watch(CONFIG_MAPS, since=since)
+    assert caught.value.code == 410
+    cluster.watch(PODS, since=since)
+
+
+def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: Cluster) -> None:
+    watches = [cluster.watch(CONFIG_MAPS) for _ in range(50)]
+    cluster.create(config_map("c", {"n": "0"}))
+    gc.collect()
+    before = len(gc.get_objects())
+    for index in range(5_000):
+        cluster.merge_patch(CONFIG_MAPS, "default", "c", {"data": {"n": str(index)}})
+    gc.collect()
+    assert len(gc.get_objects()) - before < 2_000, "50 readers of 5,000 events would hold 250,000"
+    with pytest.raises(ApiStatus) as caught:
+        watches[0].poll()
+    assert caught.value.code == 410
+
+
+def test_compaction_forgets_everything(cluster: Cluster) -> None:
+    since = cluster.resource_version
+    cluster.create(pod("a"))
+    cluster.compact(PODS)
+    with pytest.raises(ApiStatus):
+        cluster.watch(PODS, since=since)
+    assert seen(cluster.watch(PODS, since=cluster.resource_version)) == []
+
+
+def test_all_listeners_see_one_order_even_when_one_of_them_writes(cluster: Cluster) -> None:
+    told: dict[str, list[str]] = {"first": [], "second": []}
+
+    def first(event: WatchEvent) -> None:
+        told["first"].append(event.object["metadata"]["name"])
+        if event.object["metadata"]["name"] == "a" and event.type == "ADDED":
+            cluster.create(pod("made-by-first"))
+
+    cluster.subscribe(PODS, first)
+    cluster.subscribe(PODS, lambda event: told["second"].append(event.object["metadata"]["name"]))
+    cluster.create(pod("a"))
+    assert told == {"first": ["a", "made-by-first"], "second": ["a", "made-by-first"]}
+
+
+def test_a_listener_can_leave(cluster: Cluster) -> None:
+    told: list[Any] = []
+    leave = cluster.subscribe(PODS, told.append)
+    leave()
+    cluster.create(pod("a"))
+    assert told == []
+
+
+async def test_iteration_waits_for_news_and_ends_when_closed(cluster: Cluster) -> None:
+    watch = cluster.watch(PODS)
+    asyncio.get_running_loop().call_later(0.01, cluster.create, pod("a"))
+    asyncio.get_running_loop().call_later(0.05, watch.close)
+    assert [event.object["metadata"]["name"] async for event in watch] == ["a"]
+
+
+async def test_waiting_has_an_end(cluster: Cluster) -> None:
+    watch = cluster.watch(PODS)
+    assert await watch.wait(0.01) is False
+    cluster.create(pod("a"))
+    assert await watch.wait(0.01) is True
