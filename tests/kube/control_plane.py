@@ -41,10 +41,14 @@ class ControlPlane:
         self._advertise_address = advertise_address
         self._authority = Authority(folder, "ca")
         self.authority = self._authority.certificate
-        self._admin_pair = self._authority.issue("admin", ["system:masters"])
-        self.kubeconfig = self.write_kubeconfig("admin", self._admin_pair)
+        self.admin_pair = self._authority.issue("admin", ["system:masters"])
+        self.kubeconfig = self.write_kubeconfig("admin", self.admin_pair)
         self.admin = Kubectl(program("kubectl"), self.kubeconfig, folder)
         self.components = {component.name: component for component in self._describe_components()}
+
+    def issue(self, common_name: str, names: Sequence[str] = ()) -> KeyPair:
+        """A certificate of the cluster's own authority, for a client or, with `names`, for a server beside it."""
+        return self._authority.issue(common_name, names=names)
 
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
@@ -95,7 +99,7 @@ class ControlPlane:
     def is_api_ready(self) -> bool:
         """Whether the API server, and no stranger on its port, answers `/readyz` with 200."""
         context = ssl.create_default_context(cafile=str(self.authority))
-        context.load_cert_chain(self._admin_pair.certificate, self._admin_pair.key)
+        context.load_cert_chain(*self.admin_pair)
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
         try:
             connection.request("GET", "/readyz")

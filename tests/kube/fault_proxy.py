@@ -1,0 +1,169 @@
+"""What if the API server answers 410, 429 or nonsense, just now? A TLS proxy before the real one that does so on request.
+
+Everything is passed on as it is, watches as they stream, until a test plans a fault; each fault strikes once and is
+then counted. The proxy speaks to the API server as admin: what a client may do is not its subject.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from tests.kube.addresses import free_port
+from tests.kube.certificates import KeyPair
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubeconfigs import certificate_user, write_kubeconfig
+
+_HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "content-encoding", "host", "accept-encoding"}
+
+
+@dataclass
+class Fault:
+    """Strikes the next request for `resource` that is (not) a watch: a whole answer, or a change of the true one."""
+
+    resource: str
+    is_watch: bool = False
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    change: Callable[[dict[str, Any]], None] | None = None
+    strikes: int = 0
+
+    def fits(self, request: web.Request) -> bool:
+        watches = request.query.get("watch") in ("1", "true", "True")
+        return self.strikes == 0 and watches == self.is_watch and request.path.rsplit("/", 1)[-1] == self.resource
+
+
+def too_many_requests(resource: str, seconds: int) -> Fault:
+    return Fault(resource, status=429, headers={"Retry-After": str(seconds)}, body=_status(429, "TooManyRequests", "slow down"))
+
+
+def gone(resource: str) -> Fault:
+    """The watch begins with 200 and one ERROR event, as kube-apiserver does for a version that etcd has compacted."""
+    event = b'{"type":"ERROR","object":' + _status(410, "Expired", "too old resource version") + b"}\n"
+    return Fault(resource, is_watch=True, body=event)
+
+
+def with_malformed_item(resource: str) -> Fault:
+    """The true list, and one more item whose fields have wrong types."""
+
+    def add(answer: dict[str, Any]) -> None:
+        answer["items"].append({"metadata": {"name": 7, "namespace": ["no"]}, "spec": "nothing", "status": 3})
+
+    return Fault(resource, change=add)
+
+
+def _status(code: int, reason: str, message: str) -> bytes:
+    fields = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+    return json.dumps(fields).encode()
+
+
+class FaultProxy:
+    """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the watches that run now."""
+
+    def __init__(self, cluster: ControlPlane, pair: KeyPair, kubeconfig: Path, port: int) -> None:
+        self.kubeconfig = kubeconfig
+        self._cluster = cluster
+        self._pair = pair
+        self._port = port
+        self._faults: list[Fault] = []
+        self._streams: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def plan(self, fault: Fault) -> Fault:
+        self._faults.append(fault)
+        return fault
+
+    def close_streams(self) -> None:
+        """End the running watches in mid-air, so that their clients come back and meet what is planned."""
+        self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._streams])
+
+    def start(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(timeout=20)
+
+    def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(timeout=20)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=20)
+        self._loop.close()
+
+    async def _start(self) -> None:
+        upstream = ssl.create_default_context(cafile=str(self._cluster.authority))
+        upstream.load_cert_chain(*self._cluster.admin_pair)
+        self._session = aiohttp.ClientSession(
+            self._cluster.server, connector=aiohttp.TCPConnector(ssl=upstream, limit=0), timeout=aiohttp.ClientTimeout(total=None)
+        )
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.load_cert_chain(self._pair.certificate, self._pair.key)
+        await web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=serving).start()
+
+    async def _stop(self) -> None:
+        for task in list(self._streams):
+            task.cancel()
+        await self._runner.cleanup()
+        await self._session.close()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        fault = next((fault for fault in self._faults if fault.fits(request)), None)
+        if fault is not None:
+            fault.strikes += 1
+            if fault.change is None:
+                return web.Response(status=fault.status, headers=fault.headers, body=fault.body, content_type="application/json")
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            return await self._pass_on(request, fault)
+        except (aiohttp.ClientError, OSError):
+            raise web.HTTPBadGateway from None
+        finally:
+            self._streams.discard(task)
+
+    async def _pass_on(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_HEADERS}
+        headers.pop("Authorization", None)
+        if fault is not None:
+            headers["Accept"] = "application/json"
+        body = await request.read()
+        async with self._session.request(request.method, request.path_qs, headers=headers, data=body or None) as upstream:
+            kept = {name: value for name, value in upstream.headers.items() if name.lower() not in _HOP_HEADERS}
+            if fault is not None and fault.change is not None:
+                answer = await upstream.json()
+                fault.change(answer)
+                return web.json_response(answer, status=upstream.status)
+            response = web.StreamResponse(status=upstream.status, headers=kept)
+            await response.prepare(request)
+            async for chunk in upstream.content.iter_any():
+                await response.write(chunk)
+            await response.write_eof()
+            return response
+
+
+@contextmanager
+def running_fault_proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
+    """The proxy for as long as the block lasts, with a certificate of the cluster's own authority."""
+    port = free_port()
+    pair = cluster.issue("fault-proxy", names=["127.0.0.1"])
+    target = cluster.folder / "fault-proxy.kubeconfig"
+    user = certificate_user(cluster.admin_pair)
+    proxy = FaultProxy(cluster, pair, write_kubeconfig(target, f"https://127.0.0.1:{port}", cluster.authority, user), port)
+    proxy.start()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
