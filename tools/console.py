@@ -57,8 +57,8 @@ def install_node_modules(node: Toolchain) -> float:
 
 
 def _npm(node: Toolchain, arguments: list[str], title: str) -> float:
-    log = BUILD / "logs" / f"npm-{arguments[-1].strip('-')}.log"
-    environment = dict(node.environment(), CI="true", npm_config_update_notifier="false")
+    log = BUILD / "logs" / f"npm-{arguments[0]}.log"
+    environment = dict(node.environment(), CI="true", npm_config_update_notifier="false", NO_COLOR="1", FORCE_COLOR="0")
     return run_step(title, ["npm", *arguments], log, cwd=WEB, env=environment)
 
 
