@@ -80,6 +80,10 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
     places = _word_places(argv)
     words = [argv[place] for place in places]
     verb = find_verb(words, program)
+    while verb is None and len(places) > 1 and places[0] > 0 and argv[places[0] - 1].startswith("-"):
+        # The word may be the value of a flag of the verb's own (`-m e top node`), which only the verb's parser knows.
+        places, words = places[1:], words[1:]
+        verb = find_verb(words, program)
     if verb is not None:
         taken = set(places[: len(verb.words)])
         return verb, [word for place, word in enumerate(argv) if place not in taken]
@@ -161,7 +165,7 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
 
 def overview(program: str, words: Sequence[str] = ()) -> str:
     """The text of `fairlead --help`, or of one group (`fairlead snapshot`)."""
-    verbs = [verb for verb in verbs_of(program) if not words or verb.words[0] == words[0]]
+    verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(program)
     width = max(len(verb.name) for verb in verbs)
     lines = "".join(f"  {verb.name:<{width}}  {verb.summary}\n" for verb in verbs)
     purpose = {"arena": "Look at GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(

@@ -1,0 +1,190 @@
+"""Command lines: where flags may stand, what is refused and in which words, exit statuses, and what is never imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.api_objects import node, pod, snapshot_of
+from tests.cli.command import run_command
+
+from fairlead.cli.parser import split_verb
+from fairlead.cli.verbs import VERBS
+from fairlead.errors import UserError
+
+NODES = snapshot_of(
+    [node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}), node("gpu-2", "10.0.0.2", {"nvidia.com/gpu": "8"}), node("cpu-1", "10.0.0.3")],
+    [pod("train-0", "gpu-1", {"nvidia.com/gpu": "2"})],
+)
+HEAVY = ("asyncio", "aiohttp", "rich", "numpy", "uvicorn", "starlette", "cryptography")
+
+
+def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """The real program in a process of its own, with no kubeconfig unless `env` names one."""
+    code = f"import sys; from fairlead.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
+    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "top node -m e gpu-1",
+        "-m e top node gpu-1",
+        "top -m=e node gpu-1",
+        "top node gpu-1 --gpu-mode=exclusive",
+        "--kubeconfig none -n default top node -me gpu-1 --loglevel debug",
+        "top --context x node --details=true --details=false -m e -- gpu-1",
+    ],
+)
+def test_flags_stand_before_between_and_after_positionals(line: str) -> None:
+    assert run_command(line, NODES).out.splitlines()[1].split() == ["gpu-1", "10.0.0.1", "<none>", "Ready", "4", "2"]
+
+
+def test_short_boolean_flags_share_one_dash_with_one_that_takes_a_value() -> None:
+    assert run_command("top node -dm e gpu-1", NODES).out == run_command("top node -d -m e gpu-1", NODES).out
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("top node --gpu-mod e", "unknown flag: --gpu-mod"),
+        ("top node -x", "unknown shorthand flag: 'x' in -x"),
+        ("top node -m", "flag needs an argument: -m"),
+        ("top node --details=maybe", 'invalid argument "maybe" for "--details" flag: it is true or false'),
+        ("top node -m gold", "unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]"),
+        ("top node -o xml", "unknown output format,only support:[wide|json|yaml]"),
+        ("top node --loglevel loud", "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]"),
+        ("top node -d -r", "must specify only one node name when '-r' is enabled"),
+        ("top node -n Team_A", "invalid namespace `Team_A`"),
+        ("top node absent", "failed to display nodes's informations: not found nodes"),
+        ("top node --legacy", "not implemented: top node --legacy"),
+        ("version 1", "it takes no argument `1`"),
+    ],
+)
+def test_what_is_refused(line: str, what: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        run_command(line, NODES)
+    assert refusal.value.what == what
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("submit mpijob --name x", "not implemented: submit"),
+        ("top job", "not implemented: top job"),
+        ("model analyze", "not implemented: model"),
+        ("bogus", 'unknown command "bogus" for "arena"'),
+        ("up", 'unknown command "up" for "arena"'),
+    ],
+)
+def test_commands_that_are_not_there(line: str, what: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        split_verb(line.split(), "arena")
+    assert refusal.value.what == what
+
+
+def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
+    import importlib
+
+    for verb in VERBS:
+        module = importlib.import_module(f"fairlead.cli.{verb.module}")
+        assert verb.name == module.NAME
+        assert module.HELP and callable(module.add_arguments) and callable(module.run)
+
+
+@pytest.mark.parametrize("line", ["--help", "top bogus", "top node --help", "help", ""])
+def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
+    ended = started("arena", line, tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "usage: arena" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "status", "words"),
+    [
+        ("fairlead", "top node --kubeconfig missing", 1, "error: kubeconfig `missing`"),
+        ("arena", "top node --kubeconfig missing", 1, 'level=error msg="kubeconfig `missing`'),
+        ("fairlead", "bogus", 1, 'error: unknown command "bogus" for "fairlead"\nhint: `fairlead --help` lists the commands\n'),
+        ("fairlead", "top node --snapshot missing", 1, "error: snapshot `missing` cannot be read: No such file or directory\nhint: "),
+    ],
+)
+def test_mistakes_end_with_a_sentence_and_status_1(program: str, line: str, status: int, words: str, tmp_path: Path) -> None:
+    ended = started(program, line, tmp_path)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(("program", "status"), [("fairlead", 2), ("arena", 1)])
+def test_an_api_server_that_refuses_is_the_outside_failing(program: str, status: int, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
+    )
+    ended = started(program, f"top node --kubeconfig {kubeconfig}", tmp_path)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert "API server `http://127.0.0.1:1` refused the connection" in ended.stderr
+    assert "check the address" in ended.stderr
+
+
+def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> None:
+    code = (
+        "import sys; import fairlead.cli.version as v; v.build_lines = lambda: 1 / 0\n"
+        "from fairlead.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert ended.returncode == 3
+    assert ended.stderr.startswith("error: this is a bug in fairlead: ZeroDivisionError: division by zero\nhint: attach `")
+    report = Path(ended.stderr.split("attach `")[1].split("`")[0])
+    assert report.is_relative_to(tmp_path / ".local" / "state" / "fairlead" / "reports")
+    assert "ZeroDivisionError" in report.read_text()
+    assert "command: fairlead version --context x" in report.read_text()
+
+
+def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
+    code = "import sys; from fairlead.main import main; sys.exit(main('arena', ['top', 'node', '-d']))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, env=env, check=False)
+    os.close(writer)
+    assert ended.returncode == 0
+    assert "Broken" not in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
+    code = "import sys; from fairlead.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    assert command.stdout is not None
+    command.stdout.readline()
+    time.sleep(0.2)
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=10)
+    assert command.returncode == 130
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("line", ["--help", "version", "top node --help", "top node"])
+def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
+    """`top node` reads a cluster over HTTP here, so the whole way of a live command is covered."""
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
+    )
+    code = (
+        "import sys; from fairlead.main import main; main('arena', sys.argv[1:]);"
+        f"sys.stderr.write('imported:' + ','.join(name for name in {HEAVY!r} if name in sys.modules) + ';')"
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(kubeconfig)}
+    ended = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert "imported:;" in ended.stderr, ended.stderr
