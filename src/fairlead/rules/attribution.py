@@ -1,0 +1,45 @@
+"""Whose name goes on a device's series? (telemetry contract 2.4)
+
+What a newcomer gets wrong: a shared GPU belongs to nobody here. Putting one of its pods on device series would make sums by pod lie;
+containers on shared GPUs have families of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from fairlead.model.device import DeviceProcess
+
+EXCLUSIVE = "exclusive"
+_WHOLE_ENTITY = (EXCLUSIVE, "mig")
+
+
+class DeviceHolder(Struct, frozen=True, gc=False):
+    """Who has a device for itself. `container` is "" when several containers of one pod do."""
+
+    namespace: str = ""
+    pod: str = ""
+    container: str = ""
+    pod_uid: str = ""
+
+
+NOBODY = DeviceHolder()
+
+
+def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
+    """The one pod (and container) that holds the whole device; nobody for shared devices and for several pods.
+
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "exclusive", 1, 2, 3)]).container
+    'c'
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "share", 1, 2, 3)]) == NOBODY
+    True
+    """
+    if not processes or any(process.allocate_mode not in _WHOLE_ENTITY for process in processes):
+        return NOBODY
+    first = processes[0]
+    if any(process.pod != first.pod or process.namespace != first.namespace for process in processes):
+        return NOBODY
+    is_one = all(process.container == first.container for process in processes)
+    return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid)

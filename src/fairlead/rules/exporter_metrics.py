@@ -1,0 +1,90 @@
+"""What does an exporter say about itself? Its version, how its last sample went, how long pages took (telemetry contract 1.15).
+
+What a newcomer gets wrong: these are rendered with the page, once per sample, so that two scrapes of one sample are the same bytes;
+values that only a scrape can know are those of the scrapes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.device import DeviceSample
+from fairlead.model.metric import Family, Key, MetricName
+
+
+class ExporterState(Struct, frozen=True, gc=False):
+    """What an exporter process knows of itself. Seconds and bytes; None = not yet measured."""
+
+    node: str
+    version: str
+    is_driver_up: bool = True
+    cycle_seconds: float | None = None
+    scrapes: int = 0
+    scrape_seconds: float | None = None
+    page_bytes: int | None = None
+    reload_succeeded: bool = True
+    rows_rejected: int = 0
+    failures: tuple[tuple[str, str, int], ...] = ()
+    """(collector, error, how often) since the start."""
+
+
+def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
+    return MetricName(f"fairlead_exporter_{name}", type, ("node_name", *labels), help)
+
+
+BUILD_INFO: Final = _metric("build_info", "gauge", "1; the version that runs.", "version")
+NVML_UP: Final = _metric("nvml_up", "gauge", "1 when the driver answers on this node.")
+COLLECTOR_SUCCESS: Final = _metric("collector_success", "gauge", "1 when the collector's last run succeeded.", "collector", "gpu")
+COLLECTOR_LAST: Final = _metric(
+    "collector_last_success_timestamp_seconds", "gauge", "When the collector last succeeded.", "collector", "gpu"
+)
+COLLECTOR_ERRORS: Final = _metric("collector_errors_total", "counter", "Failed runs by collector and error.", "collector", "gpu", "error")
+CYCLE: Final = _metric("cycle_duration_seconds", "gauge", "How long the last sample of all devices took.")
+SAMPLE_AGE: Final = _metric("sample_age_seconds", "gauge", "Age of the device's values when the page was made.", "gpu")
+RELOAD: Final = _metric("config_last_reload_success", "gauge", "1 when the counters file was last read without error.")
+REJECTED: Final = _metric("config_rows_rejected", "gauge", "Rows of the counters file that were not understood.")
+SCRAPES: Final = _metric("scrapes_total", "counter", "Answered scrapes.")
+SCRAPE_SECONDS: Final = _metric("scrape_duration_seconds", "gauge", "How long the last scrape before this page took.")
+PAGE_BYTES: Final = _metric("page_bytes", "gauge", "Size of the page before this one, uncompressed.")
+NAMES: Final = (
+    BUILD_INFO,
+    NVML_UP,
+    COLLECTOR_SUCCESS,
+    COLLECTOR_LAST,
+    COLLECTOR_ERRORS,
+    CYCLE,
+    SAMPLE_AGE,
+    RELOAD,
+    REJECTED,
+    SCRAPES,
+    SCRAPE_SECONDS,
+    PAGE_BYTES,
+)
+
+
+def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now: float) -> list[Family]:
+    """Self metrics of a node exporter. One that speaks for several nodes (the simulated world) says `nvml_up` for each."""
+    nodes = list(dict.fromkeys(sample.node for sample in samples)) or [state.node]
+    devices: list[Key] = [(sample.node, "device", str(sample.index)) for sample in samples]
+    own: Sequence[Key] = [(state.node,)]
+    return [
+        Family(BUILD_INFO, [(state.node, state.version)], [1]),
+        Family(NVML_UP, [(node,) for node in nodes], [int(state.is_driver_up)] * len(nodes)),
+        Family(COLLECTOR_SUCCESS, devices, [int(sample.up) for sample in samples]),
+        Family(COLLECTOR_LAST, devices, [sample.sampled_at if sample.up else None for sample in samples]),
+        Family(
+            COLLECTOR_ERRORS,
+            [(state.node, collector, "", error) for collector, error, _ in state.failures],
+            [count for _, _, count in state.failures],
+        ),
+        Family(CYCLE, own, [state.cycle_seconds]),
+        Family(SAMPLE_AGE, [(s.node, str(s.index)) for s in samples], [max(0.0, now - s.sampled_at) for s in samples]),
+        Family(RELOAD, own, [int(state.reload_succeeded)]),
+        Family(REJECTED, own, [state.rows_rejected]),
+        Family(SCRAPES, own, [state.scrapes]),
+        Family(SCRAPE_SECONDS, own, [state.scrape_seconds]),
+        Family(PAGE_BYTES, own, [state.page_bytes]),
+    ]

@@ -1,0 +1,328 @@
+"""What do our own metrics say about each device? `fairlead_gpu_*` in base units, from one set of device samples (telemetry contract 1.9).
+
+What a newcomer gets wrong: fields are in driver units (MHz, MiB, mJ, ns, percent) until the tables below scale them, and a field
+that a device does not have prints nothing, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.metric import Family, Key, MetricName
+from fairlead.model.xid import COUNTED_FROM_START
+
+DEVICE_LABELS: Final = ("node_name", "gpu", "uuid", "model")
+MIB: Final = 1 << 20
+_PREFIX: Final = "DCGM_FI_DEV_"
+
+THROTTLE_REASONS: Final = {
+    "gpu_idle": 0x1,
+    "clocks_setting": 0x2,
+    "power_cap": 0x4,
+    "hw_slowdown": 0x8,
+    "sync_boost": 0x10,
+    "sw_thermal": 0x20,
+    "hw_thermal": 0x40,
+    "hw_power_brake": 0x80,
+    "display_clocks": 0x100,
+}
+HEALTH_CHECKS: Final = ("xid", "ecc", "remap", "thermal", "power", "nvlink", "pcie", "lost")
+
+Value = Callable[[DeviceSample], float | int | None]
+
+
+class _Part(Struct, frozen=True, gc=False):
+    """One series of a family: the value of its extra label (none for families without) and the field it comes from, times `scale`.
+
+    A whole `scale` keeps whole values whole; `per` divides exactly what no float factor could.
+    """
+
+    value: str
+    field: str
+    scale: int = 1
+    per: int = 1
+
+
+class _Scaled(Struct, frozen=True, gc=False):
+    """A family that is a table of fields. `label` is the extra label, "" for none."""
+
+    name: str
+    type: str
+    help: str
+    parts: tuple[_Part, ...]
+    label: str = ""
+
+
+def _part(value: str, field: str, scale: int = 1, per: int = 1) -> _Part:
+    return _Part(value, _PREFIX + field, scale, per)
+
+
+def _one(name: str, help: str, field: str, scale: int = 1, per: int = 1, type: str = "gauge") -> _Scaled:
+    return _Scaled(f"fairlead_gpu_{name}", type, help, (_part("", field, scale, per),))
+
+
+def _many(name: str, help: str, label: str, *parts: _Part, type: str = "gauge") -> _Scaled:
+    return _Scaled(f"fairlead_gpu_{name}", type, help, parts, label)
+
+
+_TABLE: Final = (
+    _one("utilization_ratio", "Share of time in which the GPU ran at least one kernel.", "GPU_UTIL", per=100),
+    _one("memory_bandwidth_utilization_ratio", "Share of time in which device memory was read or written.", "MEM_COPY_UTIL", per=100),
+    _one("encoder_utilization_ratio", "Share of time in which the video encoder was busy.", "ENC_UTIL", per=100),
+    _one("decoder_utilization_ratio", "Share of time in which the video decoder was busy.", "DEC_UTIL", per=100),
+    _one("memory_total_bytes", "Device memory in all.", "FB_TOTAL", MIB),
+    _one("memory_used_bytes", "Device memory in use, the driver's reserve left out.", "FB_USED", MIB),
+    _one("memory_free_bytes", "Device memory not in use.", "FB_FREE", MIB),
+    _one("memory_reserved_bytes", "Device memory the driver keeps for itself.", "FB_RESERVED", MIB),
+    _many(
+        "temperature_celsius",
+        "Temperature by sensor.",
+        "sensor",
+        _part("gpu", "GPU_TEMP"),
+        _part("memory", "MEMORY_TEMP"),
+    ),
+    _one("power_watts", "Power draw of the board.", "POWER_USAGE"),
+    _many(
+        "clock_hertz",
+        "Clock frequency by domain.",
+        "clock",
+        _part("sm", "SM_CLOCK", 1_000_000),
+        _part("memory", "MEM_CLOCK", 1_000_000),
+    ),
+    _one("row_remap_pending", "1 when remapped rows wait for a reset.", "ROW_REMAP_PENDING"),
+    _one("row_remap_failed", "1 when remapping of rows has failed.", "ROW_REMAP_FAILURE"),
+    _one("retired_pages_pending", "1 when retired pages wait for a reset.", "RETIRED_PENDING"),
+    _one(
+        "recovery_action",
+        "What the driver asks for: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset, 5 IMEX, 6 bus reset, 7 system reboot.",
+        "GPU_RECOVERY_ACTION",
+    ),
+    _one("energy_joules_total", "Energy used since the driver was loaded.", "TOTAL_ENERGY_CONSUMPTION", per=1000, type="counter"),
+    _many(
+        "pcie_bytes_total",
+        "Bytes over PCIe by direction.",
+        "direction",
+        _part("tx", "PCIE_TX_BYTES"),
+        _part("rx", "PCIE_RX_BYTES"),
+        type="counter",
+    ),
+    _many(
+        "nvlink_bytes_total",
+        "Bytes over all NVLinks by direction.",
+        "direction",
+        _part("tx", "NVLINK_TX_BYTES"),
+        _part("rx", "NVLINK_RX_BYTES"),
+        type="counter",
+    ),
+    _many(
+        "throttle_seconds_total",
+        "Time in which clocks were held down, by reason.",
+        "reason",
+        *(
+            _part(reason, f"{reason.upper()}_VIOLATION", per=10**9)
+            for reason in ("power", "thermal", "sync_boost", "board_limit", "low_util", "reliability")
+        ),
+        type="counter",
+    ),
+    _many(
+        "remapped_rows_total",
+        "Memory rows remapped, by the kind of error that caused it.",
+        "cause",
+        _part("uncorrectable", "UNCORRECTABLE_REMAPPED_ROWS"),
+        _part("correctable", "CORRECTABLE_REMAPPED_ROWS"),
+        type="counter",
+    ),
+    _many(
+        "retired_pages_total",
+        "Memory pages retired, by the kind of error that caused it.",
+        "cause",
+        _part("single_bit", "RETIRED_SBE"),
+        _part("double_bit", "RETIRED_DBE"),
+        type="counter",
+    ),
+    _many(
+        "nvlink_errors_total",
+        "NVLink errors of all links, by type.",
+        "type",
+        *(_part(kind, f"NVLINK_{kind.upper()}_ERROR_COUNT_TOTAL") for kind in ("crc_flit", "crc_data", "replay", "recovery")),
+        type="counter",
+    ),
+    _one("pcie_replays_total", "PCIe retries.", "PCIE_REPLAY_COUNTER", type="counter"),
+)
+
+
+def _device(name: str, help: str, *extra: str, type: str = "gauge") -> MetricName:
+    return MetricName(f"fairlead_gpu_{name}", type, (*DEVICE_LABELS, *extra), help)
+
+
+INFO: Final = _device(
+    "info", "1; what the card is.", "minor_number", "pci_bus_id", "serial", "driver_version", "cuda_version", "vbios_version", "mig_mode"
+)
+UP: Final = _device("up", "1 when the device answered its last sample.")
+HEALTHY: Final = _device("healthy", "1 when the device may take work.")
+HEALTH_CHECK: Final = _device("health_check", "Health by check: 0 ok, 1 warning, 2 failed.", "check")
+ALLOCATED: Final = _device("allocated_ratio", "Part of the device given to containers, 0 to 1.")
+CONTAINERS: Final = _device("containers", "Containers that hold a part of the device.")
+FOREIGN: Final = _device("foreign_processes", "Processes on the device that no container was granted.")
+FOREIGN_MEMORY: Final = _device("memory_foreign_bytes", "Device memory of processes without a grant.")
+UNATTRIBUTED_MEMORY: Final = _device(
+    "memory_unattributed_bytes", "Device memory in use that belongs to no container and no foreign process."
+)
+POWER_LIMIT: Final = _device("power_limit_watts", "Power limit in force.")
+THROTTLED: Final = _device("throttled", "1 when this reason holds clocks down now.", "reason")
+XID_LAST: Final = _device("xid_last_timestamp_seconds", "When the driver last reported this XID error.", "xid")
+XID_ERRORS: Final = _device("xid_errors_total", "XID errors reported by the driver since the exporter started.", "xid", type="counter")
+ECC_ERRORS: Final = _device("ecc_errors_total", "ECC errors by severity and scope.", "severity", "scope", type="counter")
+_ECC: Final = (
+    ("corrected", "volatile", _PREFIX + "ECC_SBE_VOL_TOTAL"),
+    ("uncorrected", "volatile", _PREFIX + "ECC_DBE_VOL_TOTAL"),
+    ("corrected", "aggregate", _PREFIX + "ECC_SBE_AGG_TOTAL"),
+    ("uncorrected", "aggregate", _PREFIX + "ECC_DBE_AGG_TOTAL"),
+)
+
+
+_FIELD_NAMES: Final = tuple(
+    MetricName(each.name, each.type, (*DEVICE_LABELS, each.label) if each.label else DEVICE_LABELS, each.help) for each in _TABLE
+)
+NAMES: Final = (
+    INFO,
+    UP,
+    HEALTHY,
+    HEALTH_CHECK,
+    ALLOCATED,
+    CONTAINERS,
+    FOREIGN,
+    *_FIELD_NAMES,
+    FOREIGN_MEMORY,
+    UNATTRIBUTED_MEMORY,
+    POWER_LIMIT,
+    THROTTLED,
+    XID_LAST,
+    XID_ERRORS,
+    ECC_ERRORS,
+)
+"""Every family this module can print, for the metrics reference."""
+
+
+def device_key(sample: DeviceSample) -> Key:
+    """Values of `DEVICE_LABELS`."""
+    return (sample.node, str(sample.index), sample.uuid, sample.model)
+
+
+def gpu_families(samples: Sequence[DeviceSample]) -> list[Family]:
+    """All device families; series by (node, GPU)."""
+    keys = [device_key(sample) for sample in samples]
+
+    def each(metric: MetricName, value: Value) -> Family:
+        return Family(metric, keys, [value(sample) for sample in samples])
+
+    return [
+        Family(INFO, [(*key, *_facts(sample)) for key, sample in zip(keys, samples, strict=True)], [1] * len(samples)),
+        each(UP, lambda sample: int(sample.up)),
+        each(HEALTHY, lambda sample: int(sample.healthy)),
+        _labelled(HEALTH_CHECK, samples, HEALTH_CHECKS, lambda sample, check: sample.health_checks.get(check)),
+        each(ALLOCATED, allocated_ratio),
+        each(CONTAINERS, lambda sample: len(granted(sample)) if sample.up else None),
+        each(FOREIGN, lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None),
+        *(_field_family(table, metric, samples, keys) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
+        each(FOREIGN_MEMORY, lambda sample: _mib_of(foreign(sample)) if sample.up else None),
+        each(UNATTRIBUTED_MEMORY, _unattributed),
+        each(POWER_LIMIT, lambda sample: sample.power_limit_watts),
+        _labelled(THROTTLED, samples, tuple(THROTTLE_REASONS), _throttled),
+        _xid_family(XID_LAST, samples, is_count=False),
+        _xid_family(XID_ERRORS, samples, is_count=True),
+        _ecc_family(samples),
+    ]
+
+
+def granted(sample: DeviceSample) -> list[DeviceProcess]:
+    """Containers with a grant on the device, whether or not they run anything."""
+    return [process for process in sample.processes if process.pod]
+
+
+def foreign(sample: DeviceSample) -> list[DeviceProcess]:
+    """Processes of nobody's container."""
+    return [process for process in sample.processes if not process.pod]
+
+
+def allocated_ratio(sample: DeviceSample) -> float | None:
+    """How much of the device is given away: all of it to an exclusive holder, else the limits over its memory.
+
+    None when the device is down, or its limits cannot be compared with its memory.
+    """
+    holders, total = granted(sample), sample.fields.get(_PREFIX + "FB_TOTAL")
+    if not sample.up:
+        return None
+    if any(process.allocate_mode == "exclusive" for process in holders):
+        return 1
+    if not holders:
+        return 0
+    usable = (total or 0) - sample.fields.get(_PREFIX + "FB_RESERVED", 0)
+    return min(1.0, sum(process.memory_limit_mib for process in holders) / usable) if usable > 0 else None
+
+
+def _facts(sample: DeviceSample) -> Key:
+    return (
+        str(sample.minor),
+        sample.pci_bus_id,
+        sample.serial,
+        sample.driver_version,
+        sample.cuda_version,
+        sample.vbios_version,
+        "disabled",
+    )
+
+
+def _field_family(table: _Scaled, metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    if not table.label:
+        return Family(metric, keys, [_field(sample, table.parts[0]) for sample in samples])
+    labelled = [(*key, part.value) for key in keys for part in table.parts]
+    return Family(metric, labelled, [_field(sample, part) for sample in samples for part in table.parts])
+
+
+def _field(sample: DeviceSample, part: _Part) -> float | int | None:
+    value = sample.fields.get(part.field)
+    if value is None:
+        return None
+    return value * part.scale if part.per == 1 else value / part.per
+
+
+def _labelled(
+    metric: MetricName, samples: Sequence[DeviceSample], values: Sequence[str], value: Callable[[DeviceSample, str], int | None]
+) -> Family:
+    keys = [(*device_key(sample), each) for sample in samples for each in values]
+    return Family(metric, keys, [value(sample, each) for sample in samples for each in values])
+
+
+def _throttled(sample: DeviceSample, reason: str) -> int | None:
+    return None if sample.throttle_reasons is None else int(bool(sample.throttle_reasons & THROTTLE_REASONS[reason]))
+
+
+def _xid_family(metric: MetricName, samples: Sequence[DeviceSample], *, is_count: bool) -> Family:
+    keys: list[Key] = []
+    values: list[float] = []
+    for sample in samples:
+        found = {event.xid: event for event in sample.xids}
+        for xid in sorted({*found, *COUNTED_FROM_START} if is_count else found):
+            keys.append((*device_key(sample), str(xid)))
+            event = found.get(xid)
+            values.append((event.count if event else 0) if is_count else (event.last_at if event else 0))
+    return Family(metric, keys, values)
+
+
+def _ecc_family(samples: Sequence[DeviceSample]) -> Family:
+    keys = [(*device_key(sample), severity, scope) for sample in samples for severity, scope, _ in _ECC]
+    return Family(ECC_ERRORS, keys, [sample.fields.get(field) for sample in samples for _, _, field in _ECC])
+
+
+def _unattributed(sample: DeviceSample) -> float | None:
+    used = sample.fields.get(_PREFIX + "FB_USED")
+    return None if used is None else max(0, used * MIB - _mib_of(sample.processes))
+
+
+def _mib_of(processes: Sequence[DeviceProcess]) -> float:
+    return sum(process.memory_used_mib for process in processes) * MIB
