@@ -292,7 +292,10 @@ def test_https_to_a_plain_server_says_so(twin: MakeTwin) -> None:
 
 @pytest.mark.parametrize("cut", [0, 50])
 def test_a_connection_cut_in_the_middle_of_a_page_is_an_error_not_a_short_list(twin: MakeTwin, cut: int) -> None:
-    with ScriptedServer({PODS_PATH: [Reply(page([pod("a")]).content(), cut=cut)]}) as server, pytest.raises(Unreachable):
+    with (
+        ScriptedServer({PODS_PATH: [Reply(page([pod("a")]).content(), cut=cut)]}) as server,
+        pytest.raises(Unreachable, match="closed the connection in the middle"),
+    ):
         twin(server.url).call("list_all", pod_reader())
 
 

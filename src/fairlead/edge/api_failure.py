@@ -132,7 +132,18 @@ def failure_of_connection(server: str, error: BaseException) -> Unreachable:
         return Unreachable(f"API server `{server}` refused the connection", "check the address, and that the API server runs")
     if isinstance(cause, TimeoutError):
         return Unreachable(f"API server `{server}` did not answer in time", "check the address, the network and a firewall in between")
+    if name in _CUT:
+        return Unreachable(f"API server `{server}` closed the connection {_CUT[name]}", "it may be restarting; check it and the network")
     return Unreachable(f"the connection to API server `{server}` failed: {words}", "check the address and the network")
+
+
+_CUT = {
+    "TransferEncodingError": "in the middle of an answer",
+    "ContentLengthError": "in the middle of an answer",
+    "IncompleteRead": "in the middle of an answer",
+    "ServerDisconnectedError": "without an answer",
+    "RemoteDisconnected": "without an answer",
+}
 
 
 def _distrusted(server: str, words: str) -> Unreachable:

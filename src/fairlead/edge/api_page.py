@@ -89,6 +89,7 @@ class Change(Struct, Generic[Row], gc=False):
     key: str
     row: Row | None
     resource_version: str
+    malformed: Malformed | None = None
 
 
 def key_of(meta: Any) -> str:
@@ -166,10 +167,9 @@ class ItemReader(Generic[Row]):
             event = self._raw_event.decode(line)
             if event.type == "ERROR":
                 raise WatchEnded(decode_status(bytes(event.object))) from None
-            if event.type in ("ADDED", "MODIFIED"):
-                self._report(event.object, error)
+            malformed = self._report(event.object, error) if event.type in ("ADDED", "MODIFIED") else None
             meta = self._identity_of(event.object)
-            return Change(event.type, key_of(meta), None, meta.resource_version or "")
+            return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
 
     def _read_singly(self, items: Iterable[Raw]) -> tuple[list[tuple[str, Row]], list[Malformed]]:
         rows: list[tuple[str, Row]] = []

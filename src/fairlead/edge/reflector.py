@@ -46,7 +46,7 @@ class Reflector(Generic[Row]):
     """Follows one resource into a sink. `run` never returns and raises only what is a bug (or CancelledError).
 
     `is_synced`: it was listed once. `is_current`: a watch is open, so the sink is true now. `good_at`: until when it surely was, in the
-    time of `now`. `last_error` stands from a failure to the next success.
+    time of `now`. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and make no row, with reasons.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Reflector(Generic[Row]):
         self.is_synced = False
         self.is_current = False
         self.last_error: FairleadError | None = None
+        self.unreadable: dict[str, str] = {}
         self.lists_total = 0
         self.events_total = 0
         self._api = api
@@ -93,7 +94,8 @@ class Reflector(Generic[Row]):
     async def _list(self) -> None:
         with quiet_collector(is_first=not self.is_synced):
             listing = await self._api.list_all(self.reader, self._selection)
-            self._sink.replace(listing.rows, [each.key for each in listing.malformed])
+            self.unreadable = {each.key: f"{each.label}: {each.reason}" for each in listing.malformed}
+            self._sink.replace(listing.rows, self.unreadable)
         self._version = listing.resource_version
         self._listed_at = time.monotonic()
         self.lists_total += 1
@@ -137,12 +139,16 @@ class Reflector(Generic[Row]):
     def _apply(self, batch: list[Change[Row]]) -> None:
         sink, changed = self._sink, False
         for change in batch:
-            if change.row is not None:
+            if change.malformed is not None:
+                self.unreadable[change.key] = f"{change.malformed.label}: {change.malformed.reason}"
+            elif change.row is not None:
                 sink.upsert(change.key, change.row)
                 changed = True
             elif change.type == "DELETED":
                 sink.remove(change.key)
                 changed = True
+            if self.unreadable and change.malformed is None:
+                self.unreadable.pop(change.key, None)
             if change.resource_version:
                 self._version = change.resource_version
         self.events_total += len(batch)

@@ -1,0 +1,12 @@
+"""What time is it? The machine's, for the real world."""
+
+from __future__ import annotations
+
+import time
+
+
+class WallClock:
+    """`ports.Clock`: epoch seconds of this machine."""
+
+    def now(self) -> float:
+        return time.time()

@@ -1,0 +1,245 @@
+"""The real cluster as a snapshot: what each source's state says, CRDs that come and go, and that a failure never shows a wrong zero."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.world import DISCOVERY_SECONDS, KubeCluster
+from fairlead.model.snapshot import ClusterSnapshot
+
+from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status
+from .twins import connection_to
+
+NODES, PODS, EVENTS = "/api/v1/nodes", "/api/v1/pods", "/api/v1/events"
+MPI, TREES = "/apis/kubeflow.org/v2beta1/mpijobs", "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+HOLD = Stream(then="hold")
+Script = dict[str, list[Reply | Stream]]
+
+
+def groups(*served: tuple[str, str, str]) -> Reply:
+    items = [
+        {"metadata": {"name": group}, "versions": [{"version": version, "resources": [{"resource": plural, "scope": "Namespaced"}]}]}
+        for group, version, plural in served
+    ]
+    kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return Reply({"items": items}, headers={"Content-Type": kind})
+
+
+MPI_SERVED, TREES_SERVED = ("kubeflow.org", "v2beta1", "mpijobs"), ("scheduling.sigs.k8s.io", "v1beta1", "elasticquotatrees")
+
+
+def node(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}, "status": {"capacity": {"nvidia.com/gpu": "8"}}}
+
+
+def mpi_job(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"mpiReplicaSpecs": {}},
+    }
+
+
+def tree(root: dict[str, Any], name: str = "elasticquotatree") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"}, "spec": {"root": root}}
+
+
+def small_cluster(**changes: list[Reply | Stream]) -> Script:
+    """One node, two pods, one job, a tree. `changes` replace the steps of a path, by the name of its constant."""
+    script: Script = {
+        "/version": [Reply({"major": "1", "minor": "30", "gitVersion": "v1.30.0"})],
+        "/apis": [groups(MPI_SERVED, TREES_SERVED)],
+        NODES: [page([node("n1")])],
+        PODS: [page([pod("b"), pod("a")])],
+        EVENTS: [page([])],
+        MPI: [page([mpi_job("train")])],
+        TREES: [page([tree({"name": "root"})])],
+        **{f"watch {path}": [HOLD] for path in (NODES, PODS, EVENTS, MPI, TREES)},
+    }
+    paths = {"VERSION": "/version", "APIS": "/apis", "NODES": NODES, "PODS": PODS, "EVENTS": EVENTS, "MPI": MPI, "TREES": TREES}
+    return script | {
+        paths[name.removeprefix("WATCH_")].join(("watch " if name.startswith("WATCH_") else "", "")): steps
+        for name, steps in changes.items()
+    }
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.at = 1_767_600_000.0
+
+    def now(self) -> float:
+        return self.at
+
+
+class Living:
+    """A running cluster; sleeps are short, the wait for the next discovery lasts until a test says `discover`."""
+
+    def __init__(self, url: str) -> None:
+        self.clock = HandClock()
+        self.discover = asyncio.Event()
+        self.api = KubeApi(connection_to(url), rng=random.Random(1), sleep=self._sleep)
+        self.cluster = KubeCluster(self.api, self.clock, rng=random.Random(1), sleep=self._sleep)
+
+    async def _sleep(self, seconds: float) -> None:
+        if seconds == DISCOVERY_SECONDS:
+            await self.discover.wait()
+            self.discover.clear()
+        else:
+            await asyncio.sleep(min(seconds, 0.01))
+
+    async def until(self, is_true: Callable[[ClusterSnapshot], object]) -> ClusterSnapshot:
+        async with asyncio.timeout(10):
+            while not is_true(snapshot := self.cluster.snapshot()):
+                self.clock.at += 2  # past the time for which an unchanged snapshot is handed out again
+                await self.cluster.wait_changed(self.cluster.version, 0.02)
+        return snapshot
+
+
+@contextlib.asynccontextmanager
+async def living(script: Script) -> AsyncIterator[tuple[Living, ScriptedServer]]:
+    with ScriptedServer(script) as server:
+        world = Living(server.url)
+        task = asyncio.create_task(world.cluster.run())
+        try:
+            yield world, server
+            assert not task.done(), task.exception()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            await world.api.close()
+
+
+def is_all_ok(snapshot: ClusterSnapshot) -> bool:
+    return all(snapshot.sources[name].state == "ok" for name in ("nodes", "pods", "events", "mpijobs", "elasticquotatrees"))
+
+
+async def test_a_cluster_becomes_a_snapshot() -> None:
+    async with living(small_cluster()) as (world, server):
+        assert not world.cluster.is_ready
+        snapshot = await world.until(is_all_ok)
+        assert world.cluster.is_ready
+        assert [each.name for each in snapshot.nodes] == ["n1"]
+        assert [each.name for each in snapshot.pods] == ["a", "b"]
+        assert [(each.name, each.type, each.api_version) for each in snapshot.jobs] == [("train", "mpijob", "kubeflow.org/v2beta1")]
+        assert snapshot.quota is not None
+        assert snapshot.quota.name == "root"
+        assert snapshot.sources["tfjobs"].state == "missing"
+        assert "tfjobs.kubeflow.org" in snapshot.sources["tfjobs"].message
+        paths = [seen.path for seen in server.seen]
+        assert paths.index(NODES) < paths.index(PODS)
+        assert server.requests_of(EVENTS)[0].query["fieldSelector"] == "type=Warning"
+
+
+async def test_an_unchanged_cluster_hands_out_the_same_snapshot_with_its_indexes() -> None:
+    async with living(small_cluster()) as (world, _):
+        first = await world.until(is_all_ok)
+        world.cluster.snapshot()
+        assert world.cluster.snapshot() is first
+        index = first.node_by_name
+        world.clock.at += 30
+        later = world.cluster.snapshot()
+        assert later is not first
+        assert (later.version, later.taken_at) == (first.version, world.clock.at)
+        assert later.sources["pods"].good_at == world.clock.at
+        assert later.node_by_name is index
+
+
+async def test_a_change_makes_a_new_version_and_wakes_who_waits() -> None:
+    later = Stream([event("DELETED", pod("a", 11))], "hold", pause=0.2)
+    async with living(small_cluster(WATCH_PODS=[Stream(), later])) as (world, _):
+        first = await world.until(lambda snapshot: len(snapshot.pods) == 2)
+        second = await world.until(lambda snapshot: len(snapshot.pods) == 1)
+        assert second.version > first.version
+        assert first.nodes is second.nodes
+        assert await world.cluster.wait_changed(-5, 10) == world.cluster.version
+        assert await world.cluster.wait_changed(world.cluster.version, 0.01) == world.cluster.version
+
+
+async def test_forbidden_pods_are_a_source_state_and_the_rest_goes_on() -> None:
+    words = 'pods is forbidden: User "viewer" cannot list resource "pods"'
+    async with living(small_cluster(PODS=[status(403, "Forbidden", words)])) as (world, _):
+        snapshot = await world.until(
+            lambda snapshot: snapshot.sources["pods"].state == "forbidden" and snapshot.sources["mpijobs"].state == "ok"
+        )
+        assert snapshot.sources["pods"].message == words
+        assert snapshot.sources["pods"].hint
+        assert snapshot.sources["pods"].good_at is None
+        assert len(snapshot.nodes) == 1
+        assert world.cluster.is_ready
+
+
+async def test_a_right_granted_later_is_noticed() -> None:
+    async with living(small_cluster(PODS=[status(403, "Forbidden", "no"), status(403, "Forbidden", "no"), page([pod("a")])])) as (world, _):
+        assert len((await world.until(is_all_ok)).pods) == 1
+
+
+async def test_a_crd_installed_later_is_picked_up_and_one_removed_is_dropped() -> None:
+    script = small_cluster(APIS=[groups(TREES_SERVED), groups(MPI_SERVED, TREES_SERVED), groups(TREES_SERVED)])
+    async with living(script) as (world, _):
+        before = await world.until(
+            lambda snapshot: snapshot.sources["mpijobs"].state == "missing" and snapshot.sources["pods"].state == "ok"
+        )
+        assert before.jobs == ()
+        world.discover.set()
+        during = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "ok")
+        assert [job.name for job in during.jobs] == ["train"]
+        world.discover.set()
+        after = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "missing")
+        assert after.jobs == ()
+
+
+async def test_an_api_server_that_goes_away_leaves_the_last_state_marked_old() -> None:
+    async with living(small_cluster()) as (world, server):
+        await world.until(is_all_ok)
+        good_until = world.clock.at
+        server.stop()
+        snapshot = await world.until(
+            lambda snapshot: all(snapshot.sources[name].state == "failing" for name in ("nodes", "pods", "mpijobs"))
+        )
+        world.clock.at += 600
+        snapshot = world.cluster.snapshot()
+        assert (len(snapshot.nodes), len(snapshot.pods), len(snapshot.jobs)) == (1, 2, 1)
+        await world.until(lambda snapshot: "refused the connection" in snapshot.sources["pods"].message)
+        assert snapshot.sources["pods"].good_at is not None
+        assert good_until <= snapshot.sources["pods"].good_at < world.clock.at - 500
+        with ScriptedServer(small_cluster(), port=server.port):
+            await world.until(is_all_ok)
+
+
+async def test_nobody_there_at_the_start_is_not_an_empty_cluster() -> None:
+    script = small_cluster()
+    async with living(script) as (world, server):
+        server.stop()
+        snapshot = await world.until(lambda snapshot: snapshot.sources["nodes"].state == "failing")
+        assert not world.cluster.is_ready
+        assert snapshot.sources["mpijobs"].state in ("failing", "syncing")
+        snapshot = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "failing")
+        assert server.url in snapshot.sources["mpijobs"].message
+
+
+async def test_a_server_too_old_is_said_so() -> None:
+    async with living(small_cluster(VERSION=[Reply({"major": "1", "minor": "16", "gitVersion": "v1.16.15"})])) as (world, _):
+        snapshot = await world.until(lambda snapshot: snapshot.sources["mpijobs"].state == "failing")
+        assert "v1.16.15" in snapshot.sources["mpijobs"].message
+        assert not world.cluster.is_ready
+
+
+async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
+    broken = tree({"name": "root", "children": [{"name": "root.a", "min": {"cpu": "lots"}}]})
+    async with living(small_cluster(TREES=[page([tree({"name": "other"}, "another-name"), broken])])) as (world, _):
+        snapshot = await world.until(lambda snapshot: snapshot.sources["elasticquotatrees"].state == "failing")
+        assert "root.a" in snapshot.sources["elasticquotatrees"].message
+        assert snapshot.quota is None
+        assert world.cluster.is_ready
+
+
+async def test_pods_left_out_are_told_while_the_rest_is_shown() -> None:
+    async with living(small_cluster(PODS=[page([pod("a"), pod("strange") | {"spec": 5}])])) as (world, _):
+        snapshot = await world.until(is_all_ok)
+        assert [each.name for each in snapshot.pods] == ["a"]
+        assert snapshot.sources["pods"].message.startswith("1 left out that cannot be read, such as pods default/strange")
