@@ -137,8 +137,10 @@ async def test_a_cluster_becomes_a_snapshot() -> None:
 
 async def test_an_unchanged_cluster_hands_out_the_same_snapshot_with_its_indexes() -> None:
     async with living(small_cluster()) as (world, _):
-        first = await world.until(lambda snapshot: is_all_ok(snapshot) and snapshot.sources["pods"].good_at == world.clock.at)
-        world.cluster.snapshot()
+        await world.until(is_all_ok)
+        while await world.cluster.wait_changed(version := world.cluster.version, 0.2) != version:
+            pass  # the watches open after the lists
+        first = world.cluster.snapshot()
         assert world.cluster.snapshot() is first
         index = first.node_by_name
         world.clock.at += 30
