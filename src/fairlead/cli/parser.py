@@ -119,7 +119,7 @@ def make_parser(module: VerbModule, program: str) -> Parser:
     )
     module.add_arguments(parser)
     parser.usage = " ".join([parser.prog, *_placeholders(parser), "[FLAGS]"])
-    _add_globals(parser)
+    _add_globals(parser, is_of_cluster=getattr(module, "READS_A_CLUSTER", True))
     return parser
 
 
@@ -129,13 +129,15 @@ def _placeholders(parser: argparse.ArgumentParser) -> list[str]:
     return [formatter._format_args(action, str(action.metavar or action.dest)) for action in parser._get_positional_actions()]
 
 
-def _add_globals(parser: Parser) -> None:
+def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
+    """The global flags. A verb that brings its own cluster accepts those about clusters too, but does not show them."""
     group = parser.add_argument_group("global flags")
     own = set(parser._option_string_actions)
 
     def add(*spellings: str, **settings: Any) -> None:
         free = [spelling for spelling in spellings if spelling not in own]
         if free:
+            settings["help"] = settings["help"] if is_of_cluster or spellings[0] == "--loglevel" else argparse.SUPPRESS
             settings.setdefault("dest", "global_" + spellings[0].lstrip("-").replace("-", "_"))
             group.add_argument(*free, **settings)
 

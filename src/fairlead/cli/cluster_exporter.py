@@ -1,0 +1,24 @@
+"""`fairlead cluster-exporter`: Prometheus metrics about a cluster's nodes, GPUs, jobs and quotas."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.context import Context
+from fairlead.cli.server_flags import add_gpu_source, add_listen, add_prometheus
+
+NAME = "cluster-exporter"
+HELP = """Serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster on /metrics.
+
+It follows the cluster of --kubeconfig (else KUBECONFIG, ~/.kube/config, in-cluster); a scrape makes no request to the API
+server. One replica per cluster is enough."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_listen(parser, ":9401")
+    add_gpu_source(parser)
+    add_prometheus(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    return context.world.run_process(NAME, args)

@@ -1,0 +1,69 @@
+"""Flags that several servers share, so that one word means one thing in all of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+MAX_PORT = 65535
+
+
+def add_listen(parser: argparse.ArgumentParser, default: str, *more: str) -> None:
+    parser.add_argument("--listen", *more, metavar="ADDRESS", default=default, help=f"HOST:PORT, :PORT or PORT (default {default})")
+
+
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scenario", metavar="NAME|FILE", default="default", help="a built-in scenario, or a TOML file (default: default)")
+    parser.add_argument("--seed", metavar="N", type=whole(0, 2**63 - 1), default=0, help="another seed, another history (default 0)")
+    parser.add_argument("--speed", metavar="X", type=speed, default=1.0, help="simulated seconds per second, 0.01 to 100000 (default 1)")
+
+
+def add_gpu_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gpu-source",
+        metavar="SOURCE",
+        choices=("exporters", "prometheus", "none"),
+        default="exporters",
+        help="where GPU values come from: exporters, prometheus or none (default exporters)",
+    )
+    parser.add_argument(
+        "--gpu-exporter",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="page of a GPU exporter, e.g. http://gpu-1:9400/metrics; repeatable",
+    )
+
+
+def add_prometheus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--prometheus", metavar="URL", default="", help="address of a Prometheus (else PROMETHEUS_ADDRESS)")
+    parser.add_argument("--prometheus-token-file", metavar="FILE", default="", help="bearer token for it (else PROMETHEUS_TOKEN)")
+    parser.add_argument("--prometheus-ca-file", metavar="FILE", default="", help="certificate authority of its address")
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A whole number between `low` and `high`, as an argparse type."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.removeprefix("-").isdigit() and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def port(text: str) -> int:
+    """A TCP port; 0 = a free one."""
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a port from 0 to {MAX_PORT}")
+    return int(text)
+
+
+def speed(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.01 <= value <= 100_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a speed from 0.01 to 100000")
+    return value

@@ -1,0 +1,31 @@
+"""`fairlead up`: the laptop. A simulated GPU cluster and everything of Fairlead around it, in one process."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.context import Context
+from fairlead.cli.server_flags import add_scenario, port
+
+NAME = "up"
+READS_A_CLUSTER = False
+HELP = """Start the laptop: a simulated GPU cluster, served as a Kubernetes API on loopback, with the GPU exporter, the cluster
+exporter and the console, in one process. Prints the console's address and the path of a kubeconfig for kubectl, and
+stays in the foreground until Ctrl-C. While it runs, `arena top node` and the like speak to it.
+
+The ports are taken on 127.0.0.1 alone. Where a default port is taken by somebody else, a free one is used and said."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_scenario(parser)
+    parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
+    parser.add_argument("--gpu-exporter-port", metavar="P", type=port, help="port of the GPU exporter (default 9400)")
+    parser.add_argument("--cluster-exporter-port", metavar="P", type=port, help="port of the cluster exporter (default 9401)")
+    parser.add_argument("--api-port", metavar="P", type=port, help="port of the Kubernetes API (default 6443)")
+    parser.add_argument("--state-dir", metavar="DIR", default="", help="where it keeps its files (default ~/.local/state/fairlead/laptop)")
+    parser.add_argument("--kubeconfig", metavar="FILE", default="", help="where to write the kubeconfig (default: in the state directory)")
+    parser.add_argument("--ready-file", metavar="FILE", default="", help="write the addresses here as JSON once all of them answer")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    return context.world.run_process(NAME, args)
