@@ -1,0 +1,76 @@
+"""Where do a GPU exporter's counters come from? The CSV a person named, re-read when it changes, else the built-in ones.
+
+What a newcomer gets wrong: a file that turns bad while we run never empties the page; the last good counters stay, and the self
+metrics say that the reload failed.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib.resources import files
+from pathlib import Path
+
+from fairlead.errors import UserError
+from fairlead.model.counter import CounterSet
+from fairlead.wire.counters_csv import parse_counters
+
+_log = logging.getLogger(__name__)
+
+
+def built_in_counters() -> CounterSet:
+    return parse_counters(files("fairlead.wire").joinpath("default-counters.csv").read_text(encoding="utf-8"))
+
+
+class CountersFile:
+    """The counters in force. Raises UserError at the start when the named file cannot be used; never later."""
+
+    def __init__(self, path: str = "", *, is_strict: bool = False) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self.reload_succeeded = True
+        self.counters = self._read() if path else built_in_counters()
+        if is_strict and self.counters.rejected:
+            row = self.counters.rejected[0]
+            raise UserError(
+                f"`{path}` line {row.line}: {row.reason} (`{row.text}`)", "correct the row, or start without `--strict-csv` to skip it"
+            )
+        self._warn_of_rejected()
+
+    def reload_if_changed(self) -> None:
+        """Look at the file; swap the counters if it changed and is readable and has a row that counts."""
+        if not self._path:
+            return
+        try:
+            if self._stamp() == self._seen:
+                return
+            self.counters = self._read()
+            self.reload_succeeded = True
+            _log.info("counters read again from `%s`: %d rows", self._path, len(self.counters.counters))
+            self._warn_of_rejected()
+        except (OSError, UserError) as error:
+            if self.reload_succeeded:
+                _log.warning("counters stay as they were: %s", error)
+            self.reload_succeeded = False
+
+    def _read(self) -> CounterSet:
+        try:
+            stamp = self._stamp()
+            text = Path(self._path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            raise UserError(f"counters file `{self._path}` cannot be read: {why}", "name a readable CSV with `--collectors`") from error
+        self._seen = stamp
+        found = parse_counters(text)
+        if not found.counters:
+            raise UserError(
+                f"counters file `{self._path}` has no usable row ({len(found.rejected)} rejected)", "write rows `FIELD, type, help`"
+            )
+        return found
+
+    def _stamp(self) -> tuple[int, int]:
+        stat = Path(self._path).stat()
+        return stat.st_mtime_ns, stat.st_ino
+
+    def _warn_of_rejected(self) -> None:
+        for row in self.counters.rejected:
+            _log.warning("counters file `%s` line %d skipped: %s", self._path, row.line, row.reason)

@@ -1,0 +1,221 @@
+"""The GPU exporter (`:9400`): sample the devices, render one page, hand it to every scraper (telemetry contract 1).
+
+What a newcomer gets wrong: a scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample
+fails, the last values stay until they are stale, and the page is always 200.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead import __version__, settings
+from fairlead.apps.counters_file import CountersFile
+from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
+from fairlead.apps.server import serve
+from fairlead.errors import UserError
+from fairlead.model.device import DeviceSample
+from fairlead.ports import Clock, Devices
+from fairlead.rules.container_gpu_metrics import container_families
+from fairlead.rules.custom_gpu_metrics import custom_families
+from fairlead.rules.dcgm_metrics import DcgmLabels, dcgm_families
+from fairlead.rules.exporter_metrics import ExporterState, exporter_families
+from fairlead.rules.gpu_metrics import gpu_families
+from fairlead.rules.legacy_gpu_metrics import legacy_families
+from fairlead.wire.prom_text import render_dcgm_number, render_go_number, render_page
+
+COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
+HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}
+SHORTEST_INTERVAL_MS: Final = 100
+_log = logging.getLogger(__name__)
+
+
+class GpuExporterSettings(Struct, frozen=True):
+    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds."""
+
+    host: str = settings.LOOPBACK
+    port: int = settings.GPU_EXPORTER_PORT
+    collectors: str = ""
+    is_strict_csv: bool = False
+    interval_seconds: float = 5.0
+    labels: DcgmLabels = DcgmLabels()
+    compat: tuple[str, ...] = ("dcgm", "legacy")
+    node: str = ""
+
+    @property
+    def stale_after_seconds(self) -> float:
+        return max(3 * self.interval_seconds, 15.0)
+
+
+def parse_compat(text: str) -> tuple[str, ...]:
+    """`dcgm,legacy` as the families to print beside the native ones; "" or `none` = none of them.
+
+    >>> parse_compat("legacy, dcgm"), parse_compat("none")
+    (('dcgm', 'legacy'), ())
+    """
+    asked = {part.strip() for part in text.split(",")} - {"", "none"}
+    if unknown := sorted(asked - set(COMPATIBILITIES)):
+        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(COMPATIBILITIES)}, or `none`")
+    return tuple(each for each in COMPATIBILITIES if each in asked)
+
+
+class GpuExporter:
+    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled."""
+
+    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings) -> None:
+        self._devices = devices
+        self._clock = clock
+        self._chosen = chosen
+        self._counters = CountersFile(chosen.collectors, is_strict=chosen.is_strict_csv)
+        self._state = ExporterState(node=chosen.node, version=__version__)
+        self._samples: Sequence[DeviceSample] = ()
+        self._sampled_at = float("-inf")
+        self._ticked_at = time.monotonic()
+        self._failures: dict[str, int] = {}
+        self._scrapes = 0
+        self._scrape_seconds: float | None = None
+        self.page = MetricsPage()
+        self.app = Starlette(
+            routes=[
+                Route("/metrics", self._metrics),
+                Route("/health", self._health),
+                Route("/healthz", self._healthz),
+                Route("/readyz", self._readyz),
+                Route("/", self._index),
+            ]
+        )
+
+    async def run(self) -> None:
+        """Sample on a steady beat; a late turn is not caught up."""
+        while True:
+            began = time.monotonic()
+            await self.sample_once()
+            await asyncio.sleep(max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+
+    async def sample_once(self) -> None:
+        """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
+        began = time.monotonic()
+        self._counters.reload_if_changed()
+        try:
+            self._samples = self._devices.sample()
+            self._sampled_at = time.monotonic()
+        except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
+            self._fail(error)
+        is_stale = time.monotonic() - self._sampled_at > self._chosen.stale_after_seconds
+        if is_stale:
+            self._samples = ()
+        self._state = structs.replace(
+            self._state,
+            is_driver_up=self._sampled_at >= began,
+            cycle_seconds=time.monotonic() - began,
+            scrapes=self._scrapes,
+            scrape_seconds=self._scrape_seconds,
+            page_bytes=self.page.size or None,
+            reload_succeeded=self._counters.reload_succeeded,
+            rows_rejected=len(self._counters.counters.rejected),
+            failures=tuple(("device", error, count) for error, count in sorted(self._failures.items())),
+        )
+        self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
+        self._ticked_at = time.monotonic()
+
+    def _render(self, samples: Sequence[DeviceSample], state: ExporterState, now: float) -> Iterator[bytes]:
+        compat = self._chosen.compat
+        if "dcgm" in compat:
+            families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels)
+            yield from render_page(families, render_dcgm_number)
+        if "legacy" in compat:
+            yield from render_page(legacy_families(samples), render_go_number)
+        if "custom" in compat:
+            yield from render_page(custom_families(samples), render_dcgm_number)
+        yield from render_page([*gpu_families(samples), *container_families(samples)])
+        yield from render_page(exporter_families(state, samples, now))
+        yield process_metrics()
+
+    def _fail(self, error: Exception) -> None:
+        kind = type(error).__name__
+        self._failures[kind] = self._failures.get(kind, 0) + 1
+        if self._failures[kind] == 1:
+            _log.warning("devices cannot be sampled: %s: %s", kind, error)
+
+    async def _metrics(self, request: Request) -> Response:
+        began = time.monotonic()
+        response = PageResponse(self.page, request)
+        self._scrapes += 1
+        self._scrape_seconds = time.monotonic() - began
+        return response
+
+    async def _health(self, request: Request) -> Response:
+        has_page = "true" if self.page.pieces else "false"
+        return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
+
+    async def _healthz(self, request: Request) -> Response:
+        silent = time.monotonic() - self._ticked_at
+        if silent > 3 * self._chosen.interval_seconds + 10:
+            return PlainTextResponse(f"no sample for {silent:.0f} s\n", 503)
+        return PlainTextResponse("ok\n")
+
+    async def _readyz(self, request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _index(self, request: Request) -> Response:
+        return PlainTextResponse(f"Fairlead GPU exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
+
+
+async def run(
+    devices: Devices,
+    clock: Clock,
+    chosen: GpuExporterSettings,
+    *,
+    sock: socket.socket | None = None,
+    ready: asyncio.Event | None = None,
+) -> None:
+    """Sample and serve until cancelled. The first page exists before the port answers."""
+    exporter = GpuExporter(devices, clock, chosen)
+    await exporter.sample_once()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(exporter.run())
+        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready))
+
+
+def settings_from_flags(
+    *,
+    address: tuple[str, int],
+    collectors: str = "",
+    interval_ms: int = 5000,
+    compat: str = "dcgm,legacy",
+    hostname_label: str = "Hostname",
+    has_hostname: bool = True,
+    has_old_names: bool = False,
+    has_blanks_replaced: bool = False,
+    has_pods: bool = True,
+    is_strict_csv: bool = False,
+    node: str = "",
+) -> GpuExporterSettings:
+    """The settings that flags ask for; raises UserError for values that make no sense."""
+    if interval_ms < SHORTEST_INTERVAL_MS:
+        raise UserError(f"`--collect-interval {interval_ms}` is below {SHORTEST_INTERVAL_MS} ms", "give milliseconds, for example `5000`")
+    if interval_ms < 1000:
+        _log.warning("sampling every %d ms: the driver's own utilisation samples are no faster than 1/6 s", interval_ms)
+    if hostname_label not in HOSTNAME_LABELS:
+        raise UserError(f"`--hostname-label {hostname_label}` is not known", f"choose from {', '.join(HOSTNAME_LABELS)}")
+    hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
+    return GpuExporterSettings(
+        host=address[0],
+        port=address[1],
+        collectors=collectors,
+        is_strict_csv=is_strict_csv,
+        interval_seconds=interval_ms / 1000,
+        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods),
+        compat=parse_compat(compat),
+        node=node or socket.gethostname(),
+    )

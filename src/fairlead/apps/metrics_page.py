@@ -1,0 +1,87 @@
+"""A /metrics page, made once and handed to every scraper: plain and gzip bytes side by side.
+
+What a newcomer gets wrong: nothing is computed while a scraper waits. Whoever makes pages swaps the whole value, so a scrape sees one
+moment and two scrapes of it are the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from isal import isal_zlib
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from fairlead.wire.prom_text import CONTENT_TYPE
+
+_GZIP_WINDOW: Final = 31
+_LEVEL: Final = 1
+_PIECE_BYTES: Final = 1 << 20
+_process = CollectorRegistry()
+ProcessCollector(registry=_process)
+
+
+class MetricsPage(Struct, frozen=True):
+    """`pieces` together are the page; large ones are never joined. `gzipped` is the same, compressed."""
+
+    pieces: tuple[bytes, ...] = ()
+    gzipped: bytes = b""
+    size: int = 0
+
+
+def make_page(pieces: Iterable[bytes]) -> MetricsPage:
+    """Compress and keep; pieces arrive one by one, so that their texts need not exist at once."""
+    compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
+    kept: list[bytes] = []
+    zipped: list[bytes] = []
+    for piece in pieces:
+        kept.append(piece)
+        zipped.append(compressor.compress(piece))
+    zipped.append(compressor.flush())
+    return MetricsPage(tuple(kept), b"".join(zipped), sum(len(piece) for piece in kept))
+
+
+def process_metrics() -> bytes:
+    """CPU, memory and file descriptors of this process, as the official client counts them."""
+    return generate_latest(_process)
+
+
+class PageResponse(Response):
+    """The page, in the encoding the scraper accepts. The transport's flow control holds a slow scraper's own task, nobody else's."""
+
+    def __init__(self, page: MetricsPage, request: Request) -> None:
+        super().__init__(headers={"content-type": CONTENT_TYPE, "vary": "Accept-Encoding"})
+        is_zipped = accepts_gzip(request.headers.get("accept-encoding", ""))
+        self._pieces = (page.gzipped,) if is_zipped else page.pieces
+        self.headers["content-length"] = str(len(page.gzipped) if is_zipped else page.size)
+        if is_zipped:
+            self.headers["content-encoding"] = "gzip"
+        self._is_head = request.method == "HEAD"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in () if self._is_head else self._pieces:
+            for start in range(0, len(piece), _PIECE_BYTES):
+                await send({"type": "http.response.body", "body": piece[start : start + _PIECE_BYTES], "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding header allows gzip.
+
+    >>> [accepts_gzip(h) for h in ("gzip", "deflate, gzip;q=0.5", "gzip;q=0, *;q=0.1", "*", "", "identity")]
+    [True, True, False, True, False, False]
+    """
+    weights: dict[str, float] = {}
+    for part in header.lower().split(","):
+        name, _, parameters = part.strip().partition(";")
+        weight = parameters.replace(" ", "").partition("q=")[2]
+        try:
+            weights[name.strip()] = float(weight) if weight else 1.0
+        except ValueError:
+            weights[name.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
