@@ -1,0 +1,49 @@
+"""How does `fairlead up` run in a test? As a person starts it, on free ports, told by its ready file where everything is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.kube.addresses import free_port
+from tests.kube.component import Component
+from tests.kube.kubectl import Kubectl
+from tests.kube.programs import program
+from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
+
+
+class Laptop:
+    """The simulated cluster, its exporters and the console in one process; `kubectl` speaks to its API."""
+
+    def __init__(self, component: Component, ready: dict[str, str], folder: Path) -> None:
+        self.component = component
+        self.console = Server(component, ready["console"].rstrip("/"))
+        self.cluster_exporter = Server(component, _without_path(ready["cluster_exporter"]))
+        self.gpu_exporter = Server(component, _without_path(ready["gpu_exporter"]))
+        self.kubeconfig = Path(ready["kubeconfig"])
+        self.kubectl = Kubectl(program("kubectl"), self.kubeconfig, folder)
+
+
+@contextmanager
+def running_laptop(log: Path, state_dir: Path | None = None) -> Iterator[Laptop]:
+    """`fairlead up` for as long as the block lasts; it must end by itself on SIGTERM."""
+    folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
+    ready_file = folder / "ready.json"
+    ports = [f"--{name}={free_port()}" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
+    argv = [*FAIRLEAD, "up", *ports, f"--state-dir={state_dir or folder / 'state'}", f"--ready-file={ready_file}"]
+    component = Component("fairlead up", argv, log, environment())
+    try:
+        component.start()
+        component.wait_until(lambda: ready_file.exists() and ready_file.stat().st_size > 0, READY_SECONDS)
+        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder)
+    finally:
+        component.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _without_path(url: str) -> str:
+    return url.removesuffix("/").removesuffix("/metrics")

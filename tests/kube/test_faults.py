@@ -1,0 +1,228 @@
+"""What do the boards say when the outside fails? The truth, or that they do not know; never a wrong zero.
+
+Every fault ends with right numbers and a line in the log. Faults are real: a killed API server, a full disk, a dead
+Prometheus; answers that a healthy API server does not give come from the fault proxy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane
+from tests.kube.counts import Counts, count
+from tests.kube.fault_proxy import FaultProxy, gone, running_fault_proxy, too_many_requests, with_malformed_item
+from tests.kube.kubectl import wait_until
+from tests.kube.laptop import running_laptop
+from tests.kube.objects import pod
+from tests.kube.prometheus import running_prometheus
+from tests.kube.servers import Page, Server, running
+
+OUTAGE_SECONDS = 20
+STOP_SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def counts(company: ControlPlane) -> Counts:
+    return count(company.admin)
+
+
+@pytest.fixture(scope="module")
+def proxy(company: ControlPlane) -> Iterator[FaultProxy]:
+    with running_fault_proxy(company) as running_proxy:
+        yield running_proxy
+
+
+@contextlib.contextmanager
+def one_more_pod(cluster: ControlPlane, name: str) -> Iterator[None]:
+    """A change that right boards must show: a pod with 8 GPUs."""
+    cluster.admin.create([pod(name, namespace="research", gpus=8)])
+    try:
+        yield
+    finally:
+        cluster.admin.delete("pod", name, "-n", "research")
+
+
+def allocated(exporter: Server) -> float:
+    return exporter.metrics().value("arena_allocated_gpus_of_cluster")
+
+
+def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 20) -> None:
+    wait_until(f"the exporter shows {gpus:g} allocated GPUs", lambda: allocated(exporter) == pytest.approx(gpus), seconds)
+
+
+class TestApiServerKilled:
+    @pytest.fixture(scope="class")
+    def seen(self, company: ControlPlane, cluster_exporter: Server, console: Server) -> list[tuple[Page, dict[str, Any] | None]]:
+        """What exporter and console said, each second of the outage."""
+        answers = []
+        company.components["kube-apiserver"].kill()
+        try:
+            for _ in range(OUTAGE_SECONDS):
+                answers.append((cluster_exporter.metrics(), overview_or_nothing(console)))
+                time.sleep(1)
+        finally:
+            company.start_component("kube-apiserver")
+        return answers
+
+    def test_the_exporter_never_shows_a_wrong_number(self, seen: list[tuple[Page, Any]], counts: Counts) -> None:
+        for page, _ in seen:
+            for name, truth in (("total", counts.gpus), ("allocated", counts.allocated), ("unhealthy", counts.unhealthy)):
+                metric = f"arena_{name}_gpus_of_cluster"
+                assert not page.has(metric) or page.value(metric) == pytest.approx(truth)
+
+    def test_the_console_never_shows_a_wrong_number(self, seen: list[tuple[Page, Any]], counts: Counts) -> None:
+        answers = [overview for _, overview in seen if overview is not None]
+        assert answers, "the console answered nothing at all during the outage"
+        for overview in answers:
+            assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (counts.gpus, len(counts.nodes))
+            assert overview["gpus"]["allocated"] == pytest.approx(counts.allocated)
+
+    def test_both_follow_the_cluster_again(
+        self, seen: list[tuple[Page, Any]], company: ControlPlane, cluster_exporter: Server, console: Server, counts: Counts
+    ) -> None:
+        assert seen
+        more = pytest.approx(counts.allocated + 8)
+        with one_more_pod(company, "after-the-outage"):
+            wait_until("the exporter follows again", lambda: allocated(cluster_exporter) == more, 60)
+            wait_until("the console follows again", lambda: console.api("/overview")["gpus"]["allocated"] == more, 60)
+        wait_for_allocated(cluster_exporter, counts.allocated)
+
+    def test_the_logs_name_the_api_server(
+        self, seen: list[tuple[Page, Any]], company: ControlPlane, cluster_exporter: Server, console: Server
+    ) -> None:
+        assert seen
+        for server in (cluster_exporter, console):
+            lines = [line for line in server.log().splitlines() if f"127.0.0.1:{company.port}" in line]
+            assert lines, f"no line of the log names the API server:\n{server.component.log_tail()}"
+            assert len(lines) < 20 * OUTAGE_SECONDS, "the log is flooded"
+
+
+def overview_or_nothing(console: Server) -> dict[str, Any] | None:
+    """None where the console says 503; any other refusal fails the test."""
+    try:
+        overview: dict[str, Any] = console.api("/overview")
+    except urllib.error.HTTPError as refusal:
+        assert refusal.code == 503
+        return None
+    return overview
+
+
+class TestOddAnswers:
+    @contextlib.contextmanager
+    def exporter(self, company: ControlPlane, proxy: FaultProxy, name: str) -> Iterator[Server]:
+        with running("cluster-exporter", f"--kubeconfig={proxy.kubeconfig}", log=company.logs / f"exporter-{name}.log") as server:
+            yield server
+
+    def test_429_with_retry_after(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
+        fault = proxy.plan(too_many_requests("pods", seconds=2))
+        started = time.monotonic()
+        with self.exporter(company, proxy, "429") as server:
+            wait_for_allocated(server, counts.allocated)
+            assert (fault.strikes, time.monotonic() - started > 2) == (1, True)
+            assert re.search(r"429|too many requests", server.log(), re.IGNORECASE), server.component.log_tail()
+
+    def test_a_malformed_object_costs_itself_only(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
+        faults = [proxy.plan(with_malformed_item(resource)) for resource in ("pods", "nodes", "mpijobs")]
+        with self.exporter(company, proxy, "malformed") as server:
+            wait_for_allocated(server, counts.allocated)
+            page = server.metrics()
+            assert page.value("arena_total_gpus_of_cluster") == counts.gpus
+            assert len([s for s in page.samples if s.name == "arena_duration_of_training_job"]) == 5
+            assert [fault.strikes for fault in faults] == [1, 1, 1]
+            assert re.search(r"malformed|cannot be read|unreadable|skipped", server.log(), re.IGNORECASE), server.component.log_tail()
+
+    @pytest.mark.parametrize("resource", ["pods", "nodes"])
+    def test_a_watch_answered_410(self, company: ControlPlane, proxy: FaultProxy, counts: Counts, resource: str) -> None:
+        with self.exporter(company, proxy, f"410-{resource}") as server:
+            wait_for_allocated(server, counts.allocated)
+            fault = proxy.plan(gone(resource))
+            proxy.close_streams()
+            wait_until(f"the watch of {resource} met 410", lambda: fault.strikes == 1, 30)
+            with one_more_pod(company, f"after-410-{resource}"):
+                wait_for_allocated(server, counts.allocated + 8)
+            wait_for_allocated(server, counts.allocated)
+            assert re.search(r"410|too old|expired", server.log(), re.IGNORECASE), server.component.log_tail()
+
+
+class TestScraperThatNeverReads:
+    def test_others_are_served_and_the_end_is_in_time(self, company: ControlPlane, counts: Counts) -> None:
+        with running("cluster-exporter", f"--kubeconfig={company.kubeconfig}", log=company.logs / "exporter-deaf.log") as server:
+            deaf = [_ask_and_never_read(server.address) for _ in range(20)]
+            started = time.monotonic()
+            wait_for_allocated(server, counts.allocated)
+            assert time.monotonic() - started < 5
+            _stops_in_time(server)
+            for connection in deaf:
+                connection.close()
+
+
+def _ask_and_never_read(address: str) -> socket.socket:
+    host, port = address.split(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    connection.connect((host, int(port)))
+    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+    return connection
+
+
+def _stops_in_time(server: Server) -> None:
+    """SIGTERM, and within five seconds a clean end."""
+    os.kill(server.component.pid, signal.SIGTERM)
+    wait_until("the process has ended", lambda: not server.component.is_running, STOP_SECONDS)
+    assert server.component.exit_status == 0, server.component.log_tail()
+
+
+class TestPrometheusGone:
+    def test_tables_stay_and_charts_say_why(self, company: ControlPlane, cluster_exporter: Server, counts: Counts) -> None:
+        with running_prometheus({"cluster": cluster_exporter.address}, company.logs / "prometheus-gone.log") as prometheus:
+            prometheus.wait_for_data("fairlead_cluster_gpus_allocated")
+            flags = (f"--kubeconfig={company.kubeconfig}", f"--prometheus={prometheus.url}")
+            with running("console", *flags, log=company.logs / "console-prometheus.log") as console:
+                chart = console.api("/charts/cluster-gpus-allocated")
+                assert (chart["source"], len(chart["series"]) > 0) == ("prometheus", True)
+                prometheus.component.kill()
+                chart = console.api("/charts/cluster-gpus-allocated")
+                warning = next(w for w in chart["warnings"] if w["code"] == "prometheus-unreachable")
+                assert prometheus.url.removeprefix("http://") in warning["message"]
+                assert console.api("/overview")["gpus"]["allocated"] == pytest.approx(counts.allocated)
+                assert prometheus.url.removeprefix("http://") in console.log()
+
+
+class TestDiskFull:
+    @pytest.fixture
+    def full_disk(self, tmp_path: Path) -> Iterator[Path]:
+        """A file system of 64 KiB without a free byte."""
+        if os.geteuid() != 0:
+            pytest.skip("mounting a small file system needs root")
+        mounted = tmp_path / "full"
+        mounted.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(mounted)], check=True, timeout=10)
+        try:
+            with contextlib.suppress(OSError), (mounted / "filler").open("wb", buffering=0) as filler:
+                while True:
+                    filler.write(b"x" * 4096)
+            yield mounted
+        finally:
+            subprocess.run(["umount", str(mounted)], check=True, timeout=10)
+
+    def test_the_laptop_runs_without_its_state(self, full_disk: Path, company: ControlPlane) -> None:
+        log = company.logs / "laptop-full-disk.log"
+        with running_laptop(log, state_dir=full_disk) as laptop:
+            total = laptop.console.api("/overview")["gpus"]["total"]
+            assert total > 0
+            assert laptop.cluster_exporter.metrics().value("arena_total_gpus_of_cluster") == total
+            text = log.read_text()
+            assert "no space left on device" in text.lower()
+            assert str(full_disk) in text
+            assert "Traceback" not in text
