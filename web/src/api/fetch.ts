@@ -1,0 +1,48 @@
+// How is the server asked? One GET with a typed error; `X-Request-Id` travels with every failure so that a person can name it.
+import { basePath } from "../router/router";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string | null,
+    readonly requestId: string | null,
+  ) {
+    super(message);
+  }
+}
+
+interface ErrorBody {
+  readonly code?: string;
+  readonly error?: string;
+  readonly hint?: string | null;
+  readonly requestId?: string | null;
+}
+
+export function apiAddress(path: string, params?: URLSearchParams): string {
+  const query = params?.toString();
+  return `${basePath}api/v1${path}${query ? `?${query}` : ""}`;
+}
+
+/** Reads one answer. Network failures become `ApiError` 0 `unreachable`; a body that is not ours keeps its status. */
+export async function getJson<T>(path: string, params?: URLSearchParams, signal?: AbortSignal): Promise<T> {
+  const response = await ask(apiAddress(path, params), signal);
+  if (response.ok) return (await response.json()) as T;
+  throw await errorOf(response);
+}
+
+async function ask(address: string, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(address, { headers: { Accept: "application/json" }, credentials: "same-origin", signal: signal ?? null });
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    throw new ApiError(0, "unreachable", String((cause as Error).message), null, null);
+  }
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => ({}))) as ErrorBody;
+  const requestId = body.requestId ?? response.headers.get("X-Request-Id");
+  return new ApiError(response.status, body.code ?? "http", body.error ?? response.statusText, body.hint ?? null, requestId);
+}

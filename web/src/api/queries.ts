@@ -1,0 +1,63 @@
+// Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
+import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
+import { ApiError, getJson } from "./fetch";
+import type { ChartAnswer, GpuMapAnswer, JobDetail, JobRow, ListAnswer, Me, NodeDetail, NodeRow, Overview, QuotaAnswer } from "./types";
+
+export const CHART_REFRESH_MS = 45_000;
+
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: { retry: mayRetry, retryDelay: (n) => Math.min(8000, 500 * 2 ** n), staleTime: 2_000, gcTime: 60_000, refetchOnWindowFocus: false },
+    },
+  });
+}
+
+/** A server that is starting (503) or out of reach is asked again; a refusal is final. */
+function mayRetry(failures: number, error: Error): boolean {
+  return failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 502);
+}
+
+function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, enabled = true) {
+  return useQuery({
+    queryKey: [topic, path, params?.toString() ?? ""],
+    queryFn: ({ signal }) => getJson<T>(path, params, signal),
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
+const segment = encodeURIComponent;
+
+export const useMe = () => useQuery({ queryKey: ["me"], queryFn: ({ signal }) => getJson<Me>("/me", undefined, signal), staleTime: 60_000, refetchInterval: 60_000 });
+export const useOverview = () => useAnswer<Overview>("overview", "/overview");
+export const useGpuMap = () => useAnswer<GpuMapAnswer>("gpus", "/gpus/map");
+export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<NodeRow>>("nodes", "/nodes", params, enabled);
+export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<JobRow>>("jobs", "/jobs", params, enabled);
+export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
+
+export function useNode(name: string | null) {
+  return useQuery({
+    queryKey: ["nodes", "detail", name],
+    queryFn: ({ signal }) => getJson<NodeDetail>(`/nodes/${segment(name ?? "")}`, undefined, signal),
+    enabled: name !== null,
+  });
+}
+
+export function useJob(id: readonly [namespace: string, type: string, name: string] | null) {
+  return useQuery({
+    queryKey: ["jobs", "detail", ...(id ?? [])],
+    queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, undefined, signal),
+    enabled: id !== null,
+  });
+}
+
+export function useChart(query: string, params: URLSearchParams, enabled: boolean) {
+  return useQuery({
+    queryKey: ["charts", query, params.toString()],
+    queryFn: ({ signal }) => getJson<ChartAnswer>(`/charts/${query}`, params, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: CHART_REFRESH_MS,
+    enabled,
+  });
+}

@@ -1,0 +1,26 @@
+// A bug in one board must not take the frame with it: it is said, with a way to go on.
+import { Component, type ReactNode } from "react";
+import { Failed } from "../parts/States";
+import { currentPlace } from "../router/router";
+
+interface State {
+  readonly error: Error | null;
+  readonly path: string;
+}
+
+export class Fence extends Component<{ children: ReactNode }, State> {
+  override state: State = { error: null, path: "" };
+
+  static getDerivedStateFromError(error: Error): State {
+    return { error, path: currentPlace().path };
+  }
+
+  override render() {
+    if (this.state.error === null) return this.props.children;
+    return (
+      <div className="page">
+        <Failed error={this.state.error} onRetry={() => this.setState({ error: null, path: "" })} />
+      </div>
+    );
+  }
+}

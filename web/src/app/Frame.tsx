@@ -1,0 +1,99 @@
+// What stands around every board: menu, header, and the keys that work everywhere.
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useWords } from "../i18n/locale";
+import { Icon } from "../parts/Icon";
+import { Link } from "../router/Link";
+import { navigate, usePlace } from "../router/router";
+import { BOARDS } from "./boards";
+import { Header } from "./Header";
+import { focusFirstRow, isTyping, type KeyState, readKey } from "./keyboard";
+import { Shortcuts } from "./Shortcuts";
+
+const STORED = "fairlead.menu";
+
+export function Frame({ children }: { children: ReactNode }) {
+  const { t } = useWords();
+  const [collapsed, setCollapsed] = useState(() => localStorage.getItem(STORED) === "collapsed");
+  const [help, setHelp] = useState(false);
+  useKeys(() => setHelp(true));
+  const fold = () => {
+    localStorage.setItem(STORED, collapsed ? "open" : "collapsed");
+    setCollapsed(!collapsed);
+  };
+  return (
+    <div className="frame" data-collapsed={collapsed}>
+      <a className="skip" href="#content">
+        {t("frame.skip")}
+      </a>
+      <div className="menu">
+        <Link to="/overview" className="brand" aria-label="Fairlead">
+          <Mark />
+          <span className="word">Fairlead</span>
+        </Link>
+        <Menu />
+        <button type="button" className="plain fold" onClick={fold} aria-label={t(collapsed ? "frame.unfold" : "frame.fold")} aria-expanded={!collapsed}>
+          <Icon name={collapsed ? "unfold" : "fold"} />
+          <span className="word">{t("frame.fold")}</span>
+        </button>
+      </div>
+      <Header onHelp={() => setHelp(true)} />
+      <div className="content" id="content">
+        {children}
+      </div>
+      <Shortcuts open={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function Mark() {
+  return (
+    <svg viewBox="0 0 16 16" aria-hidden="true">
+      <rect x="1" y="1" width="6" height="6" rx="1" fill="var(--teal)" />
+      <rect x="9" y="1" width="6" height="6" rx="1" fill="var(--scale-teal-1)" />
+      <rect x="1" y="9" width="6" height="6" rx="1" fill="var(--scale-teal-1)" />
+      <rect x="9.75" y="9.75" width="4.5" height="4.5" rx=".5" fill="none" stroke="var(--teal)" strokeWidth="1.5" />
+    </svg>
+  );
+}
+
+function Menu() {
+  const { t } = useWords();
+  const { path } = usePlace();
+  return (
+    <nav aria-label={t("frame.menu")}>
+      {BOARDS.map((board) => (
+        <Link key={board.path} to={board.path} aria-current={isHere(path, board.path) ? "page" : undefined} title={t(board.title)}>
+          <Icon name={board.icon} />
+          <span className="word">{t(board.title)}</span>
+          <kbd aria-hidden="true">g {board.key}</kbd>
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+export function isHere(path: string, board: string): boolean {
+  return path === board || path.startsWith(`${board}/`) || (path === "/" && board === "/overview");
+}
+
+function useKeys(onHelp: () => void): void {
+  const state = useRef<KeyState>({ goSince: null });
+  const help = useRef(onHelp);
+  help.current = onHelp;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+      const press = { key: event.key, typing: isTyping(event.target), modified: event.metaKey || event.ctrlKey || event.altKey };
+      const [next, command] = readKey(state.current, press, performance.now());
+      state.current = next;
+      if (!command) return;
+      event.preventDefault();
+      if (command.kind === "help") help.current();
+      else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();
+      else if (command.kind === "row") focusFirstRow();
+      else navigate(BOARDS.find((b) => b.key === command.key)?.path ?? "/overview");
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}

@@ -1,0 +1,47 @@
+// The list of keys, behind `?`.
+import { useEffect, useRef } from "react";
+import { useWords } from "../i18n/locale";
+import { Icon } from "../parts/Icon";
+
+export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const { t } = useWords();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (open && !dialog.current?.open) dialog.current?.showModal();
+    if (!open && dialog.current?.open) dialog.current.close();
+  }, [open]);
+  const keys = [
+    [["/"], t("keys.search")],
+    [["g", "o"], t("board.overview")],
+    [["g", "n"], t("board.nodes")],
+    [["g", "j"], t("board.jobs")],
+    [["g", "q"], t("board.quota")],
+    [["j", "k"], t("keys.rows")],
+    [["Enter"], t("keys.open")],
+    [["Esc"], t("keys.back")],
+    [["← ↑ ↓ →"], t("keys.map")],
+    [["?"], t("keys.title")],
+  ] as const;
+  return (
+    <dialog className="sheet" ref={dialog} onClose={onClose} aria-labelledby="keys-title">
+      <header>
+        <h2 id="keys-title">{t("keys.title")}</h2>
+        <button type="button" className="tool" onClick={onClose} aria-label={t("action.close")}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <dl className="facts">
+        {keys.map(([press, meaning]) => (
+          <div key={meaning} style={{ display: "contents" }}>
+            <dt>
+              {press.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </dialog>
+  );
+}

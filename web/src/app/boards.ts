@@ -1,0 +1,41 @@
+// Which boards are there, where do they live, and which key leads to them? Menu order is this order.
+import type { MessageKey } from "../i18n/translate";
+import type { IconName } from "../parts/Icon";
+
+export interface BoardEntry {
+  readonly path: string;
+  readonly title: MessageKey;
+  readonly key: string;
+  readonly icon: IconName;
+}
+
+export const BOARDS: readonly BoardEntry[] = [
+  { path: "/overview", title: "board.overview", key: "o", icon: "overview" },
+  { path: "/nodes", title: "board.nodes", key: "n", icon: "nodes" },
+  { path: "/jobs", title: "board.jobs", key: "j", icon: "jobs" },
+  { path: "/quota", title: "board.quota", key: "q", icon: "quota" },
+];
+
+export type Place =
+  | { readonly board: "overview" | "nodes" | "jobs" | "quota" }
+  | { readonly board: "node"; readonly name: string }
+  | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
+  | { readonly board: "none" };
+
+/** `/jobs/team-a/mpijob/x` → the job's page. Broken percent signs lead nowhere rather than to an exception. */
+export function placeOf(path: string): Place {
+  const parts = path.split("/").filter(Boolean).map(decoded);
+  const [first = "overview", ...rest] = parts;
+  if (first === "nodes" && rest.length === 1) return { board: "node", name: rest[0] as string };
+  if (first === "jobs" && rest.length === 3) return { board: "job", id: rest as unknown as [string, string, string] };
+  if (rest.length === 0 && (first === "overview" || first === "nodes" || first === "jobs" || first === "quota")) return { board: first };
+  return { board: "none" };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

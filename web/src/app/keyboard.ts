@@ -1,0 +1,47 @@
+// What does a key press mean? `g` waits a second for the board's letter. Keys typed into a field stay there.
+
+export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "row"; readonly step: 1 | -1 };
+
+export interface KeyState {
+  /** When `g` was pressed, in ms; `null` if it was not. */
+  readonly goSince: number | null;
+}
+
+export interface KeyPress {
+  readonly key: string;
+  readonly typing: boolean;
+  readonly modified: boolean;
+}
+
+const GO_MS = 1000;
+const BOARD_KEYS = "onjq";
+
+/** Pure, so that the sequence can be tested without a document. */
+export function readKey(state: KeyState, press: KeyPress, now: number): [KeyState, Command | null] {
+  const idle: KeyState = { goSince: null };
+  if (press.typing || press.modified) return [idle, null];
+  if (state.goSince !== null && now - state.goSince <= GO_MS && BOARD_KEYS.includes(press.key)) return [idle, { kind: "board", key: press.key }];
+  switch (press.key) {
+    case "g":
+      return [{ goSince: now }, null];
+    case "/":
+      return [idle, { kind: "search" }];
+    case "?":
+      return [idle, { kind: "help" }];
+    case "j":
+      return [idle, { kind: "row", step: 1 }];
+    case "k":
+      return [idle, { kind: "row", step: -1 }];
+    default:
+      return [idle, null];
+  }
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+/** `j` or `k` with no row in focus yet: the first row of the page's first table. */
+export function focusFirstRow(): void {
+  document.querySelector<HTMLElement>('main .table-box tr[tabindex="0"]')?.focus();
+}

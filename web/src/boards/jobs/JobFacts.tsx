@@ -1,0 +1,129 @@
+// Everything about one job: why it waits first, then what it asked for, its instances, what happened.
+import { useJob } from "../../api/queries";
+import type { Instance, JobDetail } from "../../api/types";
+import { count, duration, gpus, memory, memoryFraction, percent, UNKNOWN } from "../../format/format";
+import { useWords } from "../../i18n/locale";
+import { Ago } from "../../parts/Ago";
+import { Status } from "../../parts/Status";
+import { Answered, Bones, Warnings } from "../../parts/States";
+import { Link } from "../../router/Link";
+import type { Column } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import type { JobId } from "./JobsBoard";
+
+export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
+  const { t } = useWords();
+  const asked = useJob(id);
+  return (
+    <Answered asked={asked} bones={<Bones lines={8} />}>
+      {(detail) => (
+        <>
+          {!wide && <Warnings of={[detail.warnings]} />}
+          {detail.job.waiting && (
+            <div className="waits" data-testid="why-it-waits">
+              <h2>{t("job.why")}</h2>
+              <p>{detail.job.waiting.message || detail.job.waiting.reason}</p>
+            </div>
+          )}
+          <Summary detail={detail} wide={Boolean(wide)} />
+          <Instances detail={detail} />
+          <Events detail={detail} />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
+  const { t } = useWords();
+  const j = detail.job;
+  const i = j.instances;
+  return (
+    <dl className={`facts num ${wide ? "wide" : ""}`}>
+      <dt>{t("col.jobStatus")}</dt>
+      <dd>
+        <Status word={j.status} suffix={j.state.toLowerCase() === j.status.toLowerCase() ? "" : ` · ${j.state}`} />
+        {!j.live && <span className="dim"> · {t("job.deleted")}</span>}
+      </dd>
+      <dt>{t("col.jobType")}</dt>
+      <dd className="mono">
+        {j.type} <span className="dim">{j.apiVersion}</span>
+      </dd>
+      <dt>{t("col.namespace")}</dt>
+      <dd className="mono">{j.namespace}</dd>
+      <dt>{t("col.duration")}</dt>
+      <dd>{duration(j.durationSeconds)}</dd>
+      <dt>{t("job.gpus")}</dt>
+      <dd>{t("job.gpusHeld", { held: gpus(j.gpusAllocated), asked: gpus(j.gpusRequested) })}</dd>
+      <dt>{t("col.memoryUsed")}</dt>
+      <dd>{memoryFraction(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB)}</dd>
+      <dt>{t("col.utilization")}</dt>
+      <dd>{percent(j.gpuUtilPercent)}</dd>
+      <dt>{t("job.instances")}</dt>
+      <dd>{t("job.instanceCounts", { running: count(i.running), desired: count(i.desired), pending: count(i.pending), failed: count(i.failed) })}</dd>
+      <dt>{t("col.user")}</dt>
+      <dd>{j.user || UNKNOWN}</dd>
+      <dt>{t("col.quotaPath")}</dt>
+      <dd className="mono">{j.quotaPath ? <Link to={`/quota?path=${encodeURIComponent(j.quotaPath)}`}>{j.quotaPath}</Link> : UNKNOWN}</dd>
+      <dt>{t("col.created")}</dt>
+      <dd>
+        <Ago at={j.createdAt} />
+      </dd>
+      <dt>{t("job.finished")}</dt>
+      <dd>
+        <Ago at={j.finishedAt} />
+      </dd>
+    </dl>
+  );
+}
+
+function Instances({ detail }: { detail: JobDetail }) {
+  const { t } = useWords();
+  if (detail.instances.length === 0) return null;
+  const columns: Column<Instance>[] = [
+    { key: "name", head: t("job.instance"), width: 210, mono: true, cell: (i) => <span title={i.name}>{i.name}</span> },
+    { key: "role", head: t("job.role"), width: 84, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
+    { key: "status", head: t("col.status"), width: 108, cell: (i) => <Status word={i.status} /> },
+    { key: "node", head: t("col.node"), width: 130, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },
+    { key: "gpus", head: "GPU", width: 80, number: true, cell: (i) => <span title={i.gpuUuids.join(", ")}>{i.gpuIndexes.length > 0 ? i.gpuIndexes.join(", ") : gpus(i.gpus)}</span> },
+    { key: "util", head: t("col.utilization"), width: 90, number: true, bar: (i) => (i.gpuUtilPercent === null ? null : i.gpuUtilPercent / 100), cell: (i) => percent(i.gpuUtilPercent) },
+    { key: "memory", head: t("col.memoryUsed"), width: 110, number: true, cell: (i) => memory(i.gpuMemoryUsedMiB) },
+    { key: "restarts", head: t("job.restarts"), width: 70, number: true, cell: (i) => count(i.restarts) },
+    { key: "age", head: t("job.age"), width: 76, number: true, cell: (i) => duration(i.ageSeconds) },
+    { key: "ip", head: t("col.ip"), width: 110, mono: true, cell: (i) => i.ip || UNKNOWN },
+  ];
+  return (
+    <section className="section">
+      <h2>{t("job.instances")}</h2>
+      <div className="nested">
+        <DataTable name="job-instances" caption={t("job.instances")} columns={columns} rows={detail.instances} rowKey={(i) => i.name} maxRows={12} />
+      </div>
+    </section>
+  );
+}
+
+function Events({ detail }: { detail: JobDetail }) {
+  const { t } = useWords();
+  if (detail.events.length === 0) return null;
+  return (
+    <section className="section">
+      <h2>{t("job.events")}</h2>
+      <ul className="list nested">
+        {detail.events.slice(0, 30).map((event, i) => (
+          <li key={`${event.object} ${event.reason} ${i}`}>
+            <span className="when">
+              <Ago at={event.at} />
+            </span>
+            <div className="grow">
+              <div className="clip">
+                <b className={event.type === "Warning" ? "flag" : ""}>{event.reason}</b> <span className="mono dim">{event.object}</span>
+                {event.count > 1 && <span className="dim num"> ×{count(event.count)}</span>}
+              </div>
+              <div className="message">{event.message}</div>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,34 @@
+// One job on its own page: the facts of the side panel, and the charts of its instances.
+import { useMemo } from "react";
+import { useJob } from "../../api/queries";
+import { ChartPageProvider } from "../../charts/page";
+import { useWords } from "../../i18n/locale";
+import { PageHead } from "../../parts/PageHead";
+import { FailedRefresh, Warnings } from "../../parts/States";
+import { Link } from "../../router/Link";
+import { JobCharts } from "./JobCharts";
+import { JobFacts } from "./JobFacts";
+import type { JobId } from "./JobsBoard";
+
+export function JobPage({ id }: { id: JobId }) {
+  const { t } = useWords();
+  const asked = useJob(id);
+  const [namespace, type, name] = id;
+  const filters = useMemo(() => new URLSearchParams({ job_namespace: namespace, job_type: type, job_name: name }), [namespace, type, name]);
+  const crumb = (
+    <div className="crumb">
+      <Link to="/jobs">{t("board.jobs")}</Link> / <Link to={`/jobs?job_namespace=${encodeURIComponent(namespace)}`}>{namespace}</Link>
+    </div>
+  );
+  return (
+    <ChartPageProvider fallback="30m">
+      <main className="page" data-testid="page-job">
+        <PageHead title={name} before={crumb} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        <JobFacts id={id} wide />
+        {asked.data && <JobCharts filters={filters} />}
+      </main>
+    </ChartPageProvider>
+  );
+}

@@ -1,0 +1,126 @@
+// The Training jobs board: filters of document 000, one list of live and finished jobs, three charts of running instances.
+import { useMemo } from "react";
+import { useJobs } from "../../api/queries";
+import type { JobRow } from "../../api/types";
+import { ChartPageProvider } from "../../charts/page";
+import { useWords } from "../../i18n/locale";
+import { isMessageKey } from "../../i18n/translate";
+import { PageHead } from "../../parts/PageHead";
+import { Panel } from "../../parts/Panel";
+import { SidePanel } from "../../parts/SidePanel";
+import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { parsePaging, parseSort, pick, renderSort } from "../../router/query";
+import { useQueryState } from "../../router/usequery";
+import { isShown, useTableView } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { Choice, SearchFilter } from "../../table/Filters";
+import { TableFoot, TableTools } from "../../table/TableTools";
+import { jobColumns, jobKey } from "./columns";
+import { JobCharts } from "./JobCharts";
+import { JobFacts } from "./JobFacts";
+
+const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "q"] as const;
+const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
+
+export type JobId = readonly [namespace: string, type: string, name: string];
+
+export function jobId(text: string | null): JobId | null {
+  const parts = text?.split("/") ?? [];
+  return parts.length === 3 && parts.every(Boolean) ? (parts as unknown as JobId) : null;
+}
+
+export function JobsBoard() {
+  const { t } = useWords();
+  const [params, set] = useQueryState();
+  const asking = useMemo(() => pick(params, ASKED), [params]);
+  const asked = useJobs(asking);
+  const facets = asked.data?.facets;
+  const open = jobId(params.get("open"));
+  const wordOf = (status: string) => {
+    const key = `status.${status.toLowerCase()}`;
+    return isMessageKey(key) ? t(key) : status;
+  };
+  return (
+    <ChartPageProvider fallback="30m">
+      <main className="page" data-testid="page-jobs">
+        <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <div className="filters">
+          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} />
+          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={130} />
+          <Choice name="job_name" choices={facets?.["job_name"] ?? []} params={params} set={set} width={190} />
+          <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={140} />
+          <div className="end">
+            <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
+          </div>
+        </div>
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        <JobTable asked={asked} asking={asking} open={open?.join("/") ?? null} onOpen={(job) => set({ open: jobKey(job) }, open ? "replace" : "push")} />
+        <JobCharts filters={pick(params, ["job_namespace", "job_type", "job_name"])} />
+        {open && (
+          <SidePanel title={<span className="mono">{open[2]}</span>} page={`/jobs/${open.map(encodeURIComponent).join("/")}`} onClose={() => set({ open: null })}>
+            <JobFacts id={open} />
+          </SidePanel>
+        )}
+      </main>
+    </ChartPageProvider>
+  );
+}
+
+interface TableProps {
+  asked: ReturnType<typeof useJobs>;
+  asking: URLSearchParams;
+  open: string | null;
+  onOpen: (job: JobRow) => void;
+}
+
+function JobTable({ asked, asking, open, onOpen }: TableProps) {
+  const { t } = useWords();
+  const [, set] = useQueryState();
+  const view = useTableView("jobs");
+  const columns = useMemo(() => jobColumns(t), [t]);
+  const paging = parsePaging(asking);
+  const filtered = FILTERS.some((key) => asking.has(key));
+  return (
+    <Panel slug="training-jobs" title={t("panel.jobs")} tools={<TableTools view={view} columns={columns} csv={{ path: "/jobs", params: asking }} />} flush>
+      <Answered asked={asked} bones={<Bones lines={10} />}>
+        {(list) =>
+          list.total === 0 ? (
+            filtered ? (
+              <Empty why={t("jobs.noneMatch")}>
+                <div className="actions">
+                  <button type="button" className="link" onClick={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))}>
+                    {t("filter.clear")}
+                  </button>
+                </div>
+              </Empty>
+            ) : (
+              <Empty why={t("jobs.none")}>
+                {t("jobs.noneNext")} <code>arena submit mpijob --name=mpi-test --gpus=1 --workers=1 …</code>
+              </Empty>
+            )
+          ) : (
+            <>
+              <DataTable
+                name="jobs"
+                caption={t("panel.jobs")}
+                columns={columns.filter((c) => isShown(c, view))}
+                rows={list.items}
+                rowKey={jobKey}
+                density={view.density}
+                sort={parseSort(asking.get("sort"))}
+                onSort={(sort) => set({ sort: renderSort(sort), page: null })}
+                selected={open}
+                onOpen={onOpen}
+                offset={(paging.page - 1) * paging.size}
+                total={list.total}
+              />
+              <TableFoot total={list.total} paging={paging} set={set} />
+            </>
+          )
+        }
+      </Answered>
+    </Panel>
+  );
+}

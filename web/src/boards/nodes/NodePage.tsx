@@ -1,0 +1,32 @@
+// One node on its own page: the facts of the side panel, and the charts of its cards.
+import { useMemo } from "react";
+import { useNode } from "../../api/queries";
+import { ChartPageProvider } from "../../charts/page";
+import { useWords } from "../../i18n/locale";
+import { PageHead } from "../../parts/PageHead";
+import { FailedRefresh, Warnings } from "../../parts/States";
+import { Link } from "../../router/Link";
+import { NodeCharts } from "./NodeCharts";
+import { NodeFacts } from "./NodeFacts";
+
+export function NodePage({ name }: { name: string }) {
+  const { t } = useWords();
+  const asked = useNode(name);
+  const filters = useMemo(() => new URLSearchParams({ gpu_node: name }), [name]);
+  const crumb = (
+    <div className="crumb">
+      <Link to="/nodes">{t("board.nodes")}</Link>
+    </div>
+  );
+  return (
+    <ChartPageProvider fallback="30m">
+      <main className="page" data-testid="page-node">
+        <PageHead title={name} before={crumb} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        <NodeFacts name={name} wide />
+        {asked.data && asked.data.gpus.length > 0 && <NodeCharts filters={filters} perNode={false} />}
+      </main>
+    </ChartPageProvider>
+  );
+}

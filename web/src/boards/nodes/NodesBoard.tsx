@@ -1,0 +1,120 @@
+// The Nodes board: the map, the table of document 000, its six charts; `gpu_node` and `GPU` filter all three.
+import { useMemo } from "react";
+import { useNodes } from "../../api/queries";
+import type { NodeRow } from "../../api/types";
+import { ChartPageProvider } from "../../charts/page";
+import { GpuMap } from "../../gpumap/GpuMap";
+import { useWords } from "../../i18n/locale";
+import { PageHead } from "../../parts/PageHead";
+import { Panel } from "../../parts/Panel";
+import { SidePanel } from "../../parts/SidePanel";
+import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { parsePaging, parseSort, pick, renderSort } from "../../router/query";
+import { useQueryState } from "../../router/usequery";
+import { isShown, useTableView } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { Choice, SearchFilter } from "../../table/Filters";
+import { TableFoot, TableTools } from "../../table/TableTools";
+import { modeWord, nodeColumns } from "./columns";
+import { NodeCharts } from "./NodeCharts";
+import { NodeFacts } from "./NodeFacts";
+
+const FILTERS = ["gpu_node", "GPU", "status", "mode", "model", "q"] as const;
+const ASKED = [...FILTERS, "sort", "page", "size"] as const;
+
+export function NodesBoard() {
+  const { t } = useWords();
+  const [params, set] = useQueryState();
+  const asking = useMemo(() => pick(params, ASKED), [params]);
+  const asked = useNodes(asking);
+  const facets = asked.data?.facets;
+  const open = params.get("open");
+  const filters = FILTERS.some((key) => params.has(key));
+  const chosen = params.getAll("gpu_node").join("\0");
+  const inFocus = useMemo(() => (chosen ? new Set(chosen.split("\0")) : null), [chosen]);
+  return (
+    <ChartPageProvider fallback="30m">
+      <main className="page" data-testid="page-nodes">
+        <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <div className="filters">
+          <Choice name="gpu_node" choices={facets?.["gpu_node"] ?? []} params={params} set={set} width={190} />
+          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={110} />
+          <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={120} />
+          <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={120} />
+          <Choice name="model" label={t("col.gpuModel")} choices={facets?.["model"] ?? []} params={params} set={set} width={150} />
+          <div className="end">
+            <SearchFilter params={params} set={set} placeholder={t("nodes.search")} />
+          </div>
+        </div>
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        <GpuMap heightMax={300} nodesInFocus={inFocus} />
+        <NodeTable asked={asked} asking={asking} filtered={filters} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} clear={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))} />
+        <NodeCharts filters={pick(params, ["gpu_node", "GPU"])} />
+        {open && (
+          <SidePanel title={<span className="mono">{open}</span>} page={`/nodes/${encodeURIComponent(open)}`} onClose={() => set({ open: null })}>
+            <NodeFacts name={open} />
+          </SidePanel>
+        )}
+      </main>
+    </ChartPageProvider>
+  );
+}
+
+interface TableProps {
+  asked: ReturnType<typeof useNodes>;
+  asking: URLSearchParams;
+  filtered: boolean;
+  open: string | null;
+  onOpen: (node: NodeRow) => void;
+  clear: () => void;
+}
+
+function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps) {
+  const { t } = useWords();
+  const [, set] = useQueryState();
+  const view = useTableView("nodes");
+  const columns = useMemo(() => nodeColumns(t), [t]);
+  const paging = parsePaging(asking);
+  return (
+    <Panel slug="gpu-node-details" title={t("panel.nodeDetails")} tools={<TableTools view={view} columns={columns} csv={{ path: "/nodes", params: asking }} />} flush>
+      <Answered asked={asked} bones={<Bones lines={10} />}>
+        {(list) =>
+          list.total === 0 ? (
+            filtered ? (
+              <Empty why={t("nodes.noneMatch")}>
+                <div className="actions">
+                  <button type="button" className="link" onClick={clear}>
+                    {t("filter.clear")}
+                  </button>
+                </div>
+              </Empty>
+            ) : (
+              <Empty why={t("nodes.none")}>
+                {t("nodes.noneNext")} <code>fairlead up</code>
+              </Empty>
+            )
+          ) : (
+            <>
+              <DataTable
+                name="nodes"
+                caption={t("panel.nodeDetails")}
+                columns={columns.filter((c) => isShown(c, view))}
+                rows={list.items}
+                rowKey={(n) => n.name}
+                density={view.density}
+                sort={parseSort(asking.get("sort"))}
+                onSort={(sort) => set({ sort: renderSort(sort), page: null })}
+                selected={open}
+                onOpen={onOpen}
+                offset={(paging.page - 1) * paging.size}
+                total={list.total}
+              />
+              <TableFoot total={list.total} paging={paging} set={set} />
+            </>
+          )
+        }
+      </Answered>
+    </Panel>
+  );
+}

@@ -1,0 +1,62 @@
+// The Cluster board: how full are we, who has it, what is broken, what is wasted. In this order, from the top.
+import { useOverview } from "../../api/queries";
+import { ChartPageProvider } from "../../charts/page";
+import { ChartPanel } from "../../charts/ChartPanel";
+import { TimeWindow } from "../../charts/TimeWindow";
+import { GpuMap } from "../../gpumap/GpuMap";
+import { useWords } from "../../i18n/locale";
+import { PageHead } from "../../parts/PageHead";
+import { Answered, Bones, FailedRefresh, Warnings } from "../../parts/States";
+import { Consumers } from "./Consumers";
+import { Figures } from "./Figures";
+import { FaultyGpus, RecentWarnings, StarvedLeaves } from "./Needs";
+
+export function OverviewBoard() {
+  const { t } = useWords();
+  const asked = useOverview();
+  return (
+    <ChartPageProvider fallback="1h">
+      <main className="page" data-testid="page-overview">
+        <PageHead title={t("title.overview")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <Warnings of={[asked.data?.warnings]} />
+        <FailedRefresh asked={[asked]} />
+        <div className="lead">
+          <GpuMap />
+          {asked.data && <Consumers overview={asked.data} />}
+        </div>
+        <Answered asked={asked} bones={<FigureBones />}>
+          {(overview) => <Figures overview={overview} />}
+        </Answered>
+        <div className="row-head">
+          <h2>{t("overview.history")}</h2>
+          <TimeWindow />
+        </div>
+        <div className="grid">
+          <ChartPanel className="c3" slug="chart-utilization" title={t("chart.clusterUtil")} query="cluster-gpu-utilization" />
+          <ChartPanel className="c3" slug="chart-gpus" title={t("chart.clusterGpus")} query="cluster-gpus-allocated" />
+          <ChartPanel className="c3" slug="chart-memory" title={t("chart.clusterMemory")} query="cluster-gpu-memory" />
+          <ChartPanel className="c3" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />
+        </div>
+        {asked.data && (
+          <div className="grid">
+            <FaultyGpus className="c4" gpus={asked.data.faultyGpus} />
+            <StarvedLeaves className="c4" leaves={asked.data.starvedLeaves} />
+            <RecentWarnings className="c4" warnings={asked.data.recentWarnings} />
+          </div>
+        )}
+      </main>
+    </ChartPageProvider>
+  );
+}
+
+function FigureBones() {
+  return (
+    <div className="figures">
+      {Array.from({ length: 8 }, (_, i) => (
+        <div className="figure" key={i}>
+          <Bones lines={2} />
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,191 @@
+// The Quota board: one table per resource in the server's order, each row with its bar: used, guaranteed, borrowed, limit.
+import { useMemo } from "react";
+import { useQuota } from "../../api/queries";
+import type { QuotaAnswer } from "../../api/types";
+import { amount, amountUnit, count } from "../../format/format";
+import { useWords, type Words } from "../../i18n/locale";
+import { PageHead } from "../../parts/PageHead";
+import { Panel } from "../../parts/Panel";
+import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { Link } from "../../router/Link";
+import { pick } from "../../router/query";
+import { useQueryState } from "../../router/usequery";
+import { type Column, isShown, type TableView, useTableView } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { Choice, SearchFilter } from "../../table/Filters";
+import { TableTools } from "../../table/TableTools";
+import { quotaBar, type QuotaLine, quotaLines } from "./rows";
+
+const FILTERS = ["path", "name", "resource", "q"] as const;
+const ALL_ROWS = "500";
+const NO_LIMIT = "N/A";
+
+export function QuotaBoard() {
+  const { t } = useWords();
+  const [params, set] = useQueryState();
+  const asking = useMemo(() => {
+    const asked = pick(params, FILTERS);
+    asked.set("size", ALL_ROWS);
+    return asked;
+  }, [params]);
+  const asked = useQuota(asking);
+  const facets = asked.data?.facets;
+  const view = useTableView("quota");
+  return (
+    <main className="page" data-testid="page-quota">
+      <PageHead title={t("title.quota")} answer={asked.data} onRefresh={() => void asked.refetch()} />
+      <div className="filters">
+        <Choice name="path" label={t("col.quotaPath")} choices={facets?.["path"] ?? []} params={params} set={set} width={170} />
+        <Choice name="name" label={t("col.quotaName")} choices={facets?.["name"] ?? []} params={params} set={set} />
+        <Choice name="resource" label={t("col.resource")} choices={facets?.["resource"] ?? asked.data?.resources ?? []} params={params} set={set} width={190} />
+        <div className="end">
+          <SearchFilter params={params} set={set} placeholder={t("quota.search")} />
+        </div>
+      </div>
+      <Warnings of={[asked.data?.warnings]} />
+      <FailedRefresh asked={[asked]} />
+      <Answered asked={asked} bones={<QuotaBones />}>
+        {(answer) => <QuotaTables answer={answer} asking={asking} view={view} filtered={FILTERS.some((key) => params.has(key))} clear={() => set(Object.fromEntries(FILTERS.map((key) => [key, null])))} />}
+      </Answered>
+    </main>
+  );
+}
+
+function QuotaBones() {
+  return (
+    <div className="panel">
+      <Bones lines={8} />
+    </div>
+  );
+}
+
+function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaAnswer; asking: URLSearchParams; view: TableView; filtered: boolean; clear: () => void }) {
+  const { t } = useWords();
+  if (answer.items.length === 0) {
+    return (
+      <section className="panel">
+        {filtered ? (
+          <Empty why={t("quota.noneMatch")}>
+            <div className="actions">
+              <button type="button" className="link" onClick={clear}>
+                {t("filter.clear")}
+              </button>
+            </div>
+          </Empty>
+        ) : (
+          <Empty why={t("quota.none")}>
+            {t("quota.noneNext")} <code>kubectl -n kube-system get elasticquotatree</code>
+          </Empty>
+        )}
+      </section>
+    );
+  }
+  return (
+    <>
+      <BarLegend />
+      {answer.resources.map((resource) => (
+        <QuotaTable key={resource} resource={resource} answer={answer} asking={asking} view={view} />
+      ))}
+    </>
+  );
+}
+
+function BarLegend() {
+  const { t } = useWords();
+  return (
+    <div className="qlegend">
+      <span>
+        <i className="within" />
+        {t("quota.within")}
+      </span>
+      <span>
+        <i className="borrowed" />
+        {t("quota.borrowed")}
+      </span>
+      <span>
+        <i className="wait" />
+        {t("quota.waiting")}
+      </span>
+      <span>
+        <i className="min" />
+        {t("quota.min")}
+      </span>
+    </div>
+  );
+}
+
+const slugOf = (resource: string): string => `quota-${resource.replaceAll(/[^a-z0-9]+/g, "-")}`;
+
+function QuotaTable({ resource, answer, asking, view }: { resource: string; answer: QuotaAnswer; asking: URLSearchParams; view: TableView }) {
+  const { t } = useWords();
+  const lines = useMemo(() => quotaLines(answer.items, resource), [answer, resource]);
+  const unit = lines[0]?.row.unit ?? "count";
+  const columns = useMemo(() => quotaColumns(t, unit), [t, unit]);
+  if (lines.length === 0) return null;
+  const params = new URLSearchParams(asking);
+  params.set("resource", resource);
+  return (
+    <Panel slug={slugOf(resource)} title={t("panel.quota", { resource })} tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} />} flush>
+      <DataTable
+        name={slugOf(resource)}
+        caption={t("panel.quota", { resource })}
+        columns={columns.filter((c) => isShown(c, view))}
+        rows={lines}
+        rowKey={(line) => line.key}
+        density={view.density}
+        maxRows={14}
+        rowClass={(line) => ({ inner: "inner", leaf: undefined, namespace: "part" })[line.kind]}
+      />
+    </Panel>
+  );
+}
+
+function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
+  const shown = amountUnit(unit);
+  const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
+  const head = { unit: shown, number: true, unsortable: true };
+  return [
+    { key: "name", head: t("col.quotaName"), width: 190, mono: true, fixed: true, cell: (l) => <QuotaName line={l} /> },
+    { key: "namespaces", head: t("col.namespace"), width: 170, mono: true, cell: (l) => <Namespaces line={l} /> },
+    { key: "resource", head: t("col.resource"), width: 140, mono: true, cell: (l) => l.row.resource },
+    { ...head, key: "max", head: t("col.max"), width: 110, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
+    { ...head, key: "min", head: t("col.min"), width: 110, cell: (l) => own(l, l.row.min) },
+    { ...head, key: "used", head: t("col.used"), width: 116, cell: (l) => amount(unit, l.used) },
+    { key: "bar", head: t("col.bar"), width: 220, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
+    { ...head, key: "borrowed", head: t("col.borrowed"), width: 100, cell: (l) => own(l, l.row.borrowed) },
+    { key: "waitingJobs", head: t("col.waitingJobs"), width: 100, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
+    { ...head, key: "requested", head: t("col.requested"), width: 110, optional: true, cell: (l) => own(l, l.row.requested) },
+    { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
+  ];
+}
+
+function QuotaName({ line }: { line: QuotaLine }) {
+  const indent = { paddingLeft: 14 * (line.row.depth + (line.namespace === null ? 0 : 1)) };
+  return (
+    <span style={indent} title={line.row.path}>
+      {line.namespace === null ? line.row.name : ""}
+    </span>
+  );
+}
+
+function Namespaces({ line }: { line: QuotaLine }) {
+  const { t } = useWords();
+  const { row, namespace } = line;
+  const one = namespace ?? (row.isLeaf && row.namespaces.length === 1 ? row.namespaces[0] : undefined);
+  if (one) return <Link to={`/jobs?job_namespace=${encodeURIComponent(one)}`}>{one}</Link>;
+  return row.isLeaf && row.namespaces.length > 1 ? <span className="dim">{t("quota.allNamespaces", { n: row.namespaces.length })}</span> : "";
+}
+
+function Bar({ line, t }: { line: QuotaLine; t: Words["t"] }) {
+  const bar = quotaBar(line.row);
+  const of100 = (share: number) => `${(100 * share).toFixed(2)}%`;
+  const { used, min, max, unit } = line.row;
+  return (
+    <div className={bar.open ? "qbar open" : "qbar"} role="img" aria-label={t("quota.barLabel", { used: amount(unit, used), min: amount(unit, min), max: max === null ? NO_LIMIT : amount(unit, max) })}>
+      <i className="within" style={{ width: of100(bar.within) }} />
+      {bar.borrowed > 0 && <i className="borrowed" style={{ left: of100(bar.within), width: of100(bar.borrowed) }} />}
+      {bar.waiting > 0 && <i className="wait" style={{ left: of100(bar.within + bar.borrowed), width: of100(bar.waiting) }} />}
+      {line.row.min > 0 && <i className="min" style={{ left: `min(${of100(bar.min)}, calc(100% - 2px))` }} />}
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+// Which lines does a quota table show? One per quota node; under a leaf with several namespaces, one per namespace.
+import type { QuotaRow } from "../../api/types";
+
+export interface QuotaLine {
+  readonly key: string;
+  readonly kind: "inner" | "leaf" | "namespace";
+  readonly row: QuotaRow;
+  readonly namespace: string | null;
+  readonly used: number;
+}
+
+export function quotaLines(rows: readonly QuotaRow[], resource: string): QuotaLine[] {
+  return rows.filter((row) => row.resource === resource).flatMap(linesOf);
+}
+
+function linesOf(row: QuotaRow): QuotaLine[] {
+  const own: QuotaLine = { key: row.path, kind: row.isLeaf ? "leaf" : "inner", row, namespace: null, used: row.used };
+  if (!row.isLeaf || row.byNamespace.length < 2) return [own];
+  return [own, ...row.byNamespace.map((part): QuotaLine => ({ key: `${row.path} ${part.namespace}`, kind: "namespace", row, namespace: part.namespace, used: part.used }))];
+}
+
+export interface QuotaBar {
+  /** All 0..1 of the bar's length. */
+  readonly within: number;
+  readonly borrowed: number;
+  readonly waiting: number;
+  readonly min: number;
+  /** No limit: the bar ends open. */
+  readonly open: boolean;
+}
+
+/** Used up to min, borrowed above it, what waits after that. The end is max; without one, a little more than the largest number. */
+export function quotaBar(row: Pick<QuotaRow, "min" | "max" | "used" | "requested">): QuotaBar {
+  const waiting = Math.max(0, row.requested - row.used);
+  const end = row.max ?? Math.max(row.min, row.used + waiting) * 1.25;
+  const of = (n: number) => (end > 0 ? Math.min(1, Math.max(0, n / end)) : 0);
+  const within = Math.min(row.used, row.min);
+  return { within: of(within), borrowed: of(row.used) - of(within), waiting: of(row.used + waiting) - of(row.used), min: of(row.min), open: row.max === null };
+}

@@ -1,0 +1,180 @@
+// One chart of a board: lines for the top eight, a heat map for all, a table for those who read, CSV, and the query behind it.
+import { Popover } from "antd";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { useChart } from "../api/queries";
+import type { ChartAnswer } from "../api/types";
+import { count, exactTime } from "../format/format";
+import { useWords, type Words } from "../i18n/locale";
+import { isMessageKey } from "../i18n/translate";
+import { useLook } from "../look/theme";
+import { Icon } from "../parts/Icon";
+import { Panel } from "../parts/Panel";
+import { Answered, Empty } from "../parts/States";
+import { useSeen } from "../parts/useSeen";
+import { DataTable } from "../table/DataTable";
+import { HeatMap } from "./HeatMap";
+import { useChartPage } from "./page";
+import { chartCsv, colourOf, seriesNames } from "./series";
+import { unitStyle } from "./units";
+
+const LineChart = lazy(() => import("./LineChart"));
+
+interface Props {
+  slug: string;
+  title: string;
+  query: string;
+  filters?: URLSearchParams;
+  className?: string;
+  height?: number;
+}
+
+type View = "lines" | "heat" | "table";
+const TOP = 8;
+const TOP_ALL = 50;
+const LABELLED_MAX = 5;
+
+export function ChartPanel({ slug, title, query, filters, className, height = 188 }: Props) {
+  const { t } = useWords();
+  const { range } = useChartPage();
+  const [view, setView] = useState<View>("lines");
+  const [ref, seen] = useSeen();
+  const params = useMemo(() => {
+    const p = new URLSearchParams(filters);
+    p.set("from", String(range.from));
+    p.set("to", String(range.to));
+    if (view !== "lines") p.set("top", String(TOP_ALL));
+    return p;
+  }, [filters, range.from, range.to, view]);
+  const asked = useChart(query, params, seen);
+  const answer = asked.data;
+  const names = useMemo(() => (answer ? seriesNames(answer.series).map((name, i) => (answer.series[i]?.labels["line"] ? lineWord(name, t) : name) || title) : []), [answer, t, title]);
+  return (
+    <Panel
+      slug={slug}
+      title={title}
+      className={`chart-panel ${className ?? ""}`}
+      note={answer && answer.total > answer.shown ? t("chart.top", { shown: count(answer.shown), total: count(answer.total) }) : undefined}
+      tools={<ChartTools query={query} answer={answer} names={names} view={view} setView={setView} title={title} />}
+    >
+      <div ref={ref} style={{ minHeight: height }}>
+        <Answered asked={asked} bones={<ChartBones height={height} />}>
+          {(data) => <ChartBody data={data} names={names} view={view} title={title} height={height} />}
+        </Answered>
+      </div>
+    </Panel>
+  );
+}
+
+/** The cluster's own lines are words of the server; entities are names and stay. */
+function lineWord(name: string, t: Words["t"]): string {
+  const key = `line.${name}`;
+  return isMessageKey(key) ? t(key) : name;
+}
+
+function ChartBones({ height }: { height: number }) {
+  return <div className="bone" style={{ height: height - 40, marginTop: 16 }} aria-hidden="true" />;
+}
+
+function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; names: readonly string[]; view: View; title: string; height: number }) {
+  const { t } = useWords();
+  const unit = useMemo(() => unitStyle(data.unit), [data.unit]);
+  const label = t("chart.label", { title, n: data.series.length, unit: unit.axis });
+  if (data.series.length === 0) return <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty>;
+  if (view === "table") return <ChartTable data={data} names={names} title={title} />;
+  if (view === "heat") return <HeatMap names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} />;
+  return (
+    <Suspense fallback={<ChartBones height={height} />}>
+      <LineChart names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
+      {data.series.length > LABELLED_MAX && <ChartLegend names={names} series={data.series} />}
+    </Suspense>
+  );
+}
+
+function ChartLegend({ names, series }: { names: readonly string[]; series: ChartAnswer["series"] }) {
+  const { colours } = useChartPage();
+  const { tokens } = useLook();
+  return (
+    <div className="chart-legend">
+      {series.map((one, i) => (
+        <span key={names[i]} className="clip" title={names[i]}>
+          <i style={{ background: colourOf(one, names[i] ?? "", colours, tokens) }} />
+          {names[i]}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function ChartTable({ data, names, title }: { data: ChartAnswer; names: readonly string[]; title: string }) {
+  const { t } = useWords();
+  const unit = unitStyle(data.unit);
+  const times = useMemo(() => [...new Set(data.series.flatMap((s) => s.points.map((p) => p[0])))].sort((a, b) => b - a), [data]);
+  const byTime = useMemo(() => data.series.map((s) => new Map(s.points)), [data]);
+  const columns = [
+    { key: "time", head: t("col.time"), width: 160, cell: (ms: number) => exactTime(ms) },
+    ...names.map((name, i) => ({ key: name, head: name, width: 130, number: true, cell: (ms: number) => unit.format(byTime[i]?.get(ms) ?? null) })),
+  ];
+  return <DataTable name={`chart-${title}`} caption={title} columns={columns} rows={times} rowKey={String} maxRows={6} density="compact" />;
+}
+
+interface ToolProps {
+  query: string;
+  answer: ChartAnswer | undefined;
+  names: readonly string[];
+  view: View;
+  setView: (view: View) => void;
+  title: string;
+}
+
+function ChartTools({ query, answer, names, view, setView, title }: ToolProps) {
+  const { t } = useWords();
+  const [open, setOpen] = useState(false);
+  const choose = (next: View) => () => {
+    setView(next);
+    setOpen(false);
+  };
+  const save = () => {
+    if (!answer) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([chartCsv(names, answer.series, answer.unit)], { type: "text/csv" }));
+    link.download = `${query}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  const list = (
+    <div className="menu-list">
+      {view !== "lines" && (
+        <button type="button" onClick={choose("lines")}>
+          {t("chart.lines")}
+        </button>
+      )}
+      {view !== "heat" && (answer?.total ?? 0) > TOP && (
+        <button type="button" onClick={choose("heat")}>
+          {t("chart.heat", { n: count(Math.min(TOP_ALL, answer?.total ?? 0)) })}
+        </button>
+      )}
+      {view !== "table" && (
+        <button type="button" onClick={choose("table")}>
+          {t("chart.table")}
+        </button>
+      )}
+      <button type="button" onClick={save} disabled={!answer}>
+        {t("chart.csv")}
+      </button>
+      <hr />
+      <h3>{t("chart.query")}</h3>
+      <pre>
+        {query}
+        {answer?.query ? `\n${answer.query}` : ""}
+        {answer?.source ? `\n${t("chart.source", { source: answer.source, step: answer.step })}` : ""}
+      </pre>
+    </div>
+  );
+  return (
+    <Popover trigger="click" placement="bottomRight" content={list} arrow={false} open={open} onOpenChange={setOpen}>
+      <button type="button" className="tool" aria-label={t("chart.more", { title })} aria-haspopup="true">
+        <Icon name="more" />
+      </button>
+    </Popover>
+  );
+}

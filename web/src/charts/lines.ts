@@ -1,0 +1,89 @@
+// Draws lines with ECharts: thin, no fill, gaps as gaps, labels at the ends for up to five. Loaded lazily; nothing else imports ECharts.
+import { LineChart } from "echarts/charts";
+import { GridComponent } from "echarts/components";
+import { init, use, type EChartsType } from "echarts/core";
+import { CanvasRenderer } from "echarts/renderers";
+import type { Tokens } from "../look/tokens";
+
+use([LineChart, GridComponent, CanvasRenderer]);
+
+export interface Line {
+  readonly name: string;
+  readonly colour: string;
+  readonly points: readonly (readonly [number, number | null])[];
+}
+
+export interface Drawing {
+  readonly lines: readonly Line[];
+  readonly from: number;
+  readonly to: number;
+  readonly axis: string;
+  readonly reach: number | null;
+  readonly labelled: boolean;
+  readonly tokens: Tokens;
+}
+
+export function openChart(element: HTMLElement): EChartsType {
+  return init(element, null, { renderer: "canvas" });
+}
+
+const LABEL_ROOM = 108;
+
+export function drawLines(chart: EChartsType, drawing: Drawing): void {
+  const { tokens: t, labelled } = drawing;
+  chart.setOption(
+    {
+      animation: false,
+      grid: { left: 44, right: labelled ? LABEL_ROOM : 10, top: 22, bottom: 22 },
+      xAxis: {
+        type: "time",
+        min: drawing.from,
+        max: drawing.to,
+        axisLine: { lineStyle: { color: t.lineStrong } },
+        axisTick: { show: false },
+        axisLabel: { color: t.text3, fontSize: 11, hideOverlap: true, formatter: { day: "{MM}-{dd}", hour: "{HH}:{mm}", minute: "{HH}:{mm}", second: "{HH}:{mm}:{ss}" } },
+        splitLine: { show: false },
+        splitNumber: 4,
+      },
+      yAxis: {
+        type: "value",
+        name: drawing.axis,
+        nameLocation: "end",
+        nameGap: 8,
+        nameTextStyle: { color: t.text3, fontSize: 11, align: "right", padding: [0, 4, 0, 0] },
+        min: 0,
+        max: drawing.reach ?? undefined,
+        minInterval: drawing.axis === "" || drawing.axis === "GPUs" ? 1 : undefined,
+        splitNumber: 3,
+        axisLabel: { color: t.text3, fontSize: 11 },
+        splitLine: { lineStyle: { color: t.line } },
+      },
+      series: drawing.lines.map((line) => ({
+        type: "line",
+        name: line.name,
+        data: line.points,
+        showSymbol: lonely(line.points),
+        symbolSize: 3,
+        connectNulls: false,
+        silent: true,
+        lineStyle: { width: 1.5, color: line.colour },
+        itemStyle: { color: line.colour },
+        endLabel: { show: labelled, formatter: () => short(line.name), color: line.colour, fontSize: 11, distance: 6, width: LABEL_ROOM - 10, overflow: "truncate" },
+        labelLayout: { moveOverlap: "shiftY" },
+      })),
+    },
+    { notMerge: true },
+  );
+}
+
+const LABEL_LETTERS = 18;
+
+/** Long names keep their end: pods and nodes differ there. */
+function short(name: string): string {
+  return name.length > LABEL_LETTERS ? `…${name.slice(1 - LABEL_LETTERS)}` : name;
+}
+
+/** Samples that stand alone between gaps would be invisible as a line. */
+function lonely(points: Line["points"]): boolean {
+  return points.every((p, i) => p[1] === null || ((points[i - 1]?.[1] ?? null) === null && (points[i + 1]?.[1] ?? null) === null));
+}

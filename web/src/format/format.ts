@@ -1,0 +1,106 @@
+// How does a number look? One function per kind of quantity. Unknown (`null`) is always "—", a zero only where zero was observed.
+
+export const UNKNOWN = "—";
+
+type Maybe = number | null | undefined;
+
+const isKnown = (n: Maybe): n is number => typeof n === "number" && Number.isFinite(n);
+
+const groups = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const oneDecimal = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** A count: `5,000`. */
+export function count(n: Maybe): string {
+  return isKnown(n) ? groups.format(n) : UNKNOWN;
+}
+
+/** Whole GPUs as integer, fractions of shared cards with one decimal: `8`, `1.5`. */
+export function gpus(n: Maybe): string {
+  if (!isKnown(n)) return UNKNOWN;
+  return Math.abs(n - Math.round(n)) < 0.05 ? groups.format(Math.round(n)) : oneDecimal.format(n);
+}
+
+/** MiB in: GiB with one decimal, MiB below one GiB. `withUnit` off where the unit stands in the head. */
+export function memory(mib: Maybe): string {
+  if (!isKnown(mib)) return UNKNOWN;
+  if (mib !== 0 && Math.abs(mib) < 1024) return `${groups.format(mib)} MiB`;
+  return `${oneDecimal.format(mib / 1024)} GiB`;
+}
+
+/** Used of total in the unit of the total: `312.4 / 480.0 GiB`. */
+export function memoryFraction(used: Maybe, total: Maybe): string {
+  if (isKnown(total) && total >= 1024) {
+    const part = isKnown(used) ? oneDecimal.format(used / 1024) : UNKNOWN;
+    return `${part} / ${oneDecimal.format(total / 1024)} GiB`;
+  }
+  return `${isKnown(used) ? groups.format(used) : UNKNOWN} / ${memory(total)}`;
+}
+
+/** 0..100 in: `63.5%`. */
+export function percent(value: Maybe): string {
+  return isKnown(value) ? `${oneDecimal.format(value)}%` : UNKNOWN;
+}
+
+/** The share of a total as 0..100; `null` where the total is zero or a side is unknown: never NaN. */
+export function share(part: Maybe, total: Maybe): number | null {
+  return isKnown(part) && isKnown(total) && total > 0 ? (100 * part) / total : null;
+}
+
+/** `8s`, `3m12s`, `2h5m`, `3d4h`: two units at most, the smaller left out when zero. */
+export function duration(seconds: Maybe): string {
+  if (!isKnown(seconds)) return UNKNOWN;
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return pair(Math.floor(s / 60), "m", s % 60, "s");
+  if (s < 86400) return pair(Math.floor(s / 3600), "h", Math.floor((s % 3600) / 60), "m");
+  return pair(Math.floor(s / 86400), "d", Math.floor((s % 86400) / 3600), "h");
+}
+
+function pair(big: number, bigUnit: string, small: number, smallUnit: string): string {
+  return small ? `${big}${bigUnit}${small}${smallUnit}` : `${big}${bigUnit}`;
+}
+
+/** One unit, the largest: `3h`. For "3h ago", where a second unit would be noise. */
+export function roughDuration(seconds: Maybe): string {
+  if (!isKnown(seconds)) return UNKNOWN;
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m`;
+  if (s < 86400) return `${Math.floor(s / 3600)}h`;
+  return `${Math.floor(s / 86400)}d`;
+}
+
+const BYTES_PER_GIB = 1024 ** 3;
+
+/** A quota amount. `unit` is the server's (`cores`, `bytes`, `GiB`, `count`); bytes are shown as GiB, which `amountUnit` names in the head. */
+export function amount(unit: string, value: Maybe): string {
+  if (!isKnown(value)) return UNKNOWN;
+  if (unit === "bytes") return oneDecimal.format(value / BYTES_PER_GIB);
+  return Number.isInteger(value) ? groups.format(value) : oneDecimal.format(value);
+}
+
+export function amountUnit(unit: string): string {
+  if (unit === "bytes") return "GiB";
+  return unit === "count" ? "" : unit;
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+
+export function timeOfDay(ms: number): string {
+  return clock.format(ms);
+}
+
+/** `2026-01-05 09:14:22` in the browser's zone: sortable by eye and the same in every language. */
+export function exactTime(ms: number | null): string {
+  if (!isKnown(ms)) return UNKNOWN;
+  const d = new Date(ms);
+  const two = (n: number) => String(n).padStart(2, "0");
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${timeOfDay(ms)}`;
+}
+
+/** RFC 3339 → epoch milliseconds; `null` for anything that is not a time. */
+export function parseTime(text: string | null | undefined): number | null {
+  if (!text) return null;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? null : ms;
+}

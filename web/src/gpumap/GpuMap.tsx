@@ -1,0 +1,157 @@
+// The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
+import { Segmented } from "antd";
+import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useGpuMap } from "../api/queries";
+import type { GpuMapAnswer } from "../api/types";
+import { useWords } from "../i18n/locale";
+import { useLook } from "../look/theme";
+import { Icon } from "../parts/Icon";
+import { Panel } from "../parts/Panel";
+import { Answered, Bones, Empty } from "../parts/States";
+import { navigate } from "../router/router";
+import { useQueryState } from "../router/usequery";
+import { count } from "../format/format";
+import { type GpuMapData, readMap } from "./cells";
+import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
+import { draw, type Picture } from "./draw";
+import { type Arrow, cellAt, layOut, type Layout, neighbour } from "./layout";
+import { Legend } from "./Legend";
+import { MapCard } from "./MapCard";
+import { MapTable } from "./MapTable";
+
+interface Props {
+  heightMax?: number;
+  nodesInFocus?: ReadonlySet<string> | null;
+  className?: string;
+}
+
+const isColourBy = (text: string | null): text is ColourBy => (COLOUR_BY as readonly string[]).includes(text ?? "");
+
+export function GpuMap({ heightMax = 380, nodesInFocus = null, className }: Props) {
+  const { t } = useWords();
+  const asked = useGpuMap();
+  const [params, set] = useQueryState();
+  const chosen = params.get("color");
+  const by: ColourBy = isColourBy(chosen) ? chosen : "util";
+  const asTable = params.get("map") === "table";
+  const tools = (
+    <>
+      <Segmented
+        value={by}
+        aria-label={t("map.colourBy")}
+        onChange={(value) => set({ color: value === "util" ? null : value }, "replace")}
+        options={COLOUR_BY.map((value) => ({ value, label: t(`map.by.${value}`) }))}
+      />
+      <button type="button" className="tool" aria-pressed={asTable} title={t("map.table")} aria-label={t("map.table")} onClick={() => set({ map: asTable ? null : "table" }, "replace")} data-testid="action-map-table">
+        <Icon name="table" />
+      </button>
+    </>
+  );
+  return (
+    <Panel slug="gpu-map" title={t("map.title")} tools={tools} className={`map-panel ${className ?? ""}`}>
+      <Answered asked={asked} bones={<Bones lines={5} />}>
+        {(answer) => <MapBody answer={answer} by={by} asTable={asTable} heightMax={heightMax} nodesInFocus={nodesInFocus} />}
+      </Answered>
+    </Panel>
+  );
+}
+
+function MapBody({ answer, by, asTable, heightMax, nodesInFocus }: { answer: GpuMapAnswer; by: ColourBy; asTable: boolean; heightMax: number; nodesInFocus: ReadonlySet<string> | null }) {
+  const { t } = useWords();
+  const { tokens } = useLook();
+  const map = useMemo(() => readMap(answer), [answer]);
+  const palette = useMemo(() => paletteOf(tokens, map), [tokens, map]);
+  if (map.cells.length === 0) {
+    return (
+      <Empty why={t("map.empty")}>
+        {t("map.emptyNext")} <code>kubectl get nodes -o custom-columns=NAME:.metadata.name,GPUS:.status.capacity</code>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {asTable ? <MapTable map={map} /> : <MapCanvas map={map} palette={palette} by={by} heightMax={heightMax} nodesInFocus={nodesInFocus} />}
+      <Legend map={map} by={by} palette={palette} />
+    </>
+  );
+}
+
+function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; nodesInFocus: ReadonlySet<string> | null }) {
+  const { t } = useWords();
+  const box = useRef<HTMLDivElement>(null);
+  const picture = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(box);
+  const layout = useMemo(() => layOut(map, Math.max(200, width), heightMax), [map, width, heightMax]);
+  const [at, setAt] = useState(-1);
+  const [byKeys, setByKeys] = useState(false);
+
+  useLayoutEffect(() => {
+    const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
+    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, nodesInFocus, groupTitle });
+  }, [map, layout, palette, by, nodesInFocus, t, width]);
+  useEffect(() => setAt((old) => (old < map.cells.length ? old : -1)), [map]);
+
+  const open = (cell: number) => {
+    const node = map.nodes[map.cells[cell]?.node ?? -1];
+    if (node) navigate(`/nodes/${encodeURIComponent(node.name)}`);
+  };
+  const hover = (event: PointerEvent<HTMLCanvasElement>) => {
+    const rect = event.currentTarget.getBoundingClientRect();
+    setByKeys(false);
+    setAt(cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top));
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key.startsWith("Arrow")) {
+      event.preventDefault();
+      setByKeys(true);
+      setAt(at < 0 ? 0 : neighbour(layout, at, event.key as Arrow));
+    } else if (event.key === "Enter" && at >= 0) open(at);
+    else if (event.key === "Escape" && at >= 0) {
+      event.preventDefault();
+      setAt(-1);
+    }
+  };
+  const cell = map.cells[at];
+  return (
+    <div className="map-box" ref={box} style={{ maxHeight: heightMax + 4 }}>
+      <div className="map-layers" style={{ height: layout.height }}>
+        <canvas
+          ref={picture}
+          data-hit={at >= 0}
+          tabIndex={0}
+          role="application"
+          aria-roledescription={t("map.title")}
+          aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
+          onPointerMove={hover}
+          onPointerLeave={() => setAt(-1)}
+          onClick={() => at >= 0 && open(at)}
+          onKeyDown={onKey}
+          onFocus={(event) => event.currentTarget.matches(":focus-visible") && at < 0 && setAt(0)}
+          onBlur={() => setAt(-1)}
+        />
+        {cell && <div className="map-ring" style={ringOf(layout, at)} />}
+        {cell && <MapCard map={map} cell={cell} palette={palette} x={layout.x[at] ?? 0} y={layout.y[at] ?? 0} size={layout.cell} width={layout.width} announce={byKeys} />}
+      </div>
+    </div>
+  );
+}
+
+function ringOf(layout: Layout, at: number) {
+  const out = layout.cell >= 8 ? 3 : 2;
+  const side = layout.cell + 2 * out;
+  return { left: (layout.x[at] ?? 0) - out, top: (layout.y[at] ?? 0) - out, width: side, height: side };
+}
+
+/** The width of the element's content, followed as it changes. */
+function useWidth(ref: React.RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    setWidth(element.clientWidth);
+    const watcher = new ResizeObserver(() => setWidth(element.clientWidth));
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, [ref]);
+  return width;
+}

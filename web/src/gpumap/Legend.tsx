@@ -1,0 +1,73 @@
+// What do the fills mean? Exactly the marks that are on the map, and the counts that answer "what is broken, what is wasted".
+import { count, gpus } from "../format/format";
+import { useWords } from "../i18n/locale";
+import { type Cell, type GpuMapData, heldByTeam, isHeld, isIdle } from "./cells";
+import { type ColourBy, HEAT_RANGE, type Palette } from "./colour";
+
+const TEAMS_NAMED = 8;
+
+export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; palette: Palette }) {
+  const { t } = useWords();
+  const number = (is: (cell: Cell) => boolean) => map.cells.reduce((n, cell) => n + (is(cell) ? 1 : 0), 0);
+  const free = number((c) => c.state === "free");
+  const idle = number(isIdle);
+  const broken = number((c) => c.state === "unhealthy");
+  const draining = number((c) => c.state === "draining");
+  const unknown = number((c) => c.state === "unknown" || (isHeld(c) && c.util === null));
+  return (
+    <div className="legend">
+      <Item mark="free" word={t("map.free")} n={free} />
+      {(by === "util" || by === "memory") && <Item mark="idle" word={t("map.idle")} n={idle} />}
+      {by === "util" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.util")} />}
+      {by === "memory" && <Scale colours={palette.teal} from="1%" to="100%" title={t("map.by.memory")} />}
+      {by === "temperature" && <Scale colours={palette.heat} from={`${HEAT_RANGE[0]} °C`} to={`${HEAT_RANGE[1]} °C`} title={t("map.by.temperature")} />}
+      {by === "idle" && <Scale colours={palette.amber} from="0m" to="≥ 1h" title={t("map.by.idle")} />}
+      {by === "team" && <Teams map={map} palette={palette} />}
+      {broken > 0 && <Item mark="broken" word={t("map.broken")} n={broken} />}
+      {draining > 0 && <Item mark="draining" word={t("map.draining")} n={draining} />}
+      {unknown > 0 && <Item mark="unknown" word={t("map.unknown")} n={unknown} />}
+    </div>
+  );
+}
+
+function Item({ mark, word, n }: { mark: string; word: string; n: number }) {
+  return (
+    <span className="legend-item">
+      <i className={`mark ${mark}`} aria-hidden="true" />
+      {word} <span className="num dim">{count(n)}</span>
+    </span>
+  );
+}
+
+function Scale({ colours, from, to, title }: { colours: readonly string[]; from: string; to: string; title: string }) {
+  const stops = [0, 25, 50, 75, 100].map((at) => `${colours[at]} ${at}%`).join(", ");
+  return (
+    <span className="legend-item" title={title}>
+      <span className="num dim">{from}</span>
+      <i className="scale" aria-hidden="true" style={{ background: `linear-gradient(90deg, ${stops})` }} />
+      <span className="num dim">{to}</span>
+    </span>
+  );
+}
+
+function Teams({ map, palette }: { map: GpuMapData; palette: Palette }) {
+  const { t } = useWords();
+  const held = heldByTeam(map);
+  const rest = held.slice(TEAMS_NAMED).reduce((sum, h) => sum + h.gpus, 0);
+  return (
+    <>
+      {held.slice(0, TEAMS_NAMED).map(({ team, gpus: n }) => (
+        <span className="legend-item" key={team}>
+          <i className="mark" aria-hidden="true" style={{ background: palette.teams[team] }} />
+          {map.teams[team]} <span className="num dim">{gpus(n)}</span>
+        </span>
+      ))}
+      {rest > 0 && (
+        <span className="legend-item">
+          <i className="mark" aria-hidden="true" style={{ background: palette.tokens.rest }} />
+          {t("map.otherTeams", { n: held.length - TEAMS_NAMED })} <span className="num dim">{gpus(rest)}</span>
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,109 @@
+// What is this GPU? The map knows the load; who holds it since when is asked from the node when the pointer rests.
+import { useEffect, useState } from "react";
+import { useNode } from "../api/queries";
+import type { GpuRow } from "../api/types";
+import { memoryFraction, percent, roughDuration, UNKNOWN } from "../format/format";
+import { useWords } from "../i18n/locale";
+import { Ago } from "../parts/Ago";
+import type { Cell, GpuMapData } from "./cells";
+import type { Palette } from "./colour";
+
+interface Props {
+  map: GpuMapData;
+  cell: Cell;
+  palette: Palette;
+  x: number;
+  y: number;
+  size: number;
+  width: number;
+  announce: boolean;
+}
+
+const CARD_WIDTH = 292;
+const REST_MS = 120;
+
+export function MapCard({ map, cell, palette, x, y, size, width, announce }: Props) {
+  const { t } = useWords();
+  const node = map.nodes[cell.node];
+  const rested = useRested(`${node?.name}/${cell.index}`);
+  const detail = useNode(rested ? (node?.name ?? null) : null);
+  const gpu = detail.data?.gpus.find((g) => g.index === cell.index);
+  const left = x + size + 10 + CARD_WIDTH > width ? Math.max(0, x - CARD_WIDTH - 10) : x + size + 10;
+  return (
+    <div className="map-card" style={{ left, top: y, width: CARD_WIDTH }} role={announce ? "status" : undefined} data-testid="map-card">
+      <div className="map-card-head">
+        <span className="mono clip">{node?.name}</span>
+        <span className="nowrap">GPU {cell.index}</span>
+      </div>
+      <div className="dim clip">{map.models[node?.model ?? 0] || t("map.noModel")}</div>
+      <dl className="facts num">
+        <dt>{t("map.state")}</dt>
+        <dd>{t(`map.state.${cell.state}`)}</dd>
+        <dt>{t("map.by.util")}</dt>
+        <dd>{percent(cell.util)}</dd>
+        <dt>{t("map.by.memory")}</dt>
+        <dd>
+          {percent(cell.memory)}
+          {gpu && <span className="dim"> {memoryFraction(gpu.memoryUsedMiB, gpu.memoryTotalMiB)}</span>}
+        </dd>
+        <dt>{t("map.by.temperature")}</dt>
+        <dd>{cell.celsius === null ? UNKNOWN : `${Math.round(cell.celsius)} °C`}</dd>
+        {cell.idleSeconds ? (
+          <>
+            <dt>{t("map.by.idle")}</dt>
+            <dd>{roughDuration(cell.idleSeconds)}</dd>
+          </>
+        ) : null}
+      </dl>
+      {cell.slices.length > 0 && <Holders map={map} cell={cell} palette={palette} gpu={gpu} since={sinceOf(detail.data?.pods)} />}
+      {gpu?.reason && <div className="flag broken">{gpu.reason}</div>}
+    </div>
+  );
+}
+
+type Since = ReadonlyMap<string, string | null>;
+
+function sinceOf(pods: readonly { namespace: string; name: string; createdAt: string | null }[] | undefined): Since {
+  return new Map((pods ?? []).map((pod) => [`${pod.namespace}/${pod.name}`, pod.createdAt]));
+}
+
+function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Cell; palette: Palette; gpu: GpuRow | undefined; since: Since }) {
+  if (gpu && gpu.pods.length > 0) {
+    return (
+      <ul className="holders">
+        {gpu.pods.slice(0, 6).map((pod) => (
+          <li key={`${pod.namespace}/${pod.name}`}>
+            <i className="mark" style={{ background: palette.teams[map.teams.indexOf(pod.namespace)] ?? palette.tokens.rest }} />
+            <span className="mono clip" title={`${pod.namespace}/${pod.name}`}>
+              {pod.namespace}/{pod.name}
+            </span>
+            <span className="dim nowrap">
+              <Ago at={since.get(`${pod.namespace}/${pod.name}`) ?? null} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    );
+  }
+  return (
+    <ul className="holders">
+      {cell.slices.slice(0, 6).map((slice, i) => (
+        <li key={`${slice.team}-${i}`}>
+          <i className="mark" style={{ background: palette.teams[slice.team] }} />
+          <span className="mono clip">{map.teams[slice.team]}</span>
+          {cell.state === "shared" && <span className="dim num">{percent(slice.share * 100)}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** True once `what` has stayed the same for a moment: a pointer that sweeps over the map asks nothing. */
+function useRested(what: string): boolean {
+  const [rested, setRested] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(what), REST_MS);
+    return () => clearTimeout(timer);
+  }, [what]);
+  return rested === what;
+}

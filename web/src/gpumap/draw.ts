@@ -1,0 +1,170 @@
+// Paints the map on a canvas: once per answer, size, theme or colour switch, never for a hover (that has its own layer).
+import type { Cell, GpuMapData } from "./cells";
+import { isHeld } from "./cells";
+import { type ColourBy, edgeOf, fillOf, type Palette } from "./colour";
+import type { Layout } from "./layout";
+
+export interface Picture {
+  readonly map: GpuMapData;
+  readonly layout: Layout;
+  readonly palette: Palette;
+  readonly by: ColourBy;
+  /** Nodes outside the filter are drawn faintly; `null` = no filter. */
+  readonly nodesInFocus: ReadonlySet<string> | null;
+  readonly groupTitle: (model: number, nodes: number, gpus: number) => string;
+}
+
+const FAINT = 0.22;
+const SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
+const MONO = "ui-monospace, Menlo, Consolas, 'Liberation Mono', monospace";
+
+export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
+  const context = prepare(canvas, picture.layout.width, picture.layout.height);
+  if (!context) return;
+  drawGroups(context, picture);
+  const { map, layout, nodesInFocus } = picture;
+  const hatch = { broken: hatchOf(context, picture.palette.tokens.red), unknown: hatchOf(context, picture.palette.tokens.unknownLine) };
+  map.nodes.forEach((node, at) => {
+    const faint = nodesInFocus !== null && !nodesInFocus.has(node.name);
+    context.globalAlpha = faint ? FAINT : 1;
+    if (layout.named) drawName(context, picture, node.name, node.status, at);
+    for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) drawCell(context, picture, map.cells[i] as Cell, i, hatch);
+  });
+  context.globalAlpha = 1;
+}
+
+/** Sizes the canvas for the screen's pixels and clears it. */
+function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+  const ratio = globalThis.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+function drawGroups(context: CanvasRenderingContext2D, { layout, palette, groupTitle }: Picture): void {
+  context.font = `12px ${SANS}`;
+  context.textBaseline = "middle";
+  context.fillStyle = palette.tokens.text2;
+  for (const group of layout.groups) context.fillText(groupTitle(group.model, group.nodes, group.gpus), 0, group.y + 8, layout.width);
+}
+
+function drawName(context: CanvasRenderingContext2D, { layout, palette }: Picture, name: string, status: string, at: number): void {
+  const x = layout.nodeX[at] ?? 0;
+  const y = (layout.nodeY[at] ?? 0) + 7;
+  const room = layout.nodeWidth[at] ?? 0;
+  const ready = status === "Ready";
+  context.font = `11px ${MONO}`;
+  context.fillStyle = ready ? palette.tokens.text2 : palette.tokens.red;
+  context.fillText(clipped(context, ready ? name : `${name} ${status}`, room), x, y);
+}
+
+function clipped(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let end = text.length;
+  while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > room) end -= 1;
+  return `${text.slice(0, end)}…`;
+}
+
+type Hatch = Readonly<Record<"broken" | "unknown", CanvasPattern | string>>;
+
+function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Picture, cell: Cell, i: number, hatch: Hatch): void {
+  const x = layout.x[i] ?? 0;
+  const y = layout.y[i] ?? 0;
+  const size = layout.cell;
+  const fill = drawFill(context, palette, by, cell, x, y, size);
+  const edge = edgeOf(cell, fill, palette);
+  if (edge === "broken" || edge === "unknown") {
+    context.fillStyle = hatch[edge];
+    context.fillRect(x, y, size, size);
+  }
+  if (edge !== "none") {
+    const t = palette.tokens;
+    context.strokeStyle = { free: t.free, held: t.idleLine, unknown: t.unknownLine, broken: t.red }[edge];
+    context.lineWidth = 1;
+    if (size > 3) context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+    else if (edge !== "free" || fill === null) fillSmall(context, context.strokeStyle, x, y, size, edge);
+  }
+  if (cell.state === "draining") drawDot(context, palette.tokens.text, palette.tokens.surface, x, y, size);
+  if (layout.numbered) drawIndex(context, palette, cell, fill, x, y, size);
+}
+
+/** Two pixels have no room for an outline: a free cell is a dot in the corner, the others are full. */
+function fillSmall(context: CanvasRenderingContext2D, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number, edge: string): void {
+  context.fillStyle = colour;
+  if (edge === "free") context.fillRect(x, y + size - 1, size, 1);
+  else context.fillRect(x, y, size, size);
+}
+
+/** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
+function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: ColourBy, cell: Cell, x: number, y: number, size: number): string | null {
+  if (cell.state !== "shared" || by === "temperature" || cell.slices.length === 0) {
+    const fill = fillOf(cell, by, palette, cell.slices[0]?.team ?? null);
+    if (fill !== null) {
+      context.fillStyle = fill;
+      context.fillRect(x, y, size, size);
+    }
+    return fill;
+  }
+  let left = x;
+  let last: string | null = null;
+  cell.slices.forEach((slice, rank) => {
+    const width = slice.share * size;
+    last = fillOf(cell, by, palette, slice.team);
+    if (last !== null) {
+      context.fillStyle = last;
+      context.fillRect(left, y, Math.max(0.5, width - (rank < cell.slices.length - 1 && size >= 8 ? 1 : 0)), size);
+    }
+    left += width;
+  });
+  return last;
+}
+
+function drawDot(context: CanvasRenderingContext2D, colour: string, ring: string, x: number, y: number, size: number): void {
+  context.beginPath();
+  context.arc(x + size / 2, y + size / 2, Math.max(1, size / 7), 0, 2 * Math.PI);
+  context.lineWidth = Math.max(1, size / 12);
+  context.strokeStyle = ring;
+  context.stroke();
+  context.fillStyle = colour;
+  context.fill();
+}
+
+function drawIndex(context: CanvasRenderingContext2D, palette: Palette, cell: Cell, fill: string | null, x: number, y: number, size: number): void {
+  context.font = `10px ${SANS}`;
+  context.textAlign = "left";
+  context.fillStyle = fill !== null && isHeld(cell) ? inkOn(fill) : palette.tokens.text3;
+  context.fillText(String(cell.index), x + 4, y + size - 8);
+}
+
+/** Black or white, whichever reads better on a fill. */
+export function inkOn(fill: string): string {
+  const part = (at: number) => Number.parseInt(fill.slice(at, at + 2), 16);
+  return 0.299 * part(1) + 0.587 * part(3) + 0.114 * part(5) > 140 ? "#10201e" : "#ffffff";
+}
+
+const HATCH_PITCH = 5;
+
+function hatchOf(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+  const ratio = globalThis.devicePixelRatio || 1;
+  const tile = document.createElement("canvas");
+  const side = Math.round(HATCH_PITCH * ratio);
+  tile.width = side;
+  tile.height = side;
+  const pen = tile.getContext("2d");
+  if (!pen) return colour;
+  pen.strokeStyle = colour;
+  pen.lineWidth = ratio * 1.2;
+  pen.beginPath();
+  for (const shift of [-side, 0, side]) {
+    pen.moveTo(shift, side);
+    pen.lineTo(shift + side, 0);
+  }
+  pen.stroke();
+  const pattern = context.createPattern(tile, "repeat");
+  pattern?.setTransform(new DOMMatrix().scale(1 / ratio));
+  return pattern ?? colour;
+}

@@ -1,0 +1,157 @@
+// Where does each cell stand? Nodes flow like words, grouped by model; the largest cell that fits the height wins.
+// Pure geometry in CSS pixels: drawing, hit test and arrow keys all read the same arrays.
+import type { GpuMapData } from "./cells";
+
+export interface Group {
+  readonly model: number;
+  readonly y: number;
+  readonly nodes: number;
+  readonly gpus: number;
+}
+
+export interface Layout {
+  readonly cell: number;
+  readonly gap: number;
+  readonly width: number;
+  readonly height: number;
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  readonly nodeX: Float32Array;
+  readonly nodeY: Float32Array;
+  readonly nodeWidth: Float32Array;
+  readonly nodeHeight: Float32Array;
+  /** Node names stand above their cells. */
+  readonly named: boolean;
+  /** Cells carry the card's index. */
+  readonly numbered: boolean;
+  readonly groups: readonly Group[];
+}
+
+const CELL_SIZES = [34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
+const GROUP_HEAD = 22;
+const GROUP_GAP = 12;
+const NAME_HEIGHT = 18;
+const NAMED_FROM = 14;
+const NAMED_WIDTH_MIN = 96;
+const NUMBERED_FROM = 22;
+/** Smaller cells stand in two rows a node, so that a node is a block and not a thread. */
+const TWO_ROWS_BELOW = 12;
+const ROW_MAX = 8;
+
+export function layOut(map: GpuMapData, width: number, heightMax: number): Layout {
+  let smallest: Layout | null = null;
+  for (const size of CELL_SIZES) {
+    smallest = place(map, width, size);
+    if (smallest.height <= heightMax) break;
+  }
+  return smallest as Layout;
+}
+
+/** Positions for one size of cell. */
+export function place(map: GpuMapData, width: number, cell: number): Layout {
+  const gap = cell >= 14 ? 3 : cell >= 7 ? 2 : 1;
+  const nodeGap = cell >= 14 ? 18 : cell >= 7 ? 8 : 3;
+  const rowGap = cell >= 14 ? 12 : nodeGap;
+  const named = cell >= NAMED_FROM;
+  const head = named ? NAME_HEIGHT : 0;
+  const count = map.nodes.length;
+  const x = new Float32Array(map.cells.length);
+  const y = new Float32Array(map.cells.length);
+  const nodeX = new Float32Array(count);
+  const nodeY = new Float32Array(count);
+  const nodeWidth = new Float32Array(count);
+  const nodeHeight = new Float32Array(count);
+  const groups: Group[] = [];
+  let top = 0;
+  for (let start = 0; start < count; ) {
+    const model = map.nodes[start]?.model ?? 0;
+    let end = start;
+    while (end < count && map.nodes[end]?.model === model) end += 1;
+    const most = largestNode(map, start, end);
+    const columns = columnsOf(most, cell);
+    const blockWidth = Math.max(named ? NAMED_WIDTH_MIN : 0, columns * (cell + gap) - gap);
+    const blockHeight = head + Math.ceil(most / columns) * (cell + gap) - gap;
+    const perLine = Math.max(1, Math.floor((width + nodeGap) / (blockWidth + nodeGap)));
+    groups.push({ model, y: top, nodes: end - start, gpus: (map.firstCell[end] ?? 0) - (map.firstCell[start] ?? 0) });
+    for (let node = start; node < end; node += 1) {
+      const rank = node - start;
+      const left = (rank % perLine) * (blockWidth + nodeGap);
+      const up = top + GROUP_HEAD + Math.floor(rank / perLine) * (blockHeight + rowGap);
+      nodeX[node] = left;
+      nodeY[node] = up;
+      nodeWidth[node] = blockWidth;
+      nodeHeight[node] = blockHeight;
+      const first = map.firstCell[node] ?? 0;
+      for (let i = first; i < (map.firstCell[node + 1] ?? first); i += 1) {
+        x[i] = left + ((i - first) % columns) * (cell + gap);
+        y[i] = up + head + Math.floor((i - first) / columns) * (cell + gap);
+      }
+    }
+    top += GROUP_HEAD + Math.ceil((end - start) / perLine) * (blockHeight + rowGap) - rowGap + GROUP_GAP;
+    start = end;
+  }
+  return { cell, gap, width, height: Math.max(0, top - GROUP_GAP), x, y, nodeX, nodeY, nodeWidth, nodeHeight, named, numbered: cell >= NUMBERED_FROM, groups };
+}
+
+function largestNode(map: GpuMapData, start: number, end: number): number {
+  let most = 1;
+  for (let node = start; node < end; node += 1) most = Math.max(most, (map.firstCell[node + 1] ?? 0) - (map.firstCell[node] ?? 0));
+  return most;
+}
+
+function columnsOf(gpus: number, cell: number): number {
+  return cell < TWO_ROWS_BELOW && gpus > 2 ? Math.min(ROW_MAX, Math.ceil(gpus / 2)) : Math.min(ROW_MAX, gpus);
+}
+
+/** The cell under a point (gaps belong to the cell before them), or the first cell of a node whose name is there; -1 for neither. */
+export function cellAt(map: GpuMapData, layout: Layout, px: number, py: number): number {
+  const node = nodeAt(layout, px, py);
+  if (node < 0) return -1;
+  const first = map.firstCell[node] ?? 0;
+  const end = map.firstCell[node + 1] ?? first;
+  const pitch = layout.cell + layout.gap;
+  for (let i = first; i < end; i += 1) {
+    if (px >= (layout.x[i] ?? 0) && px < (layout.x[i] ?? 0) + pitch && py >= (layout.y[i] ?? 0) && py < (layout.y[i] ?? 0) + pitch) return i;
+  }
+  return layout.named && py < (layout.nodeY[node] ?? 0) + NAME_HEIGHT ? first : -1;
+}
+
+/** Nodes stand in reading order, so the line is found by bisection and the node by a walk along it. */
+function nodeAt(layout: Layout, px: number, py: number): number {
+  const { nodeX, nodeY, nodeWidth, nodeHeight, gap } = layout;
+  let low = 0;
+  let high = nodeY.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((nodeY[middle] ?? 0) + (nodeHeight[middle] ?? 0) + gap <= py) low = middle + 1;
+    else high = middle;
+  }
+  for (let node = low; node < nodeY.length && (nodeY[node] ?? 0) <= py; node += 1) {
+    const left = nodeX[node] ?? 0;
+    if (px >= left && px < left + (nodeWidth[node] ?? 0) + gap) return node;
+  }
+  return -1;
+}
+
+export type Arrow = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
+
+/** The cell an arrow key leads to. Left and right run through all cells; up and down go to the nearest cell of another line. */
+export function neighbour(layout: Layout, from: number, arrow: Arrow): number {
+  const last = layout.x.length - 1;
+  if (arrow === "ArrowLeft") return Math.max(0, from - 1);
+  if (arrow === "ArrowRight") return Math.min(last, from + 1);
+  const step = arrow === "ArrowUp" ? -1 : 1;
+  const y = layout.y[from] ?? 0;
+  let best = from;
+  let bestScore = Number.POSITIVE_INFINITY;
+  for (let i = 0; i <= last; i += 1) {
+    const dy = ((layout.y[i] ?? 0) - y) * step;
+    if (dy <= 0) continue;
+    const score = dy * 4 + Math.abs((layout.x[i] ?? 0) - (layout.x[from] ?? 0));
+    if (score < bestScore) {
+      bestScore = score;
+      best = i;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,17 @@
+// Where the page starts.
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+import "./look/base.css";
+import "./table/table.css";
+import "./gpumap/map.css";
+import "./charts/chart.css";
+import "./boards/boards.css";
+
+const root = document.getElementById("root");
+if (root)
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );

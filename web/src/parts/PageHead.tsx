@@ -1,0 +1,58 @@
+// The top of a board: its name, one sentence of state, how fresh it is.
+import { type ReactNode, useEffect } from "react";
+import type { Answer, Sentence } from "../api/types";
+import { useNow } from "../app/clock";
+import { duration, exactTime, parseTime, roughDuration } from "../format/format";
+import { useWords } from "../i18n/locale";
+import type { Values } from "../i18n/translate";
+import { Icon } from "./Icon";
+
+interface Props {
+  title: string;
+  answer: Answer | undefined;
+  onRefresh: () => void;
+  before?: ReactNode;
+}
+
+export function PageHead({ title, answer, onRefresh, before }: Props) {
+  const { code } = useWords();
+  const sentence = answer?.sentence;
+  useEffect(() => {
+    document.title = `${title} · Fairlead`;
+  }, [title]);
+  return (
+    <div className="page-head">
+      <div className="words">
+        {before}
+        <h1>{title}</h1>
+        <p className="sentence" data-testid="sentence">
+          {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
+        </p>
+      </div>
+      {answer && <Fresh answer={answer} onRefresh={onRefresh} />}
+    </div>
+  );
+}
+
+/** Durations of the server come in seconds; in a sentence they are words. */
+function spoken(values: Sentence["values"]): Values {
+  const seconds = values["waitSeconds"];
+  return typeof seconds === "number" ? { ...values, wait: duration(seconds) } : values;
+}
+
+function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void }) {
+  const { t } = useWords();
+  const now = useNow(1000);
+  const ms = parseTime(answer.generatedAt);
+  const age = ms === null ? null : Math.max(0, now - ms) / 1000;
+  return (
+    <div className="fresh" data-stale={answer.stale} data-testid="freshness">
+      <time className="num" dateTime={answer.generatedAt} title={exactTime(ms)}>
+        {t(answer.stale ? "fresh.stale" : "fresh.updated", { time: roughDuration(age) })}
+      </time>
+      <button type="button" className="tool" aria-label={t("action.refresh")} title={t("action.refresh")} onClick={onRefresh}>
+        <Icon name="refresh" />
+      </button>
+    </div>
+  );
+}

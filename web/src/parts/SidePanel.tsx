@@ -1,0 +1,35 @@
+// Details beside the list, not over it: the rows stay in reach of `j` and `k`. Esc closes and focus returns to the row.
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { useWords } from "../i18n/locale";
+import { Link } from "../router/Link";
+import { Icon } from "./Icon";
+
+export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page: string; onClose: () => void; children: ReactNode }) {
+  const { t } = useWords();
+  const id = useId();
+  const close = useRef(onClose);
+  close.current = onClose;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && !event.defaultPrevented) close.current();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <aside className="side" aria-labelledby={id} data-testid="side-panel">
+      <div className="side-head">
+        <h2 id={id} className="clip">
+          {title}
+        </h2>
+        <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">
+          <Icon name="open" />
+        </Link>
+        <button type="button" className="tool" aria-label={t("action.close")} title={`${t("action.close")} (Esc)`} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <div className="side-body">{children}</div>
+    </aside>
+  );
+}

@@ -1,0 +1,111 @@
+// Loading, empty, failed, partial: four states that never mix. A panel with old data keeps it while new data is on the way.
+import { Button } from "antd";
+import { type ReactNode, useEffect, useState } from "react";
+import { ApiError } from "../api/fetch";
+import type { Warning } from "../api/types";
+import { useWords } from "../i18n/locale";
+
+const STILL_LOADING_MS = 10_000;
+
+interface Asked<T> {
+  readonly data: T | undefined;
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
+}
+
+/** Shows the answer if there is one; else why not. `bones` is the shape of what comes. */
+export function Answered<T>({ asked, bones, children }: { asked: Asked<T>; bones?: ReactNode; children: (data: T) => ReactNode }) {
+  if (asked.data !== undefined) return children(asked.data);
+  if (asked.error) return <Failed error={asked.error} onRetry={asked.refetch} />;
+  return <Loading>{bones}</Loading>;
+}
+
+export function Loading({ children }: { children?: ReactNode }) {
+  const { t } = useWords();
+  const [long, setLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), STILL_LOADING_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div data-testid="state-loading" role="status" aria-label={t("state.loading")}>
+      {children ?? <Bones lines={4} />}
+      {long && <p className="state">{t("state.stillLoading")}</p>}
+    </div>
+  );
+}
+
+export function Bones({ lines }: { lines: number }) {
+  return (
+    <div className="bones" aria-hidden="true">
+      {Array.from({ length: lines }, (_, i) => (
+        <div className="bone" key={i} style={{ width: `${92 - ((i * 17) % 40)}%` }} />
+      ))}
+    </div>
+  );
+}
+
+/** Why nothing is here, and one thing to do about it. */
+export function Empty({ why, children }: { why: string; children?: ReactNode }) {
+  return (
+    <div className="state" data-testid="state-empty">
+      <b>{why}</b>
+      {children}
+    </div>
+  );
+}
+
+export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
+  const { t, code } = useWords();
+  const fault = error instanceof ApiError ? error : new ApiError(0, "bug", error.message, null, null);
+  return (
+    <div className="state" data-testid="state-error" role="alert">
+      <b>{code("error", fault.code, { status: fault.status, error: fault.message }, fault.message)}</b>
+      {fault.hint && <div>{fault.hint}</div>}
+      {fault.requestId && (
+        <div>
+          {t("state.requestId")} <span className="mono">{fault.requestId}</span>
+        </div>
+      )}
+      <div className="actions">
+        <Button onClick={() => onRetry()}>{t("action.retry")}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** What is missing in otherwise good data. Several answers of a page may carry the same warning: it is said once. */
+export function Warnings({ of: lists }: { of: readonly (readonly Warning[] | undefined)[] }) {
+  const seen = new Map<string, Warning>();
+  for (const warning of lists.flatMap((list) => list ?? [])) seen.set(`${warning.code} ${warning.source ?? ""}`, warning);
+  return [...seen.entries()].map(([key, warning]) => <WarningBanner key={key} warning={warning} />);
+}
+
+function WarningBanner({ warning }: { warning: Warning }) {
+  const { code } = useWords();
+  const values = { source: warning.source ?? "", message: warning.message, ...warning.values };
+  return (
+    <div className="banner" role="status" data-testid="state-partial">
+      <span>
+        {code("warning", warning.code, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
+      </span>
+    </div>
+  );
+}
+
+/** New data could not be read; what is on screen is from before. */
+export function FailedRefresh({ asked }: { asked: readonly Asked<unknown>[] }) {
+  const { t } = useWords();
+  const failed = asked.find((a) => a.data !== undefined && a.error);
+  if (!failed?.error) return null;
+  return (
+    <div className="banner broken" role="status" data-testid="state-outdated">
+      <span>
+        {t("state.notRefreshed")} <span className="hint">{failed.error.message}</span>
+      </span>
+      <button type="button" className="link" onClick={() => failed.refetch()}>
+        {t("action.retry")}
+      </button>
+    </div>
+  );
+}

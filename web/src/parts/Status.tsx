@@ -1,0 +1,36 @@
+// A status is a word and a small shape, never a colour alone.
+import { useWords } from "../i18n/locale";
+import { isMessageKey } from "../i18n/translate";
+
+export type Tone = "good" | "bad" | "wait" | "run" | "done" | "unknown";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  ready: "good",
+  healthy: "good",
+  running: "run",
+  true: "good",
+  pending: "wait",
+  queuing: "wait",
+  suspended: "wait",
+  restarting: "wait",
+  succeeded: "done",
+  completed: "done",
+  draining: "wait",
+  notready: "bad",
+  unhealthy: "bad",
+  failed: "bad",
+  unknown: "unknown",
+};
+
+export const toneOf = (status: string): Tone => TONES[status.toLowerCase()] ?? "unknown";
+
+export function Status({ word, suffix }: { word: string; suffix?: string }) {
+  const { t } = useWords();
+  const key = `status.${word.toLowerCase()}`;
+  return (
+    <span className="status" data-tone={toneOf(word)}>
+      {isMessageKey(key) ? t(key) : word}
+      {suffix}
+    </span>
+  );
+}

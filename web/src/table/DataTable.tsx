@@ -1,0 +1,154 @@
+// A table of Kubernetes things: native markup, sticky head, only the rows in sight in the document.
+// Rows have one height. Sorting is the server's; this component shows the state and asks for the next one.
+import { type CSSProperties, type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { useWords } from "../i18n/locale";
+import { nextSort, type Sort } from "../router/query";
+import { type Column, type Density, ROW_HEIGHT } from "./columns";
+import { scrollTo, windowOf } from "./window";
+
+interface Props<Row> {
+  name: string;
+  caption: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey: (row: Row) => string;
+  density?: Density;
+  sort?: Sort | null;
+  onSort?: (sort: Sort | null) => void;
+  selected?: string | null;
+  onOpen?: (row: Row) => void;
+  /** Rows in sight before the table scrolls by itself. */
+  maxRows?: number;
+  /** The rank of the first row among all pages, from 0. */
+  offset?: number;
+  total?: number;
+  rowClass?: (row: Row) => string | undefined;
+}
+
+export function DataTable<Row>(props: Props<Row>) {
+  const { name, caption, columns, rows, rowKey, density = "normal", maxRows = 18, offset = 0, onOpen, selected } = props;
+  const height = ROW_HEIGHT[density];
+  const scroller = useRef<HTMLDivElement>(null);
+  const [scrolled, setScrolled] = useState(0);
+  const [focused, setFocused] = useState<number | null>(null);
+  const viewport = Math.min(maxRows, Math.max(1, rows.length)) * height;
+  const seen = windowOf(rows.length, height, scrolled, viewport);
+
+  useLayoutEffect(() => {
+    if (focused !== null) scroller.current?.querySelector<HTMLElement>(`tr[data-row="${focused}"]`)?.focus({ preventScroll: true });
+  }, [focused, scrolled]);
+
+  const step = (to: number) => {
+    const row = Math.max(0, Math.min(rows.length - 1, to));
+    const box = scroller.current;
+    if (!box || rows.length === 0) return;
+    box.scrollTop = scrollTo(row, height, box.scrollTop, viewport);
+    setFocused(row);
+  };
+  const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
+    const at = Number((event.target as HTMLElement).closest("tr")?.dataset["row"] ?? Number.NaN);
+    const move = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+    if (Number.isNaN(at) || event.metaKey || event.ctrlKey) return;
+    if (event.key === "Enter" && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
+      const row = rows[at];
+      if (row !== undefined) onOpen?.(row);
+    } else if (move !== undefined) {
+      event.preventDefault();
+      event.stopPropagation();
+      step(move);
+    }
+  };
+
+  return (
+    <div
+      className="table-box"
+      ref={scroller}
+      style={{ maxHeight: viewport + 40 }}
+      onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
+      data-testid={`table-${name}`}
+    >
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- keys move between the rows */}
+      <table className="table" data-density={density} aria-rowcount={props.total ?? rows.length} onKeyDown={onKey} style={{ minWidth: columns.reduce((sum, c) => sum + c.width, 0) }}>
+        <caption className="visually-hidden">{caption}</caption>
+        <colgroup>
+          {columns.map((c) => (
+            <col key={c.key} style={{ width: c.width }} />
+          ))}
+        </colgroup>
+        <Head {...props} />
+        <tbody>
+          {seen.above > 0 && <tr aria-hidden="true" style={{ height: seen.above }} />}
+          {rows.slice(seen.start, seen.end).map((row, i) => {
+            const at = seen.start + i;
+            const key = rowKey(row);
+            return (
+              <tr
+                key={key}
+                data-row={at}
+                data-key={key}
+                aria-rowindex={offset + at + 2}
+                aria-selected={selected === undefined ? undefined : selected === key}
+                className={props.rowClass?.(row)}
+                tabIndex={onOpen ? (at === (focused ?? seen.start) ? 0 : -1) : undefined}
+                onFocus={() => setFocused(at)}
+                onClick={(event) => {
+                  if (!(event.target as HTMLElement).closest("a, button") && !getSelection()?.toString()) onOpen?.(row);
+                }}
+                style={{ height }}
+              >
+                {columns.map((c) => (
+                  <Cell key={c.key} column={c} row={row} />
+                ))}
+              </tr>
+            );
+          })}
+          {seen.below > 0 && <tr aria-hidden="true" style={{ height: seen.below }} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
+  const share = column.bar?.(row) ?? null;
+  const kind = `${column.number ? "n" : ""} ${column.mono ? "mono" : ""} ${share === null ? "" : `bar ${column.barTone ?? "teal"}`}`;
+  const style = share === null ? undefined : ({ "--share": Math.min(1, Math.max(0, share)) } as CSSProperties);
+  return (
+    <td className={kind} style={style}>
+      {column.cell(row)}
+    </td>
+  );
+}
+
+function Head<Row>({ columns, sort, onSort }: Props<Row>) {
+  const { t } = useWords();
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((c) => {
+          const sorted = sort?.key === c.key ? sort : null;
+          const label = (
+            <>
+              {c.head}
+              {c.unit && <span className="unit"> {c.unit}</span>}
+            </>
+          );
+          return (
+            <th key={c.key} scope="col" className={c.number ? "n" : ""} aria-sort={sorted ? (sorted.descending ? "descending" : "ascending") : undefined} title={c.unit ? `${c.head} (${c.unit})` : c.head}>
+              {onSort && !c.unsortable ? (
+                <button type="button" className="plain" onClick={() => onSort(nextSort(sort ?? null, c.key, Boolean(c.number)))} aria-label={t("table.sortBy", { column: c.head })}>
+                  {label}
+                  <span className="arrow" aria-hidden="true">
+                    {sorted ? (sorted.descending ? "↓" : "↑") : ""}
+                  </span>
+                </button>
+              ) : (
+                label
+              )}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}

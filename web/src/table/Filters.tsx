@@ -1,0 +1,60 @@
+// The line of filters above a board. Names like `gpu_node` are the words of the address, so they stay as they are in every language.
+import { Input, Select } from "antd";
+import { useEffect, useRef, useState } from "react";
+import { useWords } from "../i18n/locale";
+import { filtered, type SetQuery } from "../router/usequery";
+
+interface Shared {
+  params: URLSearchParams;
+  set: SetQuery;
+}
+
+interface ChoiceProps extends Shared {
+  name: string;
+  label?: string;
+  choices: readonly string[];
+  nameOf?: (choice: string) => string;
+  width?: number;
+}
+
+/** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
+export function Choice({ name, label, choices, nameOf, params, set, width = 150 }: ChoiceProps) {
+  const { t } = useWords();
+  const value = params.getAll(name);
+  const options = [...new Set([...choices, ...value])].map((c) => ({ value: c, label: nameOf ? nameOf(c) : c || t("filter.none") }));
+  return (
+    <label>
+      <span className={label ? "label" : "mono"}>{label ?? name}</span>
+      <Select
+        mode="multiple"
+        maxTagCount="responsive"
+        allowClear
+        showSearch
+        aria-label={label ?? name}
+        data-testid={`filter-${name}`}
+        placeholder={t("filter.all")}
+        style={{ width }}
+        popupMatchSelectWidth={false}
+        value={value}
+        options={options}
+        onChange={(next: string[]) => set(filtered({ [name]: next }))}
+      />
+    </label>
+  );
+}
+
+const TYPING_MS = 250;
+
+/** Free text. Typing replaces the address after a pause, so Back leaves the search in one step. */
+export function SearchFilter({ params, set, placeholder }: Shared & { placeholder: string }) {
+  const inAddress = params.get("q") ?? "";
+  const [text, setText] = useState(inAddress);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => setText(inAddress), [inAddress]);
+  const change = (value: string) => {
+    setText(value);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set(filtered({ q: value }), inAddress ? "replace" : "push"), TYPING_MS);
+  };
+  return <Input allowClear value={text} onChange={(event) => change(event.target.value)} placeholder={placeholder} aria-label={placeholder} style={{ width: 220 }} data-testid="filter-q" />;
+}

@@ -1,0 +1,90 @@
+// The tools of a table: which columns, how dense, the rows as CSV; and the foot that turns pages.
+import { Checkbox, Popover, Segmented, Select } from "antd";
+import { apiAddress } from "../api/fetch";
+import { count } from "../format/format";
+import { useWords } from "../i18n/locale";
+import { Icon } from "../parts/Icon";
+import { PAGE_SIZES, type Paging } from "../router/query";
+import type { SetQuery } from "../router/usequery";
+import { type Column, isShown, type TableView } from "./columns";
+
+interface ToolProps<Row> {
+  view: TableView;
+  columns: readonly Column<Row>[];
+  /** The route and query whose rows the table shows; CSV asks the same with `format=csv`. */
+  csv: { path: string; params: URLSearchParams };
+}
+
+export function TableTools<Row>({ view, columns, csv }: ToolProps<Row>) {
+  const { t } = useWords();
+  const params = new URLSearchParams(csv.params);
+  params.delete("page");
+  params.delete("size");
+  params.set("format", "csv");
+  const chooser = (
+    <div className="menu-list">
+      <Segmented
+        block
+        value={view.density}
+        onChange={(value) => view.setDensity(value)}
+        options={[
+          { value: "normal" as const, label: t("table.normal") },
+          { value: "compact" as const, label: t("table.compact") },
+        ]}
+      />
+      <h3>{t("table.columns")}</h3>
+      {columns.map((c) => (
+        <label key={c.key}>
+          <Checkbox checked={isShown(c, view)} disabled={Boolean(c.fixed)} onChange={() => view.toggle(c)} />
+          {c.head}
+        </label>
+      ))}
+    </div>
+  );
+  return (
+    <>
+      <a className="tool" href={apiAddress(csv.path, params)} download title={t("table.csv")} aria-label={t("table.csv")}>
+        <Icon name="download" />
+      </a>
+      <Popover trigger="click" placement="bottomRight" content={chooser} arrow={false}>
+        <button type="button" className="tool" title={t("table.columns")} aria-label={t("table.columns")} data-testid="action-columns">
+          <Icon name="columns" />
+        </button>
+      </Popover>
+    </>
+  );
+}
+
+export function TableFoot({ total, paging, set }: { total: number; paging: Paging; set: SetQuery }) {
+  const { t } = useWords();
+  const first = total === 0 ? 0 : (paging.page - 1) * paging.size + 1;
+  const last = Math.min(total, paging.page * paging.size);
+  const pages = Math.max(1, Math.ceil(total / paging.size));
+  return (
+    <div className="table-foot">
+      <span className="num" data-testid="table-range">
+        {t("table.range", { first: count(first), last: count(last), total: count(total) })}
+      </span>
+      {total > PAGE_SIZES[0] && (
+        <div className="end">
+          <Select
+            size="small"
+            aria-label={t("table.size")}
+            value={paging.size}
+            onChange={(size) => set({ size: size === PAGE_SIZES[0] ? null : size, page: null })}
+            options={PAGE_SIZES.map((n) => ({ value: n, label: t("table.perPage", { n }) }))}
+            variant="borderless"
+            popupMatchSelectWidth={false}
+          />
+          <button type="button" className="tool" disabled={paging.page <= 1} aria-label={t("table.previous")} onClick={() => set({ page: paging.page > 2 ? paging.page - 1 : null })}>
+            <Icon name="fold" />
+          </button>
+          <span className="num">{t("table.page", { page: paging.page, pages })}</span>
+          <button type="button" className="tool" disabled={paging.page >= pages} aria-label={t("table.next")} onClick={() => set({ page: paging.page + 1 })}>
+            <Icon name="unfold" />
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

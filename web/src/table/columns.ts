@@ -1,0 +1,73 @@
+// What is a column, and which of them does this person want to see? The choice stays with the browser, the filter with the address.
+import type { ReactNode } from "react";
+import { useCallback, useState } from "react";
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly head: string;
+  readonly unit?: string;
+  readonly width: number;
+  readonly number?: boolean;
+  readonly mono?: boolean;
+  readonly unsortable?: boolean;
+  /** Shown only when chosen. */
+  readonly optional?: boolean;
+  /** Cannot be hidden: the name of the row. */
+  readonly fixed?: boolean;
+  readonly cell: (row: Row) => ReactNode;
+  /** 0..1, drawn as a hairline under the number; `null` = none. */
+  readonly bar?: (row: Row) => number | null;
+  readonly barTone?: "teal" | "blue";
+}
+
+export type Density = "normal" | "compact";
+export const ROW_HEIGHT: Readonly<Record<Density, number>> = { normal: 32, compact: 26 };
+
+interface TableChoice {
+  readonly hidden: readonly string[];
+  readonly shown: readonly string[];
+  readonly density: Density;
+}
+
+const NOTHING: TableChoice = { hidden: [], shown: [], density: "normal" };
+
+export interface TableView extends TableChoice {
+  readonly toggle: (column: { key: string; optional?: boolean }) => void;
+  readonly setDensity: (density: Density) => void;
+}
+
+export function useTableView(name: string): TableView {
+  const key = `fairlead.table.${name}`;
+  const [choice, setChoice] = useState<TableChoice>(() => readChoice(localStorage.getItem(key)));
+  const store = useCallback(
+    (next: TableChoice) => {
+      localStorage.setItem(key, JSON.stringify(next));
+      setChoice(next);
+    },
+    [key],
+  );
+  return {
+    ...choice,
+    toggle: (column) => store(toggled(choice, column)),
+    setDensity: (density) => store({ ...choice, density }),
+  };
+}
+
+export function readChoice(text: string | null): TableChoice {
+  try {
+    return { ...NOTHING, ...(JSON.parse(text ?? "{}") as Partial<TableChoice>) };
+  } catch {
+    return NOTHING;
+  }
+}
+
+const flip = (keys: readonly string[], key: string) => (keys.includes(key) ? keys.filter((k) => k !== key) : [...keys, key]);
+
+function toggled(choice: TableChoice, column: { key: string; optional?: boolean }): TableChoice {
+  return column.optional ? { ...choice, shown: flip(choice.shown, column.key) } : { ...choice, hidden: flip(choice.hidden, column.key) };
+}
+
+export function isShown(column: { key: string; optional?: boolean; fixed?: boolean }, choice: Pick<TableChoice, "hidden" | "shown">): boolean {
+  if (column.fixed) return true;
+  return column.optional ? choice.shown.includes(column.key) : !choice.hidden.includes(column.key);
+}
