@@ -10,13 +10,13 @@ from msgspec import Struct
 from fairlead.edge.api_request import ApiRequest
 from fairlead.edge.resource import Resource
 from fairlead.errors import OutsideError
+from fairlead.settings import OLDEST_KUBERNETES
 
 AGGREGATED = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
-OLDEST_MINOR = 18  # watch bookmarks are on by default since 1.16, server-side apply since 1.18
 
 
 class ServedResource(Struct, frozen=True):
@@ -66,11 +66,12 @@ class ServerVersion(Struct, rename="camel"):
 def check_version(server: str, version: ServerVersion) -> None:
     """Raises OutsideError for a server that is too old. One that does not tell its version is given the benefit of the doubt."""
     numbers = version.numbers
-    if numbers is not None and (0, 0) < numbers < (1, OLDEST_MINOR):
+    oldest = ".".join(map(str, OLDEST_KUBERNETES))
+    if numbers is not None and (0, 0) < numbers < OLDEST_KUBERNETES:
         raise OutsideError(
             "kubernetes",
-            f"API server `{server}` is version `{version.git_version or '.'.join(map(str, numbers))}`, older than 1.{OLDEST_MINOR}",
-            f"upgrade the cluster to Kubernetes 1.{OLDEST_MINOR} or later",
+            f"API server `{server}` is version `{version.git_version or '.'.join(map(str, numbers))}`, older than {oldest}",
+            f"upgrade the cluster to Kubernetes {oldest} or later",
         )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.edge.api_request import ApiRequest
+from fairlead.edge.connection_failure import explain_connection
 from fairlead.edge.timestamp import render_rfc3339
 from fairlead.errors import Forbidden, NotFound, OutsideError
 
@@ -118,65 +119,8 @@ def parse_retry_after(text: str | None) -> float | None:
 
 
 def failure_of_connection(server: str, error: BaseException) -> Unreachable:
-    """Why no answer came, from the exception of either HTTP client. Its causes are searched for the one that says most."""
-    cause = _root(error)
-    words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
-    name = type(cause).__name__
-    if name == "SSLCertVerificationError":
-        return _distrusted(server, str(getattr(cause, "verify_message", "") or words))
-    if name.startswith("SSL"):
-        return Unreachable(f"no TLS connection to API server `{server}`: {_tls_words(cause)}", _tls_hint(cause, server))
-    if name == "gaierror":
-        return Unreachable(f"API server `{server}` has an unknown host name: {words}", "check the address in the kubeconfig and your DNS")
-    if isinstance(cause, ConnectionRefusedError):
-        return Unreachable(f"API server `{server}` refused the connection", "check the address, and that the API server runs")
-    if isinstance(cause, TimeoutError):
-        return Unreachable(f"API server `{server}` did not answer in time", "check the address, the network and a firewall in between")
-    if name in _CUT:
-        return Unreachable(f"API server `{server}` closed the connection {_CUT[name]}", "it may be restarting; check it and the network")
-    return Unreachable(f"the connection to API server `{server}` failed: {words}", "check the address and the network")
-
-
-_CUT = {
-    "TransferEncodingError": "in the middle of an answer",
-    "ContentLengthError": "in the middle of an answer",
-    "IncompleteRead": "in the middle of an answer",
-    "ServerDisconnectedError": "without an answer",
-    "RemoteDisconnected": "without an answer",
-}
-
-
-def _distrusted(server: str, words: str) -> Unreachable:
-    if "mismatch" in words.lower() or "not valid for" in words.lower():
-        hint = "use a name that stands in its certificate, or set `tls-server-name` in the kubeconfig"
-    elif "expired" in words.lower():
-        hint = "the server's certificate must be renewed; check this machine's clock as well"
-    else:
-        hint = "check `certificate-authority` of this cluster in the kubeconfig: the server is signed by another one"
-    return Unreachable(f"the certificate of API server `{server}` is not trusted: {words}", hint)
-
-
-def _tls_words(cause: BaseException) -> str:
-    return str(getattr(cause, "reason", None) or cause)
-
-
-def _tls_hint(cause: BaseException, server: str) -> str:
-    words = _tls_words(cause)
-    if "WRONG_VERSION_NUMBER" in words or "RECORD_LAYER_FAILURE" in words:
-        return f"it seems to speak plain HTTP: try `{server.replace('https://', 'http://')}`"
-    if "ALERT" in words:
-        return "the server refused our TLS settings or client certificate"
-    return "check the address and the certificates in the kubeconfig"
-
-
-def _root(error: BaseException) -> BaseException:
-    """The deepest exception that the HTTP clients wrapped: aiohttp keeps it in an attribute, others as the cause."""
-    for _ in range(8):
-        inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
-        if not isinstance(inner, BaseException) or inner is error:
-            break
-        error = inner
-    return error
+    """Why no answer came, from the exception of either HTTP client."""
+    return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error))
 
 
 def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailure:

@@ -103,12 +103,13 @@ def normal_server(server: str, *, has_tls: bool) -> str:
         server = f"{'https' if has_tls else 'http'}://{server}"
     if not server.startswith(("https://", "http://")):
         raise UserError(f"server `{server}` is neither http nor https", "write it as https://host:port")
-    if not _has_host(server):
+    if not has_usable_host(server):
         raise UserError(f"server `{server}` has no usable host and port", "write it as https://host:port")
     return server.rstrip("/")
 
 
-def _has_host(server: str) -> bool:
+def has_usable_host(server: str) -> bool:
+    """Whether a URL names a host and, if any, a port that is a number."""
     try:
         parts = urlsplit(server)
         return bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server

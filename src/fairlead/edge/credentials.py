@@ -5,6 +5,7 @@ One shape for all kinds: a fixed token never expires, a token file is read again
 
 from __future__ import annotations
 
+import base64
 import threading
 import time
 from collections.abc import Callable
@@ -70,6 +71,14 @@ def bearer(token: str) -> str:
     return f"Bearer {token}"
 
 
+def basic(user: str, password: str) -> str:
+    """
+    >>> basic("ann", "secret")
+    'Basic YW5uOnNlY3JldA=='
+    """
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
 def token_file_source(path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time) -> Callable[[], Issued]:
     """Issues the token of a file that somebody else keeps current. When it cannot be read again, the last good one stays in use."""
     last = bearer(fallback_token) if fallback_token else None
@@ -90,7 +99,7 @@ def _read_token(path: str) -> str:
     try:
         token = Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise UserError(f"token file `{path}` cannot be read: {error.strerror}", "check `tokenFile` in the kubeconfig") from error
+        raise UserError(f"token file `{path}` cannot be read: {error.strerror}", "check the path of the token file") from error
     except UnicodeDecodeError as error:
         raise UserError(f"token file `{path}` is not text", "it must hold one bearer token") from error
     if not token:

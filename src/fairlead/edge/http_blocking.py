@@ -18,11 +18,11 @@ CONNECT_SECONDS = 10.0
 class _Line(http.client.HTTPConnection):
     """`timeout` bounds connecting; `read_seconds` each wait for bytes after that. TLS comes above a proxy's tunnel, if there is one."""
 
-    def __init__(self, host: str, port: int | None, context: ssl.SSLContext | None, server_name: str, read_seconds: float) -> None:
-        super().__init__(host, port, timeout=CONNECT_SECONDS)
+    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float]) -> None:
+        connect_seconds, self._read_seconds = seconds
+        super().__init__(host, port, timeout=connect_seconds)
         self._tls_context = context
         self._server_name = server_name
-        self._read_seconds = read_seconds
 
     def connect(self) -> None:
         super().connect()
@@ -38,20 +38,32 @@ def open_connection(
     server_name: str | None = None,
     proxy: str | None = None,
     read_seconds: float,
+    connect_seconds: float = CONNECT_SECONDS,
 ) -> http.client.HTTPConnection:
     """A connection to the server of a URL, not yet opened: it opens with its first request."""
     parts = urlsplit(server)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = parts.hostname or ""
     if proxy is None:
-        return _Line(host, port, context, server_name or host, read_seconds)
+        return _Line(host, port, context, server_name or host, (connect_seconds, read_seconds))
     through = urlsplit(proxy)
     if through.scheme != "http":
         raise UserError(f"proxy `{proxy}` speaks {through.scheme or 'nothing known'}", "the command line can only use proxies with http://")
-    line = _Line(through.hostname or "", through.port or 80, context, server_name or host, read_seconds)
+    line = _Line(through.hostname or "", through.port or 80, context, server_name or host, (connect_seconds, read_seconds))
     if context is not None:
         line.set_tunnel(host, port, headers=_proxy_headers(through.username, through.password))
     return line
+
+
+def request_target(server: str, path: str, proxy: str | None) -> str:
+    """What stands in the request line: a proxy is told the whole address, but through a tunnel (TLS) only the path.
+
+    >>> request_target("https://a/k8s", "/api", "http://p"), request_target("http://a/k8s", "/api", "http://p")
+    ('/k8s/api', 'http://a/k8s/api')
+    """
+    if proxy and server.startswith("http://"):
+        return server + path
+    return urlsplit(server).path.rstrip("/") + path
 
 
 def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:

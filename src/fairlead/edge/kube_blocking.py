@@ -34,7 +34,7 @@ from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selecti
 from fairlead.edge.backoff import Backoff
 from fairlead.edge.connection import Connection, make_ssl_context
 from fairlead.edge.credentials import ClientCertificate, Issued
-from fairlead.edge.http_blocking import open_connection
+from fairlead.edge.http_blocking import open_connection, request_target
 from fairlead.edge.proxy import is_loopback, proxy_for
 from fairlead.edge.resource import Resource
 
@@ -66,7 +66,6 @@ class KubeBlocking:
         self._context: ssl.SSLContext | None = None
         self._proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
         self._label = connection.server + (f" through proxy {self._proxy}" if self._proxy else "")
-        self._base_path = "/" + connection.server.split("://", 1)[1].partition("/")[2]
         self._list_encoding = "gzip" if connection.may_compress and not is_loopback(connection.server) else "identity"
 
     def __enter__(self) -> KubeBlocking:
@@ -227,7 +226,7 @@ class KubeBlocking:
     def _put_request(self, line: http.client.HTTPConnection, request: ApiRequest, issued: Issued, encoding: str) -> None:
         with self._lock:
             self.requests_total += 1
-        line.putrequest(request.method, self._target(request), skip_accept_encoding=True)
+        line.putrequest(request.method, request_target(self.connection.server, request.path, self._proxy), skip_accept_encoding=True)
         line.putheader("Accept", request.accept)
         line.putheader("Accept-Encoding", encoding)
         line.putheader("User-Agent", f"fairlead/{__version__}")
@@ -239,11 +238,6 @@ class KubeBlocking:
             line.putheader("Content-Type", request.content_type)
             line.putheader("Content-Length", str(len(request.body)))
         line.endheaders(request.body)
-
-    def _target(self, request: ApiRequest) -> str:
-        if self._proxy and not self.connection.is_tls:  # a proxy is told the whole address; through a tunnel only the path
-            return self.connection.server + request.path
-        return self._base_path.rstrip("/") + request.path
 
     def _take(self, certificate: ClientCertificate | None) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it was used before."""

@@ -5,12 +5,11 @@ Order: token file, token, user name and password, exec plugin; a client certific
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable
 
 from fairlead.edge.certificate import check_not_expired
-from fairlead.edge.credentials import ClientCertificate, Credentials, Issued, bearer, token_file_source
+from fairlead.edge.credentials import ClientCertificate, Credentials, Issued, basic, bearer, token_file_source
 from fairlead.edge.kubeconfig_file import Cluster, User
 from fairlead.edge.pem import read_pem
 from fairlead.errors import UserError
@@ -50,9 +49,8 @@ def _token_source(user: User, cluster: Cluster, ca_pem: bytes | None, user_name:
         issued = Issued(authorization=bearer(user.token))
         return lambda: issued
     if user.username or user.password:
-        pair = f"{user.username or ''}:{user.password or ''}".encode()
-        basic = Issued(authorization="Basic " + base64.b64encode(pair).decode())
-        return lambda: basic
+        known = Issued(authorization=basic(user.username or "", user.password or ""))
+        return lambda: known
     if user.exec is not None:
         from fairlead.edge.exec_plugin import ExecPlugin
 
