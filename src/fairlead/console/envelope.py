@@ -6,7 +6,6 @@ clients test for null, not for absence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -106,6 +105,42 @@ def exact_timestamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def sentence(code: str, template: str, values: Mapping[str, Scalar]) -> Sentence:
-    """A sentence whose English text is `template` filled with `values`."""
-    return Sentence(code=code, values=dict(values), text=template.format(**values))
+def counted(number: float, noun: str) -> str:
+    """A number with its noun in English.
+
+    >>> counted(1, "GPU"), counted(2.5, "GPU"), counted(0, "node")
+    ('1 GPU', '2.5 GPUs', '0 nodes')
+    """
+    return f"{round(number, 1):g} {noun}{'' if number == 1 else 's'}"
+
+
+def neat(value: float, digits: int = 4) -> float:
+    """A number without noise: whole ones as integers, others to four decimals.
+
+    >>> neat(2.0), neat(0.1 + 0.2)
+    (2, 0.3)
+    """
+    rounded = round(value, digits)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def neat_or_null(value: float | None, digits: int = 4) -> float | None:
+    return None if value is None else neat(value, digits)
+
+
+def percent(ratio: float | None) -> float | None:
+    """A ratio 0..1 as percent, unknown stays unknown.
+
+    >>> percent(0.3333), percent(None)
+    (33.33, None)
+    """
+    return None if ratio is None else neat(ratio * 100, 2)
+
+
+def percent_of(part: float | None, whole: float | None) -> float | None:
+    """Percent of a total; of nothing it is unknown, never a division by zero.
+
+    >>> percent_of(1, 4), percent_of(0, 0), percent_of(None, 4)
+    (25, None, None)
+    """
+    return neat(100 * part / whole, 2) if part is not None and whole else None

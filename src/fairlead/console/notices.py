@@ -68,9 +68,20 @@ def series_missing(reporting: int, total: int) -> Warning | None:
     )
 
 
+def _left_out(source: Source) -> Warning:
+    """The source was read, but for some objects that nobody can read."""
+    return Warning(
+        code="truncated",
+        source=source.name,
+        message=f"`{source.name}`: {source.message}",
+        hint=source.hint,
+        values={"source": source.name, "message": source.message},
+    )
+
+
 def _warning(source: Source) -> Warning | None:
     if source.state == "ok":
-        return None
+        return _left_out(source) if source.message else None
     is_telemetry = source.name == TELEMETRY
     code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
     if code is None:

@@ -45,8 +45,8 @@ class ClusterOccupancy:
         return PodUse(
             gpus=whole or sum(holder.ratio for _, holder in seats),
             memory_allocated_mib=self._memory_allocated(pod, seats, whole),
-            memory_used_mib=_sum_known(_seat_used(card, holder) for card, holder in seats),
-            utilization_ratio=_mean_known(_seat_utilization(card, holder) for card, holder in seats),
+            memory_used_mib=_sum_known(seat_used(card, holder) for card, holder in seats),
+            utilization_ratio=_mean_known(seat_utilization(card, holder) for card, holder in seats),
         )
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
@@ -57,7 +57,7 @@ class ClusterOccupancy:
             gpus=sum(use.gpus for use in uses),
             memory_allocated_mib=_sum_known(use.memory_allocated_mib for use in uses),
             memory_used_mib=_sum_known(use.memory_used_mib for use in uses),
-            utilization_ratio=_mean_known(_seat_utilization(*seat) for pod in held for seat in self.seats(pod)),
+            utilization_ratio=_mean_known(seat_utilization(*seat) for pod in held for seat in self.seats(pod)),
         )
 
     def totals(self) -> GpuTotals:
@@ -94,14 +94,14 @@ def cluster_occupancy(snapshot: ClusterSnapshot) -> ClusterOccupancy:
     return ClusterOccupancy([each for each in occupied if each.mode != NO_GPU])
 
 
-def _seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
+def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The container's own use; on a card it has alone, the device's (it includes the driver's part)."""
     if holder.memory_used_mib is not None:
         return holder.memory_used_mib
     return card.reading.memory_used_mib if card.reading and holder.mode == "exclusive" else None
 
 
-def _seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
+def seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The device's utilisation for a card held alone, the container's own share on a shared one."""
     if holder.mode == "exclusive" and card.reading:
         return card.reading.utilization_ratio

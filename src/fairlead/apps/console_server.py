@@ -1,0 +1,181 @@
+"""The console's process: keep the picture current, sample the built-in series, hint at changes, serve the page and its API.
+
+What a newcomer gets wrong: there is no sign-in yet, so this server listens on loopback only unless told otherwise, and answers only
+to names of this machine (a strange web page could reach a loopback server under its own name otherwise).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from fairlead.apps.server import bind_socket, is_loopback, run_together, serve
+from fairlead.console.change_hints import ChangeHints, TopicVersions
+from fairlead.console.counters import ConsoleCounters
+from fairlead.console.http_answers import Refused
+from fairlead.console.http_guard import Guard
+from fairlead.console.picture import Picture
+from fairlead.console.pictures import Pictures
+from fairlead.console.ring import Ring
+from fairlead.console.ring_samples import samples_of
+from fairlead.console.routes import Console, console_routes
+from fairlead.errors import UserError
+from fairlead.ports import World
+from fairlead.settings import CONSOLE_PORT, LOOPBACK
+
+HINT_SECONDS: Final = 1.0
+"""A topic is announced at most this often."""
+_SAMPLE_CHECK_SECONDS: Final = 1.0
+_SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
+_log = logging.getLogger(__name__)
+
+
+class ConsoleSettings(Struct, frozen=True):
+    """How the console listens. `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by."""
+
+    host: str = LOOPBACK
+    port: int = CONSOLE_PORT
+    base_path: str = "/"
+    insecure_listen: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+
+
+class ConsoleServer:
+    """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it."""
+
+    def __init__(self, world: World, settings: ConsoleSettings | None = None, speed: Callable[[], float] = lambda: 1.0) -> None:
+        """`speed`: seconds of the world's clock per second of ours; only simulated clocks have another than 1."""
+        self.world = world
+        self.speed = speed
+        self.settings = settings or ConsoleSettings()
+        check_address(self.settings)
+        self.counters = ConsoleCounters()
+        self.pictures = Pictures(world, speed, self.counters.note_picture)
+        self.ring = Ring()
+        self.hints = ChangeHints(TopicVersions())
+        self.app = self._app()
+
+    async def run(self, sock: socket.socket | None = None, ready: asyncio.Event | None = None) -> None:
+        """Serve until cancelled. Streams end first, so that a stop never waits for a browser."""
+        sock = sock or bind_socket(self.settings.host, self.settings.port)
+        beside = [asyncio.create_task(self._follow()), asyncio.create_task(self._sample())]
+        serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready))
+        try:
+            await asyncio.wait([serving, *beside], return_when=asyncio.FIRST_COMPLETED)
+            for task in (serving, *beside):
+                if task.done():
+                    task.result()
+        finally:
+            self.hints.close()
+            for task in (*beside, serving):
+                task.cancel()
+            await asyncio.gather(*beside, serving, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        """Announce changed topics, at most once a second each; the new picture is made before anybody asks for it."""
+        while True:
+            await asyncio.sleep(HINT_SECONDS)
+            if not self.hints.stream_count or not self.world.cluster.is_ready:
+                continue
+            topics = self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
+            if topics:
+                await self._latest_picture("hint of a change")
+                self.hints.announce(topics)
+
+    async def _sample(self) -> None:
+        """One sample of everything per tick of the cluster's clock. A failure is logged and becomes a gap."""
+        while True:
+            await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
+            if self.world.cluster.is_ready and self.ring.is_due(self.world.clock.now()):
+                picture = await self._latest_picture("sample of the built-in series")
+                if picture is not None:
+                    self.ring.add(picture.now, samples_of(picture))
+
+    async def _latest_picture(self, purpose: str) -> Picture | None:
+        """The picture, or None with a line in the log: a loop outlives an object that no page can show."""
+        try:
+            return await self.pictures.latest()
+        except Exception:  # noqa: BLE001
+            _log.exception("no picture of the cluster for a %s", purpose)
+            return None
+
+    def _app(self) -> ASGIApp:
+        console = Console(
+            world=self.world,
+            pictures=self.pictures,
+            ring=self.ring,
+            hints=self.hints,
+            speed=self.speed,
+            csrf=secrets.token_urlsafe(24),
+            base_path=base_path_of(self.settings.base_path),
+        )
+        health = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics}
+        app = UnderPath(console_routes(console, health), console.base_path)
+        return Guard(
+            app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
+        )
+
+    async def _healthz(self, request: Request) -> Response:
+        return Response("ok\n", media_type="text/plain")
+
+    async def _readyz(self, request: Request) -> Response:
+        self.pictures.require_ready()
+        return Response("ok\n", media_type="text/plain")
+
+    async def _metrics(self, request: Request) -> Response:
+        data = self.counters.page(self.hints.stream_count, self.ring.line_count, self.world.cluster.is_ready)
+        return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+class UnderPath:
+    """The application below a base path; health stays at the root as well, where probes look for it."""
+
+    def __init__(self, app: ASGIApp, base_path: str) -> None:
+        self._app = app
+        self._prefix = base_path.rstrip("/")
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path: str = scope["path"]
+        if self._prefix and path.startswith(self._prefix + "/"):
+            scope["path"] = path[len(self._prefix) :]
+        elif self._prefix and path not in ("/healthz", "/readyz", "/metrics"):
+            raise Refused(404, f"there is nothing at `{path[:200]}`", f"this console is at `{self._prefix}/`")
+        await self._app(scope, receive, send)
+
+
+def check_address(settings: ConsoleSettings) -> None:
+    """Refuse an address that others can reach, unless told: nobody signs in yet, so whoever reaches the page sees the whole cluster."""
+    if settings.insecure_listen or is_loopback(settings.host):
+        return
+    raise UserError(
+        f"the console has no sign-in yet and `{settings.host or '*'}` can be reached from other machines",
+        f"listen on {LOOPBACK} (`kubectl port-forward` or `ssh -L` bring it to you), "
+        "or add `--insecure-listen` where something in front asks who comes",
+    )
+
+
+def base_path_of(text: str) -> str:
+    """A base path with a slash at both ends.
+
+    >>> base_path_of("gpu/console"), base_path_of("/")
+    ('/gpu/console/', '/')
+    """
+    inner = text.strip("/")
+    return f"/{inner}/" if inner else "/"
+
+
+async def run_console(world: World, settings: ConsoleSettings) -> None:
+    """The whole process: the world's readers and the server, until a signal. A taken port is told before anything starts."""
+    server = ConsoleServer(world, settings)
+    sock = bind_socket(settings.host, settings.port)
+    loops: list[Coroutine[Any, Any, None]] = [world.cluster.run(), world.gpus.run(), server.run(sock)]
+    await run_together(*loops)

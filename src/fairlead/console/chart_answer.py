@@ -1,0 +1,79 @@
+"""What does a chart's answer say besides its lines? Why it is empty or shorter than asked, how fresh it is.
+
+The heat map of all GPUs is here too: it is a chart by address only, and comes from the picture.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.chart_page import Chart, ChartLine, Point
+from fairlead.console.chart_queries import ChartQuery
+from fairlead.console.chart_request import ChartRequest
+from fairlead.console.charts import BUILT_IN, Lines, rounded
+from fairlead.console.envelope import Warning, percent
+from fairlead.console.picture import Picture
+from fairlead.model.occupancy import NodeOccupancy
+
+
+def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, picture: Picture, ring_seconds: int) -> Chart:
+    return Chart(
+        generated_at=picture.generated_at,
+        stale=picture.is_stale("gpus"),
+        version=picture.version,
+        warnings=[*_why_empty(query, lines, picture), *_why_short(lines, asked, ring_seconds)],
+        title=query.title,
+        unit=query.unit,
+        series=lines.lines,
+        total=lines.total,
+        shown=len(lines.lines),
+        source=lines.source,
+        query=lines.query,
+        step=asked.step,
+    )
+
+
+def _why_empty(query: ChartQuery, lines: Lines, picture: Picture) -> list[Warning]:
+    if lines.lines:
+        return []
+    silent = [each for each in picture.warnings("gpus") if each.code == "prometheus-unreachable"]
+    if silent:
+        return silent
+    hint = "wait for the first samples" if lines.source == BUILT_IN else "look at the query behind the chart"
+    return [Warning(code="series-missing", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint)]
+
+
+def _why_short(lines: Lines, asked: ChartRequest, ring_seconds: int) -> list[Warning]:
+    if lines.source != BUILT_IN or asked.seconds <= ring_seconds:
+        return []
+    minutes = ring_seconds // 60
+    return [
+        Warning(
+            code="history-off",
+            source=BUILT_IN,
+            message=f"without Prometheus the last {minutes} minutes are kept",
+            hint="configure Prometheus for a longer history",
+            values={"minutes": minutes},
+        )
+    ]
+
+
+def heatmap(picture: Picture) -> Chart:
+    """The latest utilisation of every GPU: one line per node, and a point per card as (index, value)."""
+    lines = [ChartLine(labels={"node": each.node.name}, points=_heat(each)) for each in picture.occupancy.nodes]
+    return Chart(
+        generated_at=picture.generated_at,
+        stale=picture.is_stale("gpus"),
+        version=picture.version,
+        warnings=picture.warnings("gpus"),
+        title="GPU Heat Map",
+        unit="percent",
+        series=lines,
+        total=len(lines),
+        shown=len(lines),
+        source=BUILT_IN,
+        query="the newest utilisation of every GPU: each line is a node, each point (card index, percent)",
+        step=0,
+    )
+
+
+def _heat(occupied: NodeOccupancy) -> list[Point]:
+    return [(card.index, rounded(percent(card.reading.utilization_ratio) if card.reading else None)) for card in occupied.cards]

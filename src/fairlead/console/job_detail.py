@@ -1,0 +1,68 @@
+"""What is there to know about one job? Its instances, and the events of the job and of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.console.envelope import neat, neat_or_null, percent, timestamp
+from fairlead.console.jobs_page import Instance, JobEvent
+from fairlead.console.jobs_rows import memory_allocated
+from fairlead.model.event import Event
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.pod import Pod
+from fairlead.rules.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.job_status import instance_age
+from fairlead.rules.pod_status import pod_status
+
+
+def instance_rows(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> list[Instance]:
+    """The job's pods, the chief first, then by name."""
+    rows = [_instance(pod, role, pod is each.chief, occupancy, now) for pod, role in zip(each.pods, each.roles, strict=True)]
+    return sorted(rows, key=lambda row: (not row.is_chief, row.name))
+
+
+def event_rows(each: JobInstances, events: Iterable[Event]) -> list[JobEvent]:
+    """Events of the job and of its pods only, newest first."""
+    uids = {each.job.uid, *(pod.uid for pod in each.pods)} - {""}
+    named = {(each.job.kind, each.job.name), *(("Pod", pod.name) for pod in each.pods)}
+    found = [event for event in events if _is_about(event, each.job.namespace, uids, named)]
+    found.sort(key=lambda event: (-(event.at or 0.0), event.name))
+    return [
+        JobEvent(
+            at=timestamp(event.at),
+            type=event.type,
+            reason=event.reason,
+            object=f"{event.object_kind}/{event.object_name}",
+            message=event.message,
+            count=event.count,
+        )
+        for event in found
+    ]
+
+
+def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str, str]]) -> bool:
+    """By uid; by name only where the event carries none, because names come back with the next job."""
+    if event.object_uid:
+        return event.object_uid in uids
+    return event.object_namespace == namespace and (event.object_kind, event.object_name) in named
+
+
+def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float) -> Instance:
+    use = occupancy.use(pod)
+    cards = [card for card, _ in occupancy.seats(pod)]
+    return Instance(
+        name=pod.name,
+        role=role,
+        status=pod_status(pod),
+        node=pod.node,
+        ip=pod.pod_ip,
+        gpus=neat(use.gpus),
+        gpu_indexes=sorted({card.index for card in cards}),
+        gpu_uuids=[card.uuid for card in cards if card.uuid],
+        gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
+        gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_util_percent=percent(use.utilization_ratio),
+        restarts=sum(status.restarts for status in pod.statuses),
+        age_seconds=int(instance_age(pod, now)),
+        is_chief=is_chief,
+    )

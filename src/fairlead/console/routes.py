@@ -1,0 +1,244 @@
+"""What does the server answer on each address? The API's routes, the page's files, health; nothing here decides anything.
+
+Every function takes the request with its parameters already checked for names, asks the picture, and returns a value. Failures are
+raised; `http_guard` turns them into the error envelope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
+
+from fairlead import __version__
+from fairlead.console.change_hints import ChangeHints
+from fairlead.console.chart_answer import chart_answer, heatmap
+from fairlead.console.chart_queries import CHART_NAMES, CHART_QUERIES, HEATMAP
+from fairlead.console.chart_request import parse_chart_request
+from fairlead.console.charts import prometheus_lines, ring_lines
+from fairlead.console.csv_table import render_csv
+from fairlead.console.endpoints import BASE, ENDPOINTS, Endpoint
+from fairlead.console.envelope import Sentence, exact_timestamp
+from fairlead.console.http_answers import Refused, bytes_answer, json_answer
+from fairlead.console.jobs_page import JobList
+from fairlead.console.list_query import ListQuery, check_known, parse_list_query
+from fairlead.console.nodes_page import NodeList
+from fairlead.console.openapi import openapi_document
+from fairlead.console.picture import Picture
+from fairlead.console.pictures import Pictures
+from fairlead.console.quota_page import QuotaUsage
+from fairlead.console.ring import Ring
+from fairlead.console.rows import RowSet, matching, page_of
+from fairlead.console.session_page import ClockFace, ClusterName, Features, Me, Person
+from fairlead.console.web_files import web_answer
+from fairlead.ports import World
+
+_CSV: Final = "text/csv; charset=utf-8"
+_READS: Final = ("GET", "HEAD")
+_METHODS: Final = (*_READS, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class Console(msgspec.Struct):
+    """What the routes speak from."""
+
+    world: World
+    pictures: Pictures
+    ring: Ring
+    hints: ChangeHints
+    speed: Callable[[], float]
+    csrf: str
+    user: str = "admin"
+    base_path: str = "/"
+
+
+Answer = Callable[[Request], Awaitable[Response]]
+Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
+
+
+def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
+    """The application: `extra` paths first (health, metrics), then the API, then the page."""
+    routes = [_route(path, answer) for path, answer in (extra or {}).items()]
+    routes += [_route(BASE + endpoint.path, _answering(console, endpoint)) for endpoint in ENDPOINTS]
+    routes += [_route(BASE + "/{path:path}", _no_route), _route("/{path:path}", _page(console))]
+    return Router(routes=routes, redirect_slashes=False)
+
+
+def _route(path: str, answer: Answer) -> Route:
+    """A route that reads only. Other methods are refused here, in our envelope, not by the framework."""
+
+    async def answer_reads(request: Request) -> Response:
+        if request.method not in _READS:
+            raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", "use GET", {"Allow": ", ".join(_READS)})
+        return await answer(request)
+
+    return Route(path, answer_reads, methods=_METHODS)
+
+
+def _answering(console: Console, endpoint: Endpoint) -> Answer:
+    answer = ANSWERS[endpoint.name]
+
+    async def answer_request(request: Request) -> Response:
+        check_known(request.query_params.multi_items(), endpoint)
+        return await answer(console, request, endpoint)
+
+    return answer_request
+
+
+def _page(console: Console) -> Answer:
+    async def answer_page(request: Request) -> Response:
+        return web_answer(request, request.path_params["path"], console.base_path)
+
+    return answer_page
+
+
+async def _no_route(request: Request) -> Response:
+    known = ", ".join(f"`{BASE}{endpoint.path}`" for endpoint in ENDPOINTS)
+    raise Refused(404, f"there is no route `{request.url.path[:200]}`", f"routes: {known}")
+
+
+async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    world = console.world
+    body = Me(
+        user=Person(name=console.user, role="admin"),
+        csrf=console.csrf,
+        cluster=ClusterName(name=world.name, world="simulated" if world.is_simulated else "kubernetes", version=str(world.cluster.version)),
+        clock=ClockFace(now=exact_timestamp(world.clock.now()), speed=console.speed()),
+        features=Features(prometheus=world.series is not None),
+        version=__version__,
+    )
+    return json_answer(request, body)
+
+
+async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, (await console.pictures.latest()).overview)
+
+
+async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, (await console.pictures.latest()).gpu_map)
+
+
+async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    picture = await console.pictures.latest()
+    return _list_answer(request, endpoint, picture, picture.nodes, picture.nodes_sentence, NodeList, "nodes")
+
+
+async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name = request.path_params["name"]
+    found = (await console.pictures.latest()).node(name)
+    if found is None:
+        raise Refused(404, f"there is no node `{name[:253]}`", "look at the list of nodes")
+    return json_answer(request, found)
+
+
+async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    picture = await console.pictures.latest()
+    return _list_answer(request, endpoint, picture, picture.jobs, picture.jobs_sentence, JobList, "jobs")
+
+
+async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
+    found = (await console.pictures.latest()).job(namespace, type_, name)
+    if found is None:
+        raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
+    return json_answer(request, found)
+
+
+async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    picture = await console.pictures.latest()
+    more = {"resources": list(picture.quota_resources)}
+    return _list_answer(request, endpoint, picture, picture.quota, picture.quota_sentence, QuotaUsage, "quota", more)
+
+
+async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    console.pictures.require_ready()
+    world = console.world
+    console.hints.announce(console.hints.versions.update(world.cluster.snapshot(), world.gpus.latest()))
+    return json_answer(request, console.hints.versions.as_text())
+
+
+async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    if console.hints.is_full:
+        raise Refused(429, f"{console.hints.streams_max} event streams are open already", "close some tabs", {"Retry-After": "10"})
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(console.hints.listen(), headers=headers, media_type="text/event-stream")
+
+
+async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, openapi_document(__version__))
+
+
+async def chart(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name = request.path_params["query"]
+    parameters = request.query_params.multi_items()
+    if name == HEATMAP:
+        return json_answer(request, heatmap(await console.pictures.latest()))
+    query = CHART_QUERIES.get(name)
+    if query is None:
+        raise Refused(404, f"there is no chart `{name[:80]}`", f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}")
+    asked = parse_chart_request(parameters, query, console.world.clock.now())
+    picture = await console.pictures.latest()
+    if console.world.series is not None:
+        lines = await prometheus_lines(console.world.series, query, asked)
+    else:
+        lines = ring_lines(console.ring, query, asked)
+    return json_answer(request, chart_answer(query, asked, lines, picture, console.ring.seconds))
+
+
+ANSWERS: Final[dict[str, Answering]] = {
+    "me": me,
+    "overview": overview,
+    "gpu_map": gpu_map,
+    "nodes": nodes,
+    "node": node,
+    "jobs": jobs,
+    "job": job,
+    "quota_usage": quota_usage,
+    "chart": chart,
+    "versions": versions,
+    "changes": changes,
+    "openapi": openapi,
+}
+
+
+def _list_answer(
+    request: Request,
+    endpoint: Endpoint,
+    picture: Picture,
+    rows: RowSet[Any],
+    sentence: Sentence,
+    answer_type: Any,
+    page: str,
+    more: dict[str, Any] | None = None,
+) -> Response:
+    """One page of rows in its envelope, or all matching rows as CSV."""
+    query = parse_list_query(request.query_params.multi_items(), endpoint)
+    found = matching(rows, query)
+    if query.as_csv:
+        headers = {"Content-Disposition": f'attachment; filename="{page}.csv"'}
+        return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
+    shown = page_of(found, query)
+    answer = answer_type(
+        generated_at=picture.generated_at,
+        stale=picture.is_stale(page),
+        version=picture.version,
+        warnings=picture.warnings(page),
+        total=shown.total,
+        page=query.page,
+        size=query.size,
+        sentence=sentence,
+        facets=dict(rows.facets),
+        items=shown.rows,
+        **(more or {}),
+    )
+    return json_answer(request, _with_fields(answer, query) if query.fields else answer)
+
+
+def _with_fields(answer: Any, query: ListQuery) -> dict[str, Any]:
+    """The same answer with only the wanted keys in each row."""
+    body = cast(dict[str, Any], msgspec.to_builtins(answer))
+    body["items"] = [{key: row[key] for key in query.fields} for row in body["items"]]
+    return body

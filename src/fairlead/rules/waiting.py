@@ -1,0 +1,72 @@
+"""Why does a job wait? The first source that answers, with numbers and names (console contract 3.3).
+
+What a newcomer gets wrong: a job without pods is not scheduled badly, its controller has not made them (or does not exist), and
+that is another sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.job import Job
+from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.pod import ContainerStatus, Pod
+
+_QUIET: Final = frozenset(("", "PodInitializing", "ContainerCreating"))
+
+
+class Wait(Struct, frozen=True, gc=False):
+    """`reason` is a word in Kubernetes' style; `message` one sentence."""
+
+    reason: str
+    message: str
+
+
+def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
+    """The reason that holds it now; call it for jobs that wait."""
+    if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
+        return Wait("Suspended", "the job is suspended")
+    for pod in pods:
+        reason = why_pod_waits(pod)
+        if reason is not None:
+            return reason
+    desired = sum(role.replicas for role in job.roles)
+    if len(pods) < desired:
+        return Wait("PodsMissing", f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others")
+    return Wait("Starting", f"{_count(pods, 'Running')} of {len(pods)} pods run")
+
+
+def why_pod_waits(pod: Pod) -> Wait | None:
+    """What holds one pod; None when it runs, has ended, or just starts."""
+    if pod.phase != "Pending":
+        return None
+    if QUOTA_GATE in pod.gates:
+        return _condition(pod, "QuotaReserved") or Wait("QuotaGated", f"pod {pod.name} waits for its quota to have room")
+    if pod.gates:
+        return Wait("SchedulingGated", f"pod {pod.name} waits for {', '.join(pod.gates)}")
+    scheduled = _condition(pod, "PodScheduled")
+    if scheduled is not None:
+        return scheduled
+    for status in (*pod.init_statuses, *pod.statuses):
+        if status.state == "waiting" and status.reason not in _QUIET:
+            return Wait(status.reason, _container_text(pod, status))
+    return None
+
+
+def _condition(pod: Pod, type_: str) -> Wait | None:
+    for condition in pod.conditions:
+        if condition.type == type_ and condition.status == "False" and (condition.reason or condition.message):
+            return Wait(condition.reason or type_, condition.message or condition.reason)
+    return None
+
+
+def _container_text(pod: Pod, status: ContainerStatus) -> str:
+    text = f"container {status.name} of pod {pod.name}"
+    return f"{text}: {status.message}" if status.message else f"{text} waits: {status.reason}"
+
+
+def _count(pods: Iterable[Pod], phase: str) -> int:
+    return sum(pod.phase == phase for pod in pods)

@@ -1,0 +1,71 @@
+"""A world that stands still until a test changes it: the ports the console reads, filled from one snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.ports import Series, World
+
+from .clusters import EPOCH, telemetry
+
+
+class StillClock:
+    def __init__(self, at: float = EPOCH) -> None:
+        self.at = at
+
+    def now(self) -> float:
+        return self.at
+
+
+class StillCluster:
+    """`ports.Cluster` whose snapshot a test replaces with `show`."""
+
+    def __init__(self, snapshot: ClusterSnapshot, is_ready: bool = True) -> None:
+        self._snapshot = snapshot
+        self.is_ready = is_ready
+
+    def show(self, snapshot: ClusterSnapshot) -> None:
+        self._snapshot = msgspec.structs.replace(snapshot, version=self._snapshot.version + 1)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    @property
+    def version(self) -> int:
+        return self._snapshot.version
+
+    def snapshot(self) -> ClusterSnapshot:
+        return self._snapshot
+
+    async def wait_changed(self, since: int, seconds: float) -> int:
+        return self.version
+
+
+class StillReadings:
+    def __init__(self, gpus: tuple[GpuReading, ...] = (), source: Source | None = None) -> None:
+        self.gpus = gpus
+        self._source = source or telemetry()
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    def latest(self) -> tuple[GpuReading, ...]:
+        return self.gpus
+
+    def source(self) -> Source:
+        return self._source
+
+
+def still_world(snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None) -> World:
+    """A world of this snapshot; its readings are those in it."""
+    return World(
+        cluster=StillCluster(snapshot, is_ready),
+        gpus=StillReadings(snapshot.gpus, source),
+        clock=StillClock(),
+        series=series,
+        name="test-cluster",
+    )
