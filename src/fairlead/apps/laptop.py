@@ -7,43 +7,32 @@ whoever reads the ready file asks at once. Stopping is cancelling: SIGTERM or Ct
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Coroutine, Sequence
-from ssl import SSLContext
-from typing import Any
+from typing import Any, Final
 
-from msgspec import Struct
-from starlette.types import ASGIApp
+from fairlead.apps.server import run_together
+from fairlead.ports import Cluster
 
-from fairlead.apps.server import run_together, serve
+Loop = Coroutine[Any, Any, None]
+ServerLoop = Callable[[asyncio.Event], Loop]
+"""A server that is told which event to set once it accepts connections."""
 
-_READY_POLL_SECONDS = 0.02
-
-
-class Server(Struct, frozen=True):
-    """One ASGI app on one bound socket; `ssl` for TLS."""
-
-    app: ASGIApp
-    sock: socket.socket
-    ssl: SSLContext | None = None
+_READY_LOOK_SECONDS: Final = 0.2
 
 
-async def run_all(
-    servers: Sequence[Server],
-    loops: Sequence[Coroutine[Any, Any, None]],
-    *,
-    is_ready: Callable[[], bool],
-    on_ready: Callable[[], None],
-) -> None:
-    """Serve and run until SIGTERM, Ctrl-C or the first failure. `on_ready` is called once, when all servers accept and `is_ready`."""
+async def run_all(servers: Sequence[ServerLoop], loops: Sequence[Loop], *, cluster: Cluster | None, on_ready: Callable[[], None]) -> None:
+    """Serve and run until SIGTERM, Ctrl-C or the first failure.
+
+    `on_ready` is called once, when all servers accept connections and `cluster` (whose `run` is among the loops) has been read.
+    """
     accepting = [asyncio.Event() for _ in servers]
-    serving = [serve(server.app, sock=server.sock, ssl=server.ssl, ready=event) for server, event in zip(servers, accepting, strict=True)]
-    await run_together(*serving, *loops, _announce(accepting, is_ready, on_ready))
+    serving = [server(event) for server, event in zip(servers, accepting, strict=True)]
+    await run_together(*serving, *loops, _announce(accepting, cluster, on_ready))
 
 
-async def _announce(accepting: Sequence[asyncio.Event], is_ready: Callable[[], bool], on_ready: Callable[[], None]) -> None:
+async def _announce(accepting: Sequence[asyncio.Event], cluster: Cluster | None, on_ready: Callable[[], None]) -> None:
     for event in accepting:
         await event.wait()
-    while not is_ready():
-        await asyncio.sleep(_READY_POLL_SECONDS)
+    while cluster is not None and not cluster.is_ready:
+        await cluster.wait_changed(cluster.version, _READY_LOOK_SECONDS)
     on_ready()

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+import msgspec
+
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
 from fairlead.edge.kube_blocking import KubeBlocking
@@ -31,6 +33,7 @@ BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 TOPOLOGIES: Final = "gpu-topologies"
 TELEMETRY: Final = "gpu-telemetry"
+_LOOK_SECONDS: Final = 0.2
 
 ReadingsQuery = Callable[[], Sequence[GpuReading]]
 
@@ -63,6 +66,34 @@ class ClusterQuery:
             topologies=topologies,
         )
         return self._with_readings(snapshot) if with_readings else snapshot
+
+    def read_all(self) -> ClusterSnapshot:
+        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
+        import asyncio
+
+        snapshot = asyncio.run(self._read_once())
+        topologies, sources = self._topologies(snapshot.nodes)
+        told = {**snapshot.sources, **{source.name: source for source in sources}}
+        return self._with_readings(msgspec.structs.replace(snapshot, topologies=topologies, sources=told))
+
+    async def _read_once(self) -> ClusterSnapshot:
+        import asyncio
+
+        from fairlead.edge.clock import WallClock
+        from fairlead.edge.kube_api import KubeApi
+        from fairlead.edge.world import KubeCluster
+
+        async with KubeApi(self._api.connection) as api:
+            cluster = KubeCluster(api, WallClock())
+            reading = asyncio.create_task(cluster.run())
+            try:
+                while not cluster.is_ready:
+                    await cluster.wait_changed(cluster.version, _LOOK_SECONDS)
+                    _raise_trouble(cluster.snapshot())
+                return cluster.snapshot()
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
 
     def describe(self) -> str:
         return f"the cluster at {self._api.connection.server}"
@@ -101,6 +132,14 @@ class ClusterQuery:
             return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(TELEMETRY))
         except OutsideError as error:
             return snapshot.with_gpus((), Source(TELEMETRY, "failing", error.what, error.hint))
+
+
+def _raise_trouble(snapshot: ClusterSnapshot) -> None:
+    """A service waits until the API server comes back; a command says why it cannot be read."""
+    for name in ("nodes", "pods"):
+        source = snapshot.sources.get(name)
+        if source is not None and source.state == "failing":
+            raise OutsideError("kubernetes", source.message, source.hint)
 
 
 def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:

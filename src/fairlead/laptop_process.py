@@ -1,0 +1,171 @@
+"""`fairlead up`: a simulated cluster served as a Kubernetes API, and everything of Fairlead reading it over loopback like any cluster.
+
+What a newcomer gets wrong: the exporters and the console here are the very ones that run against a real cluster. They know the
+simulated one only through HTTP; nothing takes a short cut because it lives in the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, TextIO
+
+from msgspec import Struct
+
+from fairlead import settings
+from fairlead.apps import gpu_exporter
+from fairlead.apps.api_credentials import Credentials, make_credentials, render_kubeconfig
+from fairlead.apps.api_server import ApiServer
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.apps.laptop import run_all
+from fairlead.apps.server import bind_socket, serve
+from fairlead.cli import laptop_state
+from fairlead.cli.laptop_files import remove, write_json, write_whole
+from fairlead.cli.messages import Messages
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.world import KubeCluster
+from fairlead.errors import OutsideError, UserError
+from fairlead.ports import World
+from fairlead.wire.tabwriter import render_rows
+from fairlead.wiring import SimulatedReadings, Simulation, connection_to_laptop
+
+HOST: Final = settings.LOOPBACK
+
+
+class Sockets(Struct, frozen=True):
+    """The laptop's four listening sockets, bound before anything else exists."""
+
+    console: socket.socket
+    gpu_exporter: socket.socket
+    cluster_exporter: socket.socket
+    api: socket.socket
+
+
+async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: TextIO) -> None:
+    """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
+    sockets = bind_sockets(args, messages)
+    simulation = Simulation(args.scenario, args.seed, args.speed)
+    credentials = make_credentials()
+    files = LaptopFiles(args, env, messages)
+    api_url = url(sockets.api, "https")
+    files.write_kubeconfig(api_url, credentials)
+    try:
+        async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
+            cluster = KubeCluster(api, simulation)
+            readings = SimulatedReadings(simulation)
+            world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
+            console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
+            api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])
+            exported = gpu_exporter.settings_from_flags(address=(HOST, port_of(sockets.gpu_exporter)))
+            await run_all(
+                [
+                    lambda ready: serve(api_server, sock=sockets.api, ssl=credentials.ssl, ready=ready),
+                    lambda ready: gpu_exporter.run(simulation, simulation, exported, sock=sockets.gpu_exporter, ready=ready),
+                    lambda ready: console.run(sockets.console, ready),
+                ],
+                [simulation.driver.run(), cluster.run(), readings.run()],
+                cluster=cluster,
+                on_ready=lambda: announce(sockets, files, stdout),
+            )
+    finally:
+        files.remove()
+
+
+def bind_sockets(args: argparse.Namespace, messages: Messages) -> Sockets:
+    """All four, or UserError: a port that was asked for must be had; a default one that is taken gives way to a free one."""
+    wanted = {
+        "console": (args.port, settings.CONSOLE_PORT),
+        "gpu_exporter": (args.gpu_exporter_port, settings.GPU_EXPORTER_PORT),
+        "cluster_exporter": (args.cluster_exporter_port, settings.CLUSTER_EXPORTER_PORT),
+        "api": (args.api_port, settings.API_SERVER_PORT),
+    }
+    bound: dict[str, socket.socket] = {}
+    try:
+        for name, (asked, default) in wanted.items():
+            bound[name] = bind_socket(HOST, asked) if asked is not None else _bind_default(name, default, messages)
+    except UserError:
+        for sock in bound.values():
+            sock.close()
+        raise
+    return Sockets(**bound)
+
+
+def _bind_default(name: str, port: int, messages: Messages) -> socket.socket:
+    try:
+        return bind_socket(HOST, port)
+    except UserError:
+        sock = bind_socket(HOST, 0)
+        messages.info(f"port {port} is taken: the {name.replace('_', ' ')} listens on {port_of(sock)}")
+        return sock
+
+
+class LaptopFiles:
+    """What a laptop leaves on disk while it runs. Only what the person named must be writable; for the rest a warning does."""
+
+    def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
+        home = Path(args.state_dir).expanduser() if args.state_dir else laptop_state.laptop_home(env)
+        self._is_kubeconfig_named = bool(args.kubeconfig)
+        self._state = home / laptop_state.FILE
+        self._ready = Path(args.ready_file).expanduser() if args.ready_file else None
+        self._messages = messages
+        self.kubeconfig: Path | None = Path(args.kubeconfig).expanduser() if args.kubeconfig else home / laptop_state.KUBECONFIG
+
+    def write_kubeconfig(self, server: str, credentials: Credentials) -> None:
+        assert self.kubeconfig is not None
+        try:
+            write_whole(self.kubeconfig, render_kubeconfig(server, credentials))
+        except OutsideError as error:
+            if self._is_kubeconfig_named:
+                raise UserError(f"kubeconfig {error.what}", error.hint) from error
+            self._messages.warn(f"no kubeconfig: {error.what}; kubectl cannot be used (give --kubeconfig FILE)")
+            self.kubeconfig = None
+
+    def write_ready(self, addresses: Mapping[str, object]) -> None:
+        """The state file for `arena` and the ready file for whoever asked for one."""
+        try:
+            if self.kubeconfig is not None:
+                write_json(self._state, {"pid": os.getpid(), **addresses})
+        except OutsideError as error:
+            self._messages.warn(f"commands will not find this laptop: {error.what}; give them --kubeconfig {self.kubeconfig}")
+        if self._ready is not None:
+            try:
+                write_json(self._ready, addresses)
+            except OutsideError as error:
+                self._messages.warn(f"no ready file: {error.what}")
+
+    def remove(self) -> None:
+        """At the end: a kubeconfig that opens nothing is only in the way, but one that the person named is theirs."""
+        for path in (self._state, self._ready, None if self._is_kubeconfig_named else self.kubeconfig):
+            if path is not None:
+                remove(path)
+
+
+def announce(sockets: Sockets, files: LaptopFiles, stdout: TextIO) -> None:
+    """All is up: tell programs in files, and the person on stdout."""
+    files.write_ready(
+        {
+            "console": url(sockets.console) + "/",
+            "kubeconfig": str(files.kubeconfig.absolute()) if files.kubeconfig else None,
+            "cluster_exporter": url(sockets.cluster_exporter) + "/metrics",
+            "gpu_exporter": url(sockets.gpu_exporter) + "/metrics",
+        }
+    )
+    lines = [
+        ("console:", url(sockets.console) + "/"),
+        ("kubeconfig:", str(files.kubeconfig) if files.kubeconfig else "none"),
+        ("cluster exporter:", url(sockets.cluster_exporter) + "/metrics"),
+        ("GPU exporter:", url(sockets.gpu_exporter) + "/metrics"),
+    ]
+    stdout.write(render_rows(lines) + "press Ctrl-C to end\n")
+    stdout.flush()
+
+
+def url(sock: socket.socket, scheme: str = "http") -> str:
+    return f"{scheme}://{HOST}:{port_of(sock)}"
+
+
+def port_of(sock: socket.socket) -> int:
+    return int(sock.getsockname()[1])

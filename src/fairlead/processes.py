@@ -1,0 +1,128 @@
+"""Which pieces does each server get? `console`, `cluster-exporter`, `gpu-exporter`, `api-server`; `up` is all of them.
+
+What a newcomer gets wrong: sockets are bound before anything else is built, so that a taken port is one sentence and not half a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead import settings
+from fairlead.apps import gpu_exporter
+from fairlead.apps.api_credentials import make_credentials, render_kubeconfig
+from fairlead.apps.api_server import ApiServer
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
+from fairlead.apps.laptop import run_all
+from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
+from fairlead.cli.context import GlobalOptions
+from fairlead.cli.laptop_files import write_whole
+from fairlead.cli.messages import Messages
+from fairlead.edge.connection import Connection
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.kubeconfig import find_connection
+from fairlead.errors import UserError
+from fairlead.laptop_process import run_laptop
+from fairlead.wiring import Simulation, followed_world, log_to_stderr
+
+
+class Invocation:
+    """What a process function gets: its flags, the global ones, the environment, and how to speak to the person."""
+
+    def __init__(self, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> None:
+        self.args = args
+        self.options = options
+        self.env = env
+        self.messages = messages
+
+
+def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> int:
+    """Run a server until SIGTERM or Ctrl-C; 0 when it ended because of that."""
+    import uvloop
+
+    log_to_stderr(options.loglevel)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_PROCESSES[name](Invocation(args, options, env, messages)))
+    return 0
+
+
+async def _run_up(asked: Invocation) -> None:
+    await run_laptop(asked.args, asked.env, asked.messages, sys.stdout)
+
+
+async def _run_gpu_exporter(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    chosen = gpu_exporter.settings_from_flags(address=(host, port))
+    sock = bind_socket(host, port)
+    simulation = Simulation(args.scenario, args.seed, args.speed)
+    await run_all(
+        [lambda ready: gpu_exporter.run(simulation, simulation, chosen, sock=sock, ready=ready)],
+        [simulation.driver.run()],
+        cluster=None,
+        on_ready=lambda: asked.messages.info(f"GPU metrics of scenario {args.scenario} on {_url(sock)}/metrics"),
+    )
+
+
+async def _run_api_server(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    require_loopback(host, args.insecure_listen, "--insecure-listen")
+    sock = bind_socket(host, port)
+    simulation = Simulation(args.scenario, args.seed, args.speed)
+    credentials = make_credentials()
+    path = Path(args.kubeconfig or "fairlead.kubeconfig")
+    write_whole(path, render_kubeconfig(_url(sock, "https"), credentials))
+    app = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])
+    await run_all(
+        [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready)],
+        [simulation.driver.run()],
+        cluster=None,
+        on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: kubectl --kubeconfig {path} get pods -A"),
+    )
+
+
+async def _run_console(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    chosen = ConsoleSettings(host=host, port=port, insecure_listen=args.insecure_listen)
+    check_address(chosen)
+    sock = bind_socket(host, port)
+    async with KubeApi(_required_connection(asked)) as api:
+        world = followed_world(api, args, asked.env)
+        console = ConsoleServer(world, chosen)
+        await run_all(
+            [lambda ready: console.run(sock, ready)],
+            [world.cluster.run(), world.gpus.run()],
+            cluster=world.cluster,
+            on_ready=lambda: asked.messages.info(f"console of {world.name} on {_url(sock)}/"),
+        )
+
+
+def _required_connection(asked: Invocation) -> Connection:
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if connection is None:
+        raise UserError(
+            "there is no cluster to follow: no kubeconfig and no service account", "pass --kubeconfig FILE, or try `fairlead up`"
+        )
+    return connection
+
+
+def _url(sock: socket.socket, scheme: str = "http") -> str:
+    """An address of the socket that a person can open; one that listens everywhere is named by loopback."""
+    host, port = sock.getsockname()[:2]
+    shown = {"0.0.0.0": settings.LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"{scheme}://{shown}:{port}"
+
+
+_PROCESSES: Final[Mapping[str, Callable[[Invocation], Coroutine[Any, Any, None]]]] = {
+    "up": _run_up,
+    "console": _run_console,
+    "gpu-exporter": _run_gpu_exporter,
+    "api-server": _run_api_server,
+}

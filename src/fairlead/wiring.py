@@ -1,0 +1,130 @@
+"""The pieces that several servers are built from: a simulated world, a followed cluster, GPU readings, a log on stderr.
+
+What a newcomer gets wrong: nothing is decided here. Worlds are built and handed to apps as ports (`fairlead.ports`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from fairlead.apps.api_credentials import Credentials as ServerCredentials
+from fairlead.edge.clock import WallClock
+from fairlead.edge.connection import Connection
+from fairlead.edge.credentials import Credentials, Issued, bearer
+from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.world import KubeCluster
+from fairlead.errors import UserError
+from fairlead.model.device import DeviceSample
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import Source
+from fairlead.ports import World as Ports
+from fairlead.sim.driver import Driver
+from fairlead.sim.scenario_file import load_scenario
+from fairlead.sim.snapshot import reading_of
+from fairlead.sim.world import World
+
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+
+class Simulation:
+    """A simulated world that has lived through its history. Make it on a running event loop; `driver.run()` lets it go on.
+
+    Its epoch is chosen so that simulated now is wall now at the start: ages in kubectl are right at speed 1. Fills the ports `Clock`
+    (with the `speed` that the console asks for) and `Devices`.
+    """
+
+    def __init__(self, scenario: str, seed: int, speed: float) -> None:
+        loaded = load_scenario(scenario)
+        self.world = World(loaded, seed, time.time() - loaded.history.seconds)
+        self.world.warm_up()
+        self.driver = Driver(self.world, speed)
+
+    @property
+    def speed(self) -> float:
+        return self.driver.pace.speed
+
+    def now(self) -> float:
+        """Between the world's steps time flows on: the driver wakes up for events, not for whoever looks at the clock.
+
+        The loop's clock is the monotonic one; threads that build pages ask, too, and have no loop.
+        """
+        return max(self.world.clock.now(), self.driver.pace.simulated_at(time.monotonic()))
+
+    def sample(self) -> Sequence[DeviceSample]:
+        self.driver.catch_up()
+        return self.world.devices.sample()
+
+
+class SimulatedReadings:
+    """`ports.GpuReadings` straight from the simulated devices."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._latest: tuple[GpuReading, ...] = ()
+        self._read_at: float | None = None
+
+    async def run(self) -> None:
+        while True:
+            self._latest = tuple(reading_of(sample) for sample in self._simulation.sample())
+            self._read_at = self._simulation.now()
+            await asyncio.sleep(5)
+
+    def latest(self) -> tuple[GpuReading, ...]:
+        return self._latest
+
+    def source(self) -> Source:
+        return Source("gpu-telemetry", good_at=self._read_at)
+
+
+def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:
+    """How this process speaks to its own API server: as any client would, with the authority and the token of its kubeconfig."""
+    issued = Issued(authorization=bearer(credentials.token))
+    return Connection(
+        server=server,
+        credentials=Credentials(lambda: issued, is_renewable=False),
+        context="fairlead",
+        origin="the laptop",
+        ca_pem=credentials.authority,
+    )
+
+
+class NoReadings:
+    """`ports.GpuReadings` when nobody was asked for GPU values (`--gpu-source none`)."""
+
+    async def run(self) -> None:
+        return
+
+    def latest(self) -> tuple[GpuReading, ...]:
+        return ()
+
+    def source(self) -> Source:
+        return Source("gpu-telemetry", "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
+
+
+def followed_world(api: KubeApi, args: argparse.Namespace, env: Mapping[str, str]) -> Ports:
+    """A real cluster, kept current while the loops of its parts run."""
+    clock = WallClock()
+    return Ports(cluster=KubeCluster(api, clock), gpus=NoReadings(), clock=clock, name=api.connection.server)
+
+
+def log_to_stderr(level: str) -> None:
+    """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
+    logging.basicConfig(
+        stream=sys.stderr, level=_LEVELS[level], format="%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%Y-%m-%dT%H:%M:%S%z"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
+
+
+def read_secret(path: str) -> str:
+    """The text of a token file; raises UserError when it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"token file `{path}` cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error
