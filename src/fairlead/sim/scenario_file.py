@@ -131,7 +131,7 @@ def _told_by_msgspec(message: str) -> tuple[str, KeyPath]:
     """Its sentence and the path it names; an unknown or missing field belongs to the path."""
     what, _, where = message.partition(" - at `$")
     path: KeyPath = tuple(int(index) if index else key for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", where))
-    field = re.search(r"unknown field `([^`]+)`", what)
+    field = re.search(r"(?:unknown|missing required) field `([^`]+)`", what)
     return what, (*path, field[1]) if field else path
 
 

@@ -1,0 +1,51 @@
+"""(scenario, seed) decides the whole history: in any process, under any hash seed, however time is cut into steps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.sim.history import EPOCH, history_hash
+
+from fairlead.sim.scenario_file import load_scenario
+from fairlead.sim.world import World
+
+SEEDS = 20
+SECONDS = 3600.0
+ROOT = Path(__file__).parents[2]
+
+
+def histories(hash_seed: str) -> list[str]:
+    command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(SEEDS), str(SECONDS)]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    return done.stdout.splitlines()
+
+
+def test_twenty_seeds_live_the_same_in_two_processes() -> None:
+    first, second = histories("1"), histories("4242")
+    assert first == second
+    assert len(first) == SEEDS
+    assert len({line.split()[1] for line in first}) == SEEDS, "different seeds live differently"
+
+
+def test_how_time_is_cut_changes_nothing() -> None:
+    scenario = load_scenario("default")
+    whole, cut = World(scenario, 3, EPOCH), World(scenario, 3, EPOCH)
+    whole.run_until(EPOCH + 3600)
+    for second in range(0, 3600, 7):
+        cut.run_until(EPOCH + second)
+        cut.devices.sample()
+    cut.run_until(EPOCH + 3600)
+    assert whole.cluster.resource_version == cut.cluster.resource_version
+    assert whole.devices.sample() == cut.devices.sample()
+    for ref in whole.cluster.kinds():
+        assert whole.cluster.list(ref) == cut.cluster.list(ref)
+
+
+def test_a_second_run_in_one_process_is_the_same() -> None:
+    scenario = load_scenario("default")
+    assert history_hash(scenario, 5, 1800) == history_hash(scenario, 5, 1800)
+    assert history_hash(scenario, 5, 1800) != history_hash(scenario, 6, 1800)
