@@ -24,7 +24,6 @@ from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, pro
 from fairlead.apps.server import serve
 from fairlead.errors import UserError
 from fairlead.kinds.instances import all_instances
-from fairlead.model.gpu import GpuReading
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import Clock, Cluster, GpuReadings
@@ -98,7 +97,7 @@ class ClusterExporter:
             version, readings = self._cluster.version, self._readings.latest()
             try:
                 await self.refresh()
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever it is, a page that was right a moment ago beats none
                 _log.exception("the page could not be made; the last one stays")
             await asyncio.sleep(SHORTEST_PAUSE_SECONDS)
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
