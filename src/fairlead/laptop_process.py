@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TextIO
@@ -114,14 +115,25 @@ class LaptopFiles:
         self.kubeconfig: Path | None = Path(args.kubeconfig).expanduser() if args.kubeconfig else home / laptop_state.KUBECONFIG
 
     def write_kubeconfig(self, server: str, credentials: Credentials) -> None:
+        """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""
         assert self.kubeconfig is not None
+        text = render_kubeconfig(server, credentials)
         try:
-            write_whole(self.kubeconfig, render_kubeconfig(server, credentials))
+            write_whole(self.kubeconfig, text)
         except OutsideError as error:
             if self._is_kubeconfig_named:
                 raise UserError(f"kubeconfig {error.what}", error.hint) from error
-            self._messages.warn(f"no kubeconfig: {error.what}; kubectl cannot be used (give --kubeconfig FILE)")
-            self.kubeconfig = None
+            self.kubeconfig = self._write_temporary(text)
+            instead = f"the kubeconfig is `{self.kubeconfig}`" if self.kubeconfig else "there is no kubeconfig, so no kubectl"
+            self._messages.warn(f"{error.what}; {instead}")
+
+    def _write_temporary(self, text: bytes) -> Path | None:
+        try:
+            path = Path(tempfile.mkdtemp(prefix="fairlead-")) / laptop_state.KUBECONFIG
+            write_whole(path, text)
+        except (OSError, OutsideError):
+            return None
+        return path
 
     def write_ready(self, addresses: Mapping[str, object]) -> None:
         """The state file for `arena` and the ready file for whoever asked for one."""

@@ -7,7 +7,7 @@ running laptop, then the embedded simulated cluster. Every import stands in the 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import ClusterReader, GlobalOptions
@@ -15,6 +15,8 @@ from fairlead.cli.messages import Messages
 
 if TYPE_CHECKING:
     from fairlead.edge.connection import Connection
+    from fairlead.edge.kube_blocking import KubeBlocking
+    from fairlead.model.gpu import GpuReading
 
 EMBEDDED_SCENARIO: Final = "default"
 EMBEDDED_SEED: Final = 0
@@ -60,7 +62,27 @@ class ChosenWorld:
         from fairlead.edge.kube_blocking import KubeBlocking
 
         _log_to(self._messages)
-        return ClusterQuery(KubeBlocking(connection))
+        api = KubeBlocking(connection)
+        return ClusterQuery(api, self._readings(api))
+
+    def _readings(self, api: KubeBlocking) -> Callable[[], tuple[GpuReading, ...]]:
+        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else the cluster's own."""
+
+        def ask() -> tuple[GpuReading, ...]:
+            from fairlead.cli.arena_config import read_arena_config
+            from fairlead.edge.gpu_query import named_readings, proxied_readings
+            from fairlead.edge.prometheus_address import prometheus_connection
+            from fairlead.edge.prometheus_blocking import PrometheusBlocking
+
+            config = read_arena_config(self._env)
+            address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
+            if not address:
+                return proxied_readings(api)
+            token = self._env.get("PROMETHEUS_TOKEN") or config.get("prometheus_token", "")
+            named = prometheus_connection(address, token=token, ca_file=config.get("prometheus_ca_file", ""))
+            return named_readings(PrometheusBlocking(named))
+
+        return ask
 
     def _saved(self, name: str) -> ClusterReader:
         from fairlead.cli.snapshot_load import load_snapshot

@@ -33,6 +33,7 @@ def device_uses(report: NodeReport) -> list[DeviceUse]:
     """The node's devices that reported, by index."""
     granted = {device.index: device for device in report.devices}
     grouped = {index for holder in report.holders for index in holder.whole}
+    holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
     uses = []
     for reading in report.readings:
         total = (reading.memory_total_mib or 0.0) * _MIB
@@ -41,12 +42,17 @@ def device_uses(report: NodeReport) -> list[DeviceUse]:
             total = device.units * report.unit_bytes if device else total
             allocated = device.units_allocated * report.unit_bytes if device else 0.0
         else:
-            is_held = reading.index in grouped if report.mode == TOPOLOGY and grouped else bool(reading.holders)
+            is_held = reading.index in grouped if report.mode == TOPOLOGY and grouped else _is_held(reading, holding)
             allocated = total if is_held else 0.0
         used = (reading.memory_used_mib or 0.0) * _MIB if allocated else 0.0
         duty = (reading.utilization_ratio or 0.0) * 100 if allocated else 0.0
         uses.append(DeviceUse(reading, total, allocated, used, duty))
     return uses
+
+
+def _is_held(reading: GpuReading, holding: set[tuple[str, str]]) -> bool:
+    """Whether a pod that asks for GPUs sits on the card. A scraped label may name the exporter's own pod, which holds nothing."""
+    return any((holder.namespace, holder.pod) in holding for holder in reading.holders)
 
 
 def device_block(report: NodeReport) -> str:

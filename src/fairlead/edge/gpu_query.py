@@ -1,0 +1,83 @@
+"""Where can a command ask for GPU values? A Prometheus that was named, else one found behind the API server's service proxy.
+
+What a newcomer gets wrong: the proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
+Service), which is no fault of Prometheus: the person must name its address (arena contract §5, §9.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from fairlead.edge.api_failure import ApiFailure
+from fairlead.edge.api_page import ItemReader
+from fairlead.edge.api_request import ApiRequest, Selection
+from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.prometheus_answer import QUERY_PATH, PrometheusFailure, Sample, instant_form, parse_instant
+from fairlead.edge.prometheus_blocking import PrometheusBlocking
+from fairlead.edge.resource import Resource
+from fairlead.model.gpu import GpuReading
+from fairlead.wire.gpu_samples import GPU_QUERY, readings_of
+
+SERVICES: Final = Resource("", "v1", "services", kind="Service")
+KNOWN_SERVICES: Final = (
+    ("kubernetes.io/service-name=prometheus-admin", 9335),
+    ("kubernetes.io/service-name=prometheus-server", 9090),
+    ("kubernetes.io/name=Prometheus", 9090),
+    ("app.kubernetes.io/name=prometheus", 9090),
+)
+"""Labels of a Prometheus Service and its port, the first that exists wins."""
+_NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
+
+
+def named_readings(prometheus: PrometheusBlocking) -> tuple[GpuReading, ...]:
+    """Readings from a Prometheus whose address is known. Raises PrometheusFailure."""
+    return _read(prometheus.query(GPU_QUERY))
+
+
+def proxied_readings(api: KubeBlocking) -> tuple[GpuReading, ...]:
+    """Readings from the cluster's own Prometheus. Raises PrometheusFailure when there is none or it does not answer."""
+    path = _find_service(api)
+    request = ApiRequest("create", "POST", path + QUERY_PATH, instant_form(GPU_QUERY, None), "application/x-www-form-urlencoded")
+    try:
+        body, _ = api.send(request)
+    except ApiFailure as error:
+        if error.status == 503 and "no endpoints available" in error.message:
+            raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
+        raise PrometheusFailure(f"{error.what}; {_NAME_IT}", status=error.status) from error
+    return _read(parse_instant(path, 200, body))
+
+
+def _find_service(api: KubeBlocking) -> str:
+    """The proxy's path to the first known Service in any namespace; all labels are asked at once."""
+    found = in_parallel([partial(_services, api, labels) for labels, _ in KNOWN_SERVICES])
+    for (_, port), services in zip(KNOWN_SERVICES, found, strict=True):
+        if isinstance(services, list) and services:
+            namespace, name = services[0]
+            return SERVICES.path(namespace, f"{name}:{port}").replace("%3A", ":") + "/proxy"
+    failures = [each for each in found if isinstance(each, ApiFailure)]
+    if failures:
+        raise PrometheusFailure(f"services cannot be listed: {failures[0].message}; {_NAME_IT}")
+    raise PrometheusFailure(f"no Prometheus Service is labelled {' or '.join(labels for labels, _ in KNOWN_SERVICES)}; {_NAME_IT}")
+
+
+def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:
+    reader = ItemReader(SERVICES, _WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or ""))
+    return sorted(row for _, row in api.list_all(reader, Selection(labels=labels)).rows)
+
+
+def _read(samples: Sequence[Sample]) -> tuple[GpuReading, ...]:
+    return readings_of((sample.labels, sample.at, sample.value) for sample in samples)
+
+
+class _ServiceMeta(msgspec.Struct):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class _WireService(msgspec.Struct):
+    metadata: _ServiceMeta
