@@ -1,0 +1,138 @@
+"""The Cluster board and the GPU map: the figures of the panels, the lists, and the state of every cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.console.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
+from fairlead.console.picture import Picture
+from fairlead.model.event import Event
+from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.node import Node
+
+from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, pod, reading, shared_node, training_job
+
+GPU = {"nvidia.com/gpu": 1}
+
+
+def picture(*args: object, **more: object) -> Picture:
+    return Picture(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
+
+
+def cells(seen: Picture, node: int = 0) -> list[tuple[object, ...]]:
+    return list(seen.gpu_map.nodes[node].gpus)
+
+
+def states(seen: Picture) -> list[object]:
+    return [cell[1] for cell in cells(seen)]
+
+
+def test_the_panels_add_up_what_the_nodes_hold() -> None:
+    holder = pod("a", "gpu-1", GPU)
+    shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
+    nodes = [gpu_node(gpus=2), shared_node(cards=2, units=40), gpu_node("gpu-2", 1, ready="False"), cpu_node()]
+    gpus = [reading(index=0, holder=holder), reading(index=1, ratio=0.0), reading("gpu-2", 0, ratio=None, used_mib=None)]
+    board = picture(nodes, [holder, shared], gpus=gpus).overview
+    assert (board.gpu_nodes.total, board.gpu_nodes.allocated, board.gpu_nodes.unhealthy) == (3, 2, 1)
+    assert (board.gpus.total, board.gpus.allocated) == (5, 1.25)
+    assert (board.gpu_memory.allocated_mib, board.gpu_memory.used_mib) == (CARD_MIB + 10_240, 2000)
+    assert (board.gpu_util_percent, board.gpus_reporting) == (25, 2), "the mean over reporting GPUs, not over nodes"
+
+
+def test_a_cluster_without_gpus_shows_zeros_that_were_observed_and_unknown_percentages() -> None:
+    board = picture([cpu_node()]).overview
+    assert (board.gpus.total, board.gpus.allocated, board.gpu_util_percent) == (0, 0, None)
+    assert board.gpu_memory.total_mib is None
+    assert board.sentence.code == "cluster-none"
+
+
+def test_an_idle_gpu_is_allocated_and_quiet_for_an_hour_a_free_one_is_not_idle() -> None:
+    holder = pod("a", "gpu-1", GPU)
+    gpus = [reading(index=0, holder=holder, idle_since=EPOCH - 3700), reading(index=1, idle_since=EPOCH - 9999)]
+    board = picture([gpu_node(gpus=2)], [holder], gpus=gpus).overview
+    assert board.idle_gpus == 1
+    assert board.sentence.text == "1 of 2 GPUs allocated, 1 of them idle for over an hour."
+
+
+def test_jobs_are_counted_in_four_states() -> None:
+    jobs = [training_job(f"j{n}", 0, state=state) for n, state in enumerate(("Running", "Suspended", "Queuing", "Failed", "Succeeded"))]
+    count = picture(jobs=jobs).overview.jobs
+    assert (count.running, count.pending, count.succeeded, count.failed) == (1, 2, 1, 1)
+
+
+def test_top_consumers_are_namespaces_by_gpus_held() -> None:
+    pods = [
+        pod("a", "gpu-1", GPU),
+        *(pod(f"b{n}", "gpu-1", GPU, namespace="team-b") for n in range(2)),
+        pod("waits", "", GPU, namespace="team-z"),
+    ]
+    board = picture([gpu_node(gpus=4)], pods, gpus=[reading(index=n) for n in range(4)]).overview
+    assert [(each.namespace, each.gpus, each.gpu_memory_mib) for each in board.top_consumers] == [
+        ("team-b", 2, 2 * CARD_MIB),
+        ("team-a", 1, CARD_MIB),
+    ]
+
+
+def test_pools_add_up_by_model_and_mode() -> None:
+    nodes = [gpu_node("gpu-1", 2), gpu_node("gpu-2", 2), shared_node()]
+    board = picture(nodes, gpus=[reading(node, n) for node in ("gpu-1", "gpu-2") for n in range(2)]).overview
+    assert [(pool.model, pool.mode, pool.nodes, pool.gpus) for pool in board.pools] == [
+        ("NVIDIA H200", "exclusive", 2, 4),
+        ("NVIDIA A100", "share", 1, 2),
+    ]
+
+
+def test_faulty_gpus_are_named_with_their_reason() -> None:
+    board = picture([gpu_node(gpus=1)], gpus=[reading(healthy=False, last_xid=79)]).overview
+    assert [(each.node, each.index, each.reason) for each in board.faulty_gpus] == [("gpu-1", 0, "XID 79")]
+
+
+def test_recent_warnings_are_of_the_last_hour_newest_first() -> None:
+    def event(name: str, at: float, type_: str = "Warning") -> Event:
+        return Event("team-a", name, type=type_, reason="BackOff", message=name, object_kind="Pod", object_name="x", at=at)
+
+    events = (event("old", EPOCH - 3601), event("a", EPOCH - 60), event("b", EPOCH - 5), event("calm", EPOCH, "Normal"))
+    assert [each.message for each in picture(events=events).overview.recent_warnings] == ["b", "a"]
+
+
+def test_a_cell_is_free_allocated_shared_or_unhealthy() -> None:
+    holder = pod("a", "gpu-1", GPU)
+    gpus = [reading(index=0, holder=holder), reading(index=1), reading(index=2, healthy=False)]
+    assert states(picture([gpu_node(gpus=3)], [holder], gpus=gpus)) == [ALLOCATED, FREE, UNHEALTHY]
+    shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
+    assert states(picture([shared_node()], [shared])) == [SHARED, FREE]
+
+
+def test_a_draining_card_is_no_fault() -> None:
+    node = shared_node(cards=1)
+    slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
+    assert states(picture([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))])) == [DRAINING]
+
+
+def test_the_cells_of_a_silent_node_are_unknown() -> None:
+    assert states(picture([gpu_node(gpus=2, ready="Unknown")], gpus=[reading(index=n) for n in range(2)])) == [UNKNOWN, UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("held", "named", "expected"),
+    [
+        (1, False, [ALLOCATED, FREE]),
+        (1, True, [UNKNOWN, UNKNOWN]),
+        (2, True, [ALLOCATED, ALLOCATED]),
+    ],
+    ids=["cards without identity are filled in order", "which card is held cannot be said", "all cards must be held"],
+)
+def test_held_gpus_that_nobody_can_seat_are_never_shown_free(held: int, named: bool, expected: list[int]) -> None:
+    gpus = [reading(index=n) for n in range(2)] if named else []
+    assert states(picture([gpu_node(gpus=2)], [pod("a", "gpu-1", {"nvidia.com/gpu": held})], gpus=gpus)) == expected
+
+
+def test_a_cell_carries_its_figures_and_who_has_which_share() -> None:
+    holder = pod("a", "gpu-1", GPU)
+    seen = picture([gpu_node(gpus=1)], [holder], gpus=[reading(used_mib=CARD_MIB / 2, ratio=0.973, holder=holder, idle_since=EPOCH - 5)])
+    assert seen.gpu_map.teams == ["team-a"]
+    assert cells(seen) == [(0, ALLOCATED, 97, 50, 60, 5, [(0, 1)])]
+
+
+def test_nodes_without_gpus_are_not_on_the_map() -> None:
+    assert [node.name for node in picture([cpu_node(), gpu_node()]).gpu_map.nodes] == ["gpu-1"]
