@@ -1,0 +1,247 @@
+"""From samples of exporter pages (or of Prometheus) to `GpuReading`s: our own families first, else DCGM's with `nvidia_gpu_*`.
+
+What a newcomer gets wrong: the two dialects are never mixed within one card. A card is its uuid; where our own families speak of it,
+DCGM's and the legacy ones are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.metric import Sample
+
+MIB: Final = 1 << 20
+IDLE_BELOW: Final = 0.01
+
+_NATIVE: Final = "fairlead_gpu_"
+_CONTAINER: Final = "fairlead_container_gpu_"
+_DCGM: Final = "DCGM_FI_DEV_"
+_LEGACY: Final = "nvidia_gpu_"
+
+NATIVE_METRICS: Final = (
+    f"{_NATIVE}up",
+    f"{_NATIVE}info",
+    f"{_NATIVE}healthy",
+    f"{_NATIVE}utilization_ratio",
+    f"{_NATIVE}memory_total_bytes",
+    f"{_NATIVE}memory_used_bytes",
+    f"{_NATIVE}temperature_celsius",
+    f"{_NATIVE}power_watts",
+    f"{_NATIVE}xid_last_timestamp_seconds",
+    f"{_CONTAINER}memory_used_bytes",
+    f"{_CONTAINER}memory_limit_bytes",
+    f"{_CONTAINER}utilization_ratio",
+)
+OTHER_METRICS: Final = (
+    f"{_DCGM}GPU_UTIL",
+    f"{_DCGM}FB_USED",
+    f"{_DCGM}FB_FREE",
+    f"{_DCGM}FB_RESERVED",
+    f"{_DCGM}FB_TOTAL",
+    f"{_DCGM}GPU_TEMP",
+    f"{_DCGM}POWER_USAGE",
+    f"{_DCGM}XID_ERRORS",
+    f"{_LEGACY}duty_cycle",
+    f"{_LEGACY}memory_used_bytes",
+    f"{_LEGACY}memory_total_bytes",
+    f"{_LEGACY}power_usage_milliwatts",
+    f"{_LEGACY}temperature_celsius",
+)
+METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS)
+"""Everything that is read; a page's other lines need not be parsed, and a query need not ask for more."""
+
+
+@dataclass(slots=True)
+class _Card:
+    """One card while its samples come in."""
+
+    node: str = ""
+    index: int = -1
+    model: str = ""
+    driver: str = ""
+    values: dict[str, float] = field(default_factory=dict)
+    xids: dict[int, float] = field(default_factory=dict)
+    holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
+    modes: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+
+def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") -> tuple[GpuReading, ...]:
+    """One reading per card, by (node, index). `node` names the cards of a page whose samples do not (--no-hostname)."""
+    native: dict[str, _Card] = {}
+    other: dict[str, _Card] = {}
+    for sample in samples:
+        if sample.value != sample.value:  # NaN: not a value
+            continue
+        if sample.name.startswith((_NATIVE, _CONTAINER)):
+            _note_native(native, sample)
+        else:
+            _note_other(other, sample, node)
+    cards = {**{uuid: card for uuid, card in other.items() if uuid not in native}, **native}
+    return tuple(
+        sorted((_reading(uuid, card, read_at) for uuid, card in cards.items()), key=lambda each: (each.node, each.index, each.uuid))
+    )
+
+
+def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:
+    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle. `before` by uuid."""
+    return tuple(_with_idle_since(reading, before.get(reading.uuid)) for reading in readings)
+
+
+def _with_idle_since(reading: GpuReading, before: GpuReading | None) -> GpuReading:
+    if reading.utilization_ratio is None or reading.utilization_ratio >= IDLE_BELOW:
+        return reading
+    since = before.idle_since if before is not None and before.idle_since is not None else reading.read_at
+    return msgspec.structs.replace(reading, idle_since=since)
+
+
+def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
+    labels = sample.labels
+    card = cards.setdefault(labels.get("uuid", ""), _Card())
+    card.node = labels.get("node_name", card.node)
+    card.index = _index(labels.get("gpu", ""), card.index)
+    card.model = labels.get("model", card.model)
+    if sample.name.startswith(_CONTAINER):
+        if not labels.get("mig_gi_id"):
+            _note_holder(card, labels, sample.name.removeprefix(_CONTAINER), sample.value)
+        return
+    name = sample.name.removeprefix(_NATIVE)
+    if name == "info":
+        card.driver = labels.get("driver_version", "")
+    elif name == "xid_last_timestamp_seconds":
+        card.xids[_index(labels.get("xid", ""), 0)] = sample.value
+    elif (name != "temperature_celsius" or labels.get("sensor") == "gpu") and not labels.get("mig_gi_id"):
+        card.values[name] = sample.value
+
+
+def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
+    who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    card.modes[who] = labels.get("allocate_mode", "exclusive")
+    card.holders.setdefault(who, {})[name] = value
+
+
+_DCGM_TO_NATIVE: Final = {
+    "GPU_UTIL": ("utilization_ratio", 0.01),
+    "FB_USED": ("memory_used_bytes", MIB),
+    "FB_TOTAL": ("memory_total_bytes", MIB),
+    "FB_FREE": ("memory_free_bytes", MIB),
+    "FB_RESERVED": ("memory_reserved_bytes", MIB),
+    "GPU_TEMP": ("temperature_celsius", 1.0),
+    "POWER_USAGE": ("power_watts", 1.0),
+}
+_LEGACY_TO_NATIVE: Final = {
+    "duty_cycle": ("utilization_ratio", 0.01),
+    "memory_used_bytes": ("memory_used_bytes", 1.0),
+    "memory_total_bytes": ("memory_total_bytes", 1.0),
+    "temperature_celsius": ("temperature_celsius", 1.0),
+    "power_usage_milliwatts": ("power_watts", 0.001),
+}
+
+
+def _note_other(cards: dict[str, _Card], sample: Sample, node: str) -> None:
+    if sample.name.startswith(_DCGM):
+        _note_dcgm(cards, sample, node)
+    elif sample.name.startswith(_LEGACY):
+        _note_legacy(cards, sample)
+
+
+def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
+    labels = sample.labels
+    if labels.get("GPU_I_ID"):
+        return
+    card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
+    card.node = labels.get("Hostname") or labels.get("hostname") or labels.get("NodeName") or card.node or node
+    card.index = _index(labels.get("gpu", ""), card.index)
+    card.model = labels.get("modelName", card.model)
+    card.driver = labels.get("DCGM_FI_DRIVER_VERSION", card.driver)
+    pod = labels.get("exported_pod") or labels.get("pod") or labels.get("pod_name", "")
+    space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
+    container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
+    if pod and space:
+        card.modes.setdefault((space, pod, container), "exclusive")
+    name = sample.name.removeprefix(_DCGM)
+    if name == "XID_ERRORS":
+        if sample.value > 0:
+            card.xids[int(sample.value)] = 0.0
+    elif name in _DCGM_TO_NATIVE:
+        native, scale = _DCGM_TO_NATIVE[name]
+        card.values[native] = sample.value * scale
+
+
+def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
+    """The device's series fill what DCGM did not say; `share` series are its containers."""
+    labels = sample.labels
+    native, scale = _LEGACY_TO_NATIVE.get(sample.name.removeprefix(_LEGACY), ("", 0.0))
+    uuid = labels.get("uuid", "")
+    if not native or not uuid:
+        return
+    card = cards.setdefault(uuid, _Card())
+    card.node = card.node or labels.get("node_name", "")
+    card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
+    card.model = card.model or labels.get("name", "")
+    who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
+    if labels.get("allocate_mode") == "share":
+        card.modes[who] = "share"
+        if native in ("memory_used_bytes", "utilization_ratio"):
+            card.holders.setdefault(who, {})[native] = sample.value * scale
+        return
+    card.values.setdefault(native, sample.value * scale)
+    if labels.get("allocate_mode") == "exclusive" and who[1]:
+        card.modes.setdefault(who, "exclusive")
+
+
+def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
+    values = card.values
+    xid = max(card.xids, key=lambda code: card.xids[code], default=None)
+    healthy = values.get("healthy")
+    return GpuReading(
+        node=card.node,
+        index=max(0, card.index),
+        uuid=uuid,
+        model=card.model,
+        memory_total_mib=_mib(_memory_total(values)),
+        memory_used_mib=_mib(values.get("memory_used_bytes")),
+        utilization_ratio=values.get("utilization_ratio"),
+        temperature_celsius=values.get("temperature_celsius"),
+        power_watts=values.get("power_watts"),
+        healthy=None if healthy is None else healthy > 0,
+        last_xid=xid,
+        last_xid_at=(card.xids[xid] or None) if xid is not None else None,
+        driver_version=card.driver,
+        read_at=read_at,
+        holders=tuple(_holder(card, who) for who in sorted(card.modes)),
+    )
+
+
+def _memory_total(values: Mapping[str, float]) -> float | None:
+    """Said outright, else the sum of the parts when all are there."""
+    if "memory_total_bytes" in values:
+        return values["memory_total_bytes"]
+    parts = [values.get(f"memory_{part}_bytes") for part in ("used", "free", "reserved")]
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _holder(card: _Card, who: tuple[str, str, str]) -> GpuHolder:
+    values = card.holders.get(who, {})
+    return GpuHolder(
+        namespace=who[0],
+        pod=who[1],
+        container=who[2],
+        mode=card.modes[who],
+        memory_used_mib=_mib(values.get("memory_used_bytes")),
+        memory_limit_mib=_mib(values.get("memory_limit_bytes")),
+        utilization_ratio=values.get("utilization_ratio"),
+    )
+
+
+def _mib(value: float | None) -> float | None:
+    return None if value is None else value / MIB
+
+
+def _index(text: str, absent: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() else absent
