@@ -74,7 +74,7 @@ def test_grace_and_finalizers_both_hold_a_pod(cluster: Cluster) -> None:
 @pytest.mark.parametrize(("condition", "word"), [({"uid": "other"}, "UID"), ({"resource_version": "1"}, "ResourceVersion")])
 def test_preconditions_that_fail_are_conflicts(cluster: Cluster, condition: dict[str, str], word: str) -> None:
     cluster.create(pod())
-    with pytest.raises(ApiStatus, match=f"Precondition failed: {word} in precondition: ") as caught:
+    with pytest.raises(ApiStatus, match=f"the {word} in the precondition ") as caught:
         cluster.delete(PODS, "default", "a", **condition)
     assert caught.value.code == 409
     assert cluster.get(PODS, "default", "a") is not None

@@ -31,7 +31,8 @@ def test_a_watch_tells_every_write_in_order(cluster: Cluster) -> None:
     cluster.merge_patch(PODS, "default", "a", {"metadata": {"labels": {"x": "y"}}})
     cluster.delete(PODS, "default", "b")
     events = watch.poll()
-    assert [event.type for event in events] == ["ADDED", "ADDED", "MODIFIED", "DELETED"]
+    assert [event.type for event in events] == ["ADDED", "ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+    assert events[3].object["metadata"]["deletionTimestamp"], "a pod is marked as going before it goes"
     versions = [int(event.object["metadata"]["resourceVersion"]) for event in events]
     assert versions == sorted(set(versions)), "a deletion has a version of its own"
     assert watch.poll() == []

@@ -19,7 +19,15 @@ from fairlead.sim.resources import NAMESPACES, RESOURCES, SERVICES
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
 from fairlead.wire.kube_patch import apply_merge_patch
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import already_exists, bad_request, failed_precondition, forbidden, not_found, stale_write
+from fairlead.wire.kube_status import (
+    already_exists,
+    bad_request,
+    failed_delete_precondition,
+    failed_precondition,
+    forbidden,
+    not_found,
+    stale_write,
+)
 from fairlead.wire.kube_time import render_time
 
 Objects = list[Object]  # inside the class `list` is the method
@@ -121,7 +129,7 @@ class Cluster:
         Raises 409 AlreadyExists, 404 for a missing namespace, 403 in a namespace that is being deleted, 422 for broken rules.
         """
         ref = self.kind_of(obj)
-        metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _SYSTEM_METADATA}
+        metadata = _writers_metadata(obj)
         if metadata.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
         self._name_new(ref, metadata)
@@ -191,11 +199,10 @@ class Cluster:
         Returns the object as it then is; it is gone when `get` says so. `uid` and `resource_version` are preconditions (409).
         """
         old = self._existing(ref, namespace, name)
-        metadata = old["metadata"]
-        if uid is not None and uid != metadata["uid"]:
-            raise failed_precondition(ref, name, "UID", uid, metadata["uid"])
-        if resource_version is not None and resource_version != metadata["resourceVersion"]:
-            raise failed_precondition(ref, name, "ResourceVersion", resource_version, metadata["resourceVersion"])
+        for what, key, wanted in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
+            found = old["metadata"][key]
+            if wanted is not None and wanted != found:
+                raise failed_delete_precondition(ref, name, what, wanted, found)
         return deletion.delete(self, ref, old, grace_seconds, propagation)
 
     def bind(self, namespace: str, name: str, binding: Object) -> Object:
@@ -251,7 +258,7 @@ class Cluster:
     def _kept_metadata(self, new: Object, old: Object) -> Object:
         """The writer's labels, annotations, finalizers and owners; the store's everything else."""
         before = old["metadata"]
-        metadata = {key: value for key, value in (new.get("metadata") or {}).items() if key not in _SYSTEM_METADATA}
+        metadata = _writers_metadata(new)
         metadata |= {key: before[key] for key in _SYSTEM_METADATA if key in before}
         metadata["resourceVersion"] = before["resourceVersion"]
         return metadata
@@ -352,6 +359,11 @@ class Cluster:
         """Forget all events of a kind: who watches from an older version gets 410."""
         log = self._logs[ref]
         log.forget(log.end)
+
+
+def _writers_metadata(obj: Object) -> Object:
+    """The metadata that is the writer's, without empty lists and maps, which the API never shows."""
+    return {key: value for key, value in (obj.get("metadata") or {}).items() if key not in _SYSTEM_METADATA and value not in ({}, [], None)}
 
 
 def _with_field(obj: Object, field: str, value: Any) -> Object:

@@ -28,7 +28,7 @@ def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int 
     finalizers = list(old["metadata"].get("finalizers", ()))
     if propagation == "Foreground" and FOREGROUND not in finalizers and cluster.dependents(old["metadata"]["uid"]):
         finalizers.append(FOREGROUND)
-    if not grace and not finalizers and ref is not NAMESPACES:
+    if not grace and not finalizers and ref not in (NAMESPACES, PODS):
         return _remove(cluster, ref, old)
     going = _marked(cluster, ref, old, grace, finalizers)
     if ref is NAMESPACES:

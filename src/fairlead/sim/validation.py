@@ -72,7 +72,7 @@ def _name_errors(ref: ResourceKind, name: str) -> list[FieldError]:
         rule, limit, fits = _SUBDOMAIN_RULE, 253, _is_subdomain(name)
     errors = [] if fits else [_wrong("metadata.name", name, rule)]
     if len(name) > limit:
-        errors.append(_wrong("metadata.name", name, f"must be no more than {limit} bytes"))
+        errors.append(_wrong("metadata.name", name, f"must be no more than {limit} characters"))
     return errors
 
 

@@ -117,7 +117,7 @@ def _aggregated_version(group: str, version: str, kinds: Iterable[ResourceKind])
 def _aggregated_resource(ref: ResourceKind) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": ref.plural,
-        "responseKind": {"group": ref.group, "version": ref.version, "kind": ref.kind},
+        "responseKind": _response_kind(ref, ref.group, ref.version, ref.kind),
         "scope": "Namespaced" if ref.namespaced else "Cluster",
         "singularResource": ref.singular,
         "verbs": list(ref.verbs),
@@ -133,4 +133,10 @@ def _aggregated_resource(ref: ResourceKind) -> dict[str, Any]:
 
 def _aggregated_subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
     group, version, kind, verbs = _subresource_kind(ref, name)
-    return {"subresource": name, "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": list(verbs)}
+    return {"subresource": name, "responseKind": _response_kind(ref, group, version, kind), "verbs": list(verbs)}
+
+
+def _response_kind(ref: ResourceKind, group: str, version: str, kind: str) -> dict[str, str]:
+    """A built-in kind of the version it stands in leaves group and version empty; those of custom resources are always told."""
+    is_own = (group, version) == (ref.group, ref.version) and not ref.is_custom
+    return {"group": "" if is_own else group, "version": "" if is_own else version, "kind": kind}

@@ -66,6 +66,14 @@ def failed_precondition(ref: ResourceKind, name: str, what: str, wanted: str, fo
     return conflict(ref, name, f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}")
 
 
+def failed_delete_precondition(ref: ResourceKind, name: str, what: str, wanted: str, found: str) -> ApiStatus:
+    """As `failed_precondition`, in the words that deletion has for it (and with the kind where others name the resource)."""
+    guess = "deleted and then recreated" if what == "UID" else "modified"
+    why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {guess}"
+    message = f'Operation cannot be fulfilled on {ref.group_kind} "{name}": {why}'
+    return ApiStatus(409, "Conflict", message, {"name": name, **({"group": ref.group} if ref.group else {}), "kind": ref.kind})
+
+
 def forbidden(ref: ResourceKind, name: str, why: str) -> ApiStatus:
     subject = f'{ref.group_resource} "{name}"' if name else ref.group_resource
     return ApiStatus(403, "Forbidden", f"{subject} is forbidden: {why}", _details(ref, name))

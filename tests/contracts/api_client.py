@@ -1,0 +1,142 @@
+"""A Kubernetes client with no opinions: a request in, status and decoded body out. The contract suite's only eyes."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import http.client
+import json
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import yaml
+
+Object = dict[str, Any]
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server said. `body` is decoded JSON, or the text where it is none."""
+
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+    @property
+    def message(self) -> str:
+        return str(self.body.get("message", "")) if isinstance(self.body, dict) else str(self.body)
+
+    @property
+    def reason(self) -> str:
+        return str(self.body.get("reason", "")) if isinstance(self.body, dict) else ""
+
+
+class ApiClient:
+    """One API server, reached as its kubeconfig says. `name` is `simulated` or `real`."""
+
+    def __init__(self, name: str, kubeconfig: Path) -> None:
+        document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        cluster, self._user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        self.name = name
+        self.kubeconfig = kubeconfig
+        self._address = urlsplit(cluster["server"])
+        self._authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self._tls = ssl.create_default_context(cadata=self._authority)
+        if "client-certificate-data" in self._user:
+            self._load_pair()
+
+    def as_stranger(self, token: str = "") -> ApiClient:
+        """The same server, asked without the kubeconfig's credentials."""
+        stranger = copy.copy(self)
+        stranger._tls = ssl.create_default_context(cadata=self._authority)
+        stranger._user = {"token": token} if token else {}
+        return stranger
+
+    def _load_pair(self) -> None:
+        with tempfile.NamedTemporaryFile() as pair:
+            pair.write(base64.b64decode(self._user["client-certificate-data"]) + base64.b64decode(self._user["client-key-data"]))
+            pair.flush()
+            self._tls.load_cert_chain(pair.name)
+
+    def connect(self, seconds: float = 20.0) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self._address.hostname or "", self._address.port, timeout=seconds, context=self._tls)
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._user['token']}"} if "token" in self._user else {}
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, query: dict[str, Any] | None = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """One request; `body` is sent as it is when bytes, else as JSON."""
+        connection = self.connect()
+        try:
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            given = {"Accept": "application/json", "Content-Type": "application/json", **self.headers(), **(headers or {})}
+            connection.request(method, _with_query(path, query), data, given)
+            response = connection.getresponse()
+            raw = response.read()
+            return Answer(response.status, _decoded(raw), {key.lower(): value for key, value in response.getheaders()})
+        finally:
+            connection.close()
+
+    def get(self, path: str, **query: Any) -> Answer:
+        return self.ask("GET", path, query=query)
+
+    def post(self, path: str, body: Any, **query: Any) -> Answer:
+        return self.ask("POST", path, body, query=query)
+
+    def put(self, path: str, body: Any, **query: Any) -> Answer:
+        return self.ask("PUT", path, body, query=query)
+
+    def patch(self, path: str, body: Any, kind: str = MERGE, **query: Any) -> Answer:
+        return self.ask("PATCH", path, body, query=query, headers={"Content-Type": kind})
+
+    def delete(self, path: str, body: Any = None, **query: Any) -> Answer:
+        return self.ask("DELETE", path, body, query=query)
+
+    def table(self, path: str, **query: Any) -> Answer:
+        return self.ask("GET", path, query=query, headers={"Accept": TABLE})
+
+    @contextmanager
+    def watch(self, path: str, *, accept: str = "application/json", **query: Any) -> Iterator[Iterator[Object]]:
+        """The events of a watch as they come; the connection ends with the block."""
+        connection = self.connect()
+        try:
+            target = _with_query(path, {"watch": "true", **query})
+            connection.request("GET", target, headers={"Accept": accept, **self.headers()})
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+            yield (json.loads(line) for line in response if line.strip())
+        finally:
+            connection.close()
+
+
+def _with_query(path: str, query: dict[str, Any] | None) -> str:
+    return f"{path}?{urlencode(query, doseq=True)}" if query else path
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")
+
+
+def until(what: str, is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Ask again until it is so."""
+    limit = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < limit, f"not so after {seconds} s: {what}"
+        time.sleep(0.05)

@@ -1,0 +1,58 @@
+"""Both worlds behind one client: every test of this folder runs over the simulated and over the real API server."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.contracts.api_client import ApiClient, until
+from tests.contracts.simulated import SimulatedServer, simulated_server
+
+
+class WallClock:
+    """The machine's time: ages and timestamps are compared with the real server's."""
+
+    def now(self) -> float:
+        return time.time()
+
+
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedServer]:
+    with simulated_server(tmp_path_factory.mktemp("simulated"), WallClock()) as server:
+        yield server
+
+
+@pytest.fixture(params=["simulated", "real"])
+def api(request: pytest.FixtureRequest) -> ApiClient:
+    """An API server; asks for the real one only when its turn comes."""
+    fixture = "simulated" if request.param == "simulated" else "control_plane"
+    return ApiClient(request.param, request.getfixturevalue(fixture).kubeconfig)
+
+
+@pytest.fixture
+def both(simulated: SimulatedServer, request: pytest.FixtureRequest) -> tuple[ApiClient, ApiClient]:
+    """(simulated, real), for tests that compare answers instead of asserting them twice."""
+    return ApiClient("simulated", simulated.kubeconfig), ApiClient("real", request.getfixturevalue("control_plane").kubeconfig)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def space(api: ApiClient) -> Iterator[str]:
+    """A namespace of the test's own, in which pods can be made."""
+    name = new_space(api)
+    yield name
+    api.delete(f"/api/v1/namespaces/{name}")
+
+
+def new_space(api: ApiClient) -> str:
+    """A fresh namespace with its default service account, which a real server demands before the first pod."""
+    name = f"contract-{next(_numbers)}-{time.time_ns() % 1_000_000:06d}"
+    assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
+    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
+    api.post(accounts, {"metadata": {"name": "default"}})
+    until("the service account is there", lambda: api.get(f"{accounts}/default").status == 200)
+    return name

@@ -1,0 +1,79 @@
+"""The simulated cluster behind its HTTP server, on a thread of its own, for tests that look at it from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairlead.apps.api_credentials import make_credentials, write_kubeconfig
+from fairlead.apps.api_server import ApiServer
+from fairlead.apps.server import bind_socket, serve
+from fairlead.ports import Clock
+from fairlead.sim.cluster import Cluster
+
+
+@dataclass
+class WrittenLogs:
+    """Lines by (namespace, pod, container, previous), filled by tests."""
+
+    written: dict[tuple[str, str, str, bool], list[tuple[float, str]]] = field(default_factory=dict)
+
+    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
+        return self.written.get((namespace, pod, container, previous), None if previous else ())
+
+
+@dataclass
+class SimulatedServer:
+    """A running server. The cluster belongs to its thread: touch it through `do` alone."""
+
+    kubeconfig: Path
+    address: str
+    cluster: Cluster
+    logs: WrittenLogs
+    loop: asyncio.AbstractEventLoop
+
+    def do(self, act: Callable[[Cluster], Any]) -> Any:
+        """Run `act` on the server's own thread and return its result."""
+
+        async def acting() -> Any:
+            return act(self.cluster)
+
+        return asyncio.run_coroutine_threadsafe(acting(), self.loop).result(timeout=20)
+
+
+@contextmanager
+def simulated_server(
+    folder: Path, clock: Clock, *, log_capacity: int = 10_000, bookmark_seconds: float = 60.0
+) -> Iterator[SimulatedServer]:
+    """A served, empty simulated cluster for as long as the block lasts."""
+    credentials, logs = make_credentials(), WrittenLogs()
+    cluster = Cluster(clock, log_capacity=log_capacity)
+    sock = bind_socket("127.0.0.1", 0)
+    address = f"https://127.0.0.1:{sock.getsockname()[1]}"
+    write_kubeconfig(folder / "simulated.kubeconfig", address, credentials)
+    app = ApiServer(cluster, clock, [credentials.token], logs=logs, bookmark_seconds=bookmark_seconds)
+    loop = asyncio.new_event_loop()
+    ready = asyncio.Event()
+    serving = loop.create_task(serve(app, sock=sock, ssl=credentials.ssl, ready=ready))
+    thread = threading.Thread(target=_run, args=(loop, serving), name="simulated-api", daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(ready.wait(), loop).result(timeout=20)
+    try:
+        yield SimulatedServer(folder / "simulated.kubeconfig", address, cluster, logs, loop)
+    finally:
+        loop.call_soon_threadsafe(serving.cancel)
+        thread.join(timeout=10)
+
+
+def _run(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
+    try:
+        loop.run_until_complete(serving)
+    except asyncio.CancelledError:
+        pass
+    finally:
+        loop.close()
