@@ -17,7 +17,7 @@ from typing import Final, TextIO
 from msgspec import Struct
 
 from fairlead import settings
-from fairlead.apps import gpu_exporter
+from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.api_credentials import Credentials, make_credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
@@ -61,14 +61,16 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
             api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])
             exported = gpu_exporter.settings_from_flags(address=(HOST, port_of(sockets.gpu_exporter)))
+            told = cluster_exporter.ClusterExporterSettings(port=port_of(sockets.cluster_exporter))
             await run_all(
                 [
                     lambda ready: serve(api_server, sock=sockets.api, ssl=credentials.ssl, ready=ready),
                     lambda ready: gpu_exporter.run(simulation, simulation, exported, sock=sockets.gpu_exporter, ready=ready),
+                    lambda ready: cluster_exporter.run(cluster, readings, simulation, told, sock=sockets.cluster_exporter, ready=ready),
                     lambda ready: console.run(sockets.console, ready),
                 ],
                 [simulation.driver.run(), cluster.run(), readings.run()],
-                cluster=cluster,
+                probed=[sockets.gpu_exporter, sockets.cluster_exporter, sockets.console],
                 on_ready=lambda: announce(sockets, files, stdout),
             )
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead import settings
-from fairlead.apps import gpu_exporter
+from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.api_credentials import make_credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
@@ -64,7 +64,7 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
     await run_all(
         [lambda ready: gpu_exporter.run(simulation, simulation, chosen, sock=sock, ready=ready)],
         [simulation.driver.run()],
-        cluster=None,
+        probed=[sock],
         on_ready=lambda: asked.messages.info(f"GPU metrics of scenario {args.scenario} on {_url(sock)}/metrics"),
     )
 
@@ -82,7 +82,7 @@ async def _run_api_server(asked: Invocation) -> None:
     await run_all(
         [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready)],
         [simulation.driver.run()],
-        cluster=None,
+        probed=[],
         on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: kubectl --kubeconfig {path} get pods -A"),
     )
 
@@ -99,8 +99,23 @@ async def _run_console(asked: Invocation) -> None:
         await run_all(
             [lambda ready: console.run(sock, ready)],
             [world.cluster.run(), world.gpus.run()],
-            cluster=world.cluster,
+            probed=[sock],
             on_ready=lambda: asked.messages.info(f"console of {world.name} on {_url(sock)}/"),
+        )
+
+
+async def _run_cluster_exporter(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    sock = bind_socket(host, port)
+    async with KubeApi(_required_connection(asked)) as api:
+        world = followed_world(api, args, asked.env)
+        chosen = cluster_exporter.ClusterExporterSettings(host=host, port=port)
+        await run_all(
+            [lambda ready: cluster_exporter.run(world.cluster, world.gpus, world.clock, chosen, sock=sock, ready=ready)],
+            [world.cluster.run(), world.gpus.run()],
+            probed=[sock],
+            on_ready=lambda: asked.messages.info(f"cluster metrics of {world.name} on {_url(sock)}/metrics"),
         )
 
 
@@ -123,6 +138,7 @@ def _url(sock: socket.socket, scheme: str = "http") -> str:
 _PROCESSES: Final[Mapping[str, Callable[[Invocation], Coroutine[Any, Any, None]]]] = {
     "up": _run_up,
     "console": _run_console,
+    "cluster-exporter": _run_cluster_exporter,
     "gpu-exporter": _run_gpu_exporter,
     "api-server": _run_api_server,
 }
