@@ -86,8 +86,7 @@ def _fill(obj: Object, pods: list[Object], view: View, plan: Plan) -> None:
             plan.wake(ready_at)
             return
     labels = _labels(obj)
-    for number in range(len(pods), len(pods) + wanted - active):
-        name = view.name_below(obj, number)
+    for name in view.names_below(obj, wanted - active):
         plan.create.append(pod_from(obj["spec"]["template"], obj, name, labels))
         plan.normal("SuccessfulCreate", f"Created pod: {name}")
     _watch_deadline(obj, plan)

@@ -30,10 +30,11 @@ class View:
     def pods_of(self, obj: Object) -> list[Object]:
         return [child for child in self.owned(obj["metadata"]["uid"]) if child["kind"] == "Pod"]
 
-    def name_below(self, obj: Object, number: int) -> str:
-        """A generated name below the object's; the same number gives the same name."""
+    def names_below(self, obj: Object, count: int) -> list[str]:
+        """New generated names below the object's, never the same at another instant."""
         metadata = obj["metadata"]
-        return f"{metadata['name']}-{suffix_of(self.seed, metadata.get('namespace'), metadata['name'], number)}"
+        suffixes = [suffix_of(self.seed, metadata.get("namespace"), metadata["name"], f"{self.now:.3f}", k) for k in range(count)]
+        return [f"{metadata['name']}-{suffix}" for suffix in suffixes]
 
 
 @dataclass(slots=True)

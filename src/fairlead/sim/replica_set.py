@@ -12,19 +12,12 @@ Object = dict[str, Any]
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
-    pods = view.pods_of(obj)
-    active = [pod for pod in pods if is_active(pod)]
+    active = [pod for pod in view.pods_of(obj) if is_active(pod)]
     missing = int(obj["spec"].get("replicas", 1)) - len(active)
-    taken = {pod["metadata"]["name"] for pod in pods}
-    number = int(obj["metadata"].get("generation", 1)) * 1000
-    while missing > 0:
-        name = view.name_below(obj, number)
-        number += 1
-        if name not in taken:
-            plan.create.append(pod_from(obj["spec"]["template"], obj, name))
-            plan.normal("SuccessfulCreate", f"Created pod: {name}")
-            missing -= 1
-    for pod in _least_valuable(active)[: max(0, -missing)]:
+    for name in view.names_below(obj, missing):
+        plan.create.append(pod_from(obj["spec"]["template"], obj, name))
+        plan.normal("SuccessfulCreate", f"Created pod: {name}")
+    for pod in _least_valuable(active)[:-missing] if missing < 0 else ():
         plan.delete.append(pod)
         plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
     plan.status = _status(obj, active)
