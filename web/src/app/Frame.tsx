@@ -1,5 +1,5 @@
 // What stands around every board: menu, header, and the keys that work everywhere.
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
 import { Link } from "../router/Link";
@@ -78,8 +78,7 @@ export function isHere(path: string, board: string): boolean {
 
 function useKeys(onHelp: () => void): void {
   const state = useRef<KeyState>({ goSince: null });
-  const help = useRef(onHelp);
-  help.current = onHelp;
+  const help = useEffectEvent(onHelp);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
@@ -88,7 +87,7 @@ function useKeys(onHelp: () => void): void {
       state.current = next;
       if (!command) return;
       event.preventDefault();
-      if (command.kind === "help") help.current();
+      if (command.kind === "help") help();
       else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();
       else if (command.kind === "row") focusFirstRow();
       else navigate(BOARDS.find((b) => b.key === command.key)?.path ?? "/overview");

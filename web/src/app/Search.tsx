@@ -25,7 +25,6 @@ export function Search() {
   const hits = useHits(asked);
   const list = useId();
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => setAt(0), [asked]);
   const leave = () => {
     setOpen(false);
     setText("");
@@ -62,6 +61,7 @@ export function Search() {
         aria-activedescendant={shown && hits[at] ? `${list}-${at}` : undefined}
         onChange={(event) => {
           setText(event.target.value);
+          setAt(0);
           setOpen(true);
         }}
         onFocus={() => setOpen(true)}

@@ -1,5 +1,5 @@
 // What time is it in the cluster? A simulated one runs at its own speed, so ages and "now" come from the server's clock.
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useReducer } from "react";
 import { useMe } from "../api/queries";
 
 export interface ClusterClock {
@@ -28,11 +28,10 @@ export const useClock = (): ClusterClock => useContext(ClockContext);
 /** The cluster's time, read anew every `everyMs`. */
 export function useNow(everyMs: number): number {
   const clock = useClock();
-  const [now, setNow] = useState(clock.now);
+  const [, tick] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
-    setNow(clock.now());
-    const timer = setInterval(() => setNow(clock.now()), everyMs);
+    const timer = setInterval(tick, everyMs);
     return () => clearInterval(timer);
-  }, [clock, everyMs]);
-  return now;
+  }, [everyMs]);
+  return clock.now();
 }

@@ -53,7 +53,6 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
       slug={slug}
       title={title}
       className={`chart-panel ${className ?? ""}`}
-      note={answer && answer.total > answer.shown ? t("chart.top", { shown: count(answer.shown), total: count(answer.total) }) : undefined}
       tools={<ChartTools query={query} answer={answer} names={names} view={view} setView={setView} title={title} />}
     >
       <div ref={ref} style={{ minHeight: height }}>
@@ -85,22 +84,24 @@ function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; na
   return (
     <Suspense fallback={<ChartBones height={height} />}>
       <LineChart names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
-      {data.series.length > LABELLED_MAX && <ChartLegend names={names} series={data.series} />}
+      {data.series.length > LABELLED_MAX && <ChartLegend names={names} data={data} />}
     </Suspense>
   );
 }
 
-function ChartLegend({ names, series }: { names: readonly string[]; series: ChartAnswer["series"] }) {
+function ChartLegend({ names, data }: { names: readonly string[]; data: ChartAnswer }) {
+  const { t } = useWords();
   const { colours } = useChartPage();
   const { tokens } = useLook();
   return (
     <div className="chart-legend">
-      {series.map((one, i) => (
+      {data.series.map((one, i) => (
         <span key={names[i]} className="clip" title={names[i]}>
           <i style={{ background: colourOf(one, names[i] ?? "", colours, tokens) }} />
           {names[i]}
         </span>
       ))}
+      {data.total > data.shown && <span className="num">{t("chart.top", { shown: count(data.shown), total: count(data.total) })}</span>}
     </div>
   );
 }

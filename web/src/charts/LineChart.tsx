@@ -26,7 +26,7 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
   const page = useChartPage();
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
-  const chart = useRef<EChartsType | null>(null);
+  const [chart, setChart] = useState<EChartsType | null>(null);
   const [pointed, setPointed] = useState<{ ms: number; own: boolean } | null>(null);
   const [dragged, setDragged] = useState<readonly [number, number] | null>(null);
   const self = useMemo(() => ({ id }), [id]);
@@ -40,26 +40,25 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
   useLayoutEffect(() => {
     if (!box.current) return;
     const opened = openChart(box.current);
-    chart.current = opened;
+    setChart(opened);
     const watcher = new ResizeObserver(() => opened.resize());
     watcher.observe(box.current);
     return () => {
       watcher.disconnect();
       opened.dispose();
-      chart.current = null;
     };
   }, []);
   useLayoutEffect(() => {
     const { from, to } = page.range;
-    if (chart.current) drawLines(chart.current, { lines, from, to, axis: unit.axis, reach: unit.reach, labelled, tokens });
-  }, [lines, labelled, page.range, unit, tokens]);
+    if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, labelled, tokens });
+  }, [chart, lines, labelled, page.range, unit, tokens]);
   useEffect(() => page.onPoint((ms, from) => setPointed(ms === null ? null : { ms, own: from === self })), [page, self]);
 
   const timeAt = (event: PointerEvent): number => {
     const left = box.current?.getBoundingClientRect().left ?? 0;
-    return Number(chart.current?.convertFromPixel({ xAxisIndex: 0 }, event.clientX - left));
+    return Number(chart?.convertFromPixel({ xAxisIndex: 0 }, event.clientX - left));
   };
-  const pixelOf = (ms: number): number => Number(chart.current?.convertToPixel({ xAxisIndex: 0 }, ms));
+  const pixelOf = (ms: number): number => Number(chart?.convertToPixel({ xAxisIndex: 0 }, ms));
   const inside = (ms: number) => ms >= page.range.from && ms <= page.range.to;
   const onMove = (event: PointerEvent) => {
     const ms = timeAt(event);
@@ -71,6 +70,7 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
     setDragged(null);
   };
   return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- pointing adds to the picture; the table view has the numbers
     <div
       className="chart"
       style={{ height }}
@@ -89,7 +89,7 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
       <div className="chart-canvas" ref={box} />
       {pointed && inside(pointed.ms) && <div className="crosshair" style={{ left: pixelOf(pointed.ms) }} />}
       {dragged && <div className="drag" style={{ left: pixelOf(Math.min(...dragged)), width: Math.abs(pixelOf(dragged[1]) - pixelOf(dragged[0])) }} />}
-      {pointed?.own && inside(pointed.ms) && !dragged && <Tip ms={pointed.ms} left={pixelOf(pointed.ms)} lines={lines} series={series} unit={unit} stepSeconds={stepSeconds} wide={box.current?.clientWidth ?? 0} />}
+      {pointed?.own && inside(pointed.ms) && !dragged && <Tip ms={pointed.ms} left={pixelOf(pointed.ms)} lines={lines} series={series} unit={unit} stepSeconds={stepSeconds} wide={chart?.getWidth() ?? 0} />}
     </div>
   );
 }

@@ -27,14 +27,17 @@ export function openChart(element: HTMLElement): EChartsType {
   return init(element, null, { renderer: "canvas" });
 }
 
-const LABEL_ROOM = 108;
+const LABEL_ROOM_MAX = 116;
+const LETTER_PX = 6.2;
 
 export function drawLines(chart: EChartsType, drawing: Drawing): void {
   const { tokens: t, labelled } = drawing;
+  const longest = Math.max(0, ...drawing.lines.map((line) => short(line.name).length));
+  const room = labelled ? Math.min(LABEL_ROOM_MAX, Math.ceil(longest * LETTER_PX) + 16) : 10;
   chart.setOption(
     {
       animation: false,
-      grid: { left: 44, right: labelled ? LABEL_ROOM : 10, top: 22, bottom: 22 },
+      grid: { left: 44, right: room, top: 22, bottom: 22 },
       xAxis: {
         type: "time",
         min: drawing.from,
@@ -54,6 +57,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         min: 0,
         max: drawing.reach ?? undefined,
         minInterval: drawing.axis === "" || drawing.axis === "GPUs" ? 1 : undefined,
+        interval: drawing.reach ? drawing.reach / 4 : undefined,
         splitNumber: 3,
         axisLabel: { color: t.text3, fontSize: 11 },
         splitLine: { lineStyle: { color: t.line } },
@@ -68,7 +72,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         silent: true,
         lineStyle: { width: 1.5, color: line.colour },
         itemStyle: { color: line.colour },
-        endLabel: { show: labelled, formatter: () => short(line.name), color: line.colour, fontSize: 11, distance: 6, width: LABEL_ROOM - 10, overflow: "truncate" },
+        endLabel: { show: labelled, formatter: () => short(line.name), color: line.colour, fontSize: 11, distance: 6, width: room - 8, overflow: "truncate" },
         labelLayout: { moveOverlap: "shiftY" },
       })),
     },

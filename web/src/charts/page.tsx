@@ -1,5 +1,5 @@
 // What do the charts of one page share? The time range, the crosshair, and one colour per entity.
-import { createContext, type ReactNode, useContext, useMemo, useRef } from "react";
+import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 import { useNow } from "../app/clock";
 import { useQueryState } from "../router/usequery";
 import { EntityColours } from "./series";
@@ -22,9 +22,7 @@ const NOW_MS = 15_000;
 export function ChartPageProvider({ fallback, children }: { fallback: WindowName; children: ReactNode }) {
   const [params, set] = useQueryState();
   const now = useNow(NOW_MS);
-  const shared = useRef<{ colours: EntityColours; listeners: Set<CrosshairListener> }>(undefined);
-  shared.current ??= { colours: new EntityColours(), listeners: new Set() };
-  const { colours, listeners } = shared.current;
+  const [{ colours, listeners }] = useState(() => ({ colours: new EntityColours(), listeners: new Set<CrosshairListener>() }));
   const range = rangeOf(params, fallback, now);
   const { from, to, window } = range;
   const page = useMemo<ChartPage>(

@@ -1,29 +1,22 @@
-// What is a series called, and which colour does it keep? Labels that all series share say nothing and are left out.
+// What is a series called, which colour does it keep, and what was its value when?
 import type { ChartSeries } from "../api/types";
 import type { Tokens } from "../look/tokens";
 
-/** `gpu-1 · 3` from the labels that differ; all labels if none does. */
+/** What each line is called. The same entity has the same name, and so the same colour, in every chart of a page. */
 export function seriesNames(series: readonly ChartSeries[]): string[] {
-  const keys = [...new Set(series.flatMap((s) => Object.keys(s.labels)))];
-  const telling = keys.filter((key) => new Set(series.map((s) => s.labels[key])).size > 1);
-  const used = telling.length > 0 ? withoutEchoes(telling, series) : keys;
-  return series.map((s) => used.map((key) => s.labels[key] ?? "").filter(Boolean).join(" · "));
+  const names = series.map((s) => entityName(s.labels));
+  const twice = names.filter((name, i) => names.indexOf(name) !== i);
+  return names.map((name, i) => (twice.includes(name) ? Object.values(series[i]?.labels ?? {}).filter(Boolean).join(" · ") : name));
 }
 
-/** Drops a label that only repeats what the ones before already tell apart (a uuid beside node and index). */
-function withoutEchoes(keys: readonly string[], series: readonly ChartSeries[]): string[] {
-  const order = [...keys].sort((a, b) => rankOf(a) - rankOf(b));
-  const kept: string[] = [];
-  const groups = (names: readonly string[]) => new Set(series.map((s) => names.map((k) => s.labels[k]).join("\0"))).size;
-  for (const key of order) if (groups([...kept, key]) > (kept.length ? groups(kept) : 1)) kept.push(key);
-  return kept;
-}
-
-const ORDER = ["line", "instance", "node", "gpu", "namespace", "type", "job", "path", "resource", "name"];
-
-function rankOf(key: string): number {
-  const rank = ORDER.indexOf(key);
-  return rank < 0 ? ORDER.length + (key === "uuid" ? 1 : 0) : rank;
+function entityName(labels: ChartSeries["labels"]): string {
+  const { line, instance, node, gpu, namespace, job, path, resource } = labels;
+  if (line) return line;
+  if (instance) return instance;
+  if (node && gpu) return `${node} · ${gpu}`;
+  if (job) return namespace ? `${namespace}/${job}` : job;
+  if (path && resource) return `${path} · ${resource}`;
+  return node ?? Object.values(labels).filter(Boolean).join(" · ");
 }
 
 /** Colours that mean something win over the order of appearance. */

@@ -27,6 +27,11 @@ export function memory(mib: Maybe): string {
   return `${oneDecimal.format(mib / 1024)} GiB`;
 }
 
+/** The same for a column whose head says GiB: `640.0`, and the unit only where it is another one. */
+export function memoryInGib(mib: Maybe): string {
+  return memory(mib).replace(" GiB", "");
+}
+
 /** Used of total in the unit of the total: `312.4 / 480.0 GiB`. */
 export function memoryFraction(used: Maybe, total: Maybe): string {
   if (isKnown(total) && total >= 1024) {
@@ -90,11 +95,12 @@ export function timeOfDay(ms: number): string {
   return clock.format(ms);
 }
 
+const two = (n: number): string => String(n).padStart(2, "0");
+
 /** `2026-01-05 09:14:22` in the browser's zone: sortable by eye and the same in every language. */
 export function exactTime(ms: number | null): string {
   if (!isKnown(ms)) return UNKNOWN;
   const d = new Date(ms);
-  const two = (n: number) => String(n).padStart(2, "0");
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${timeOfDay(ms)}`;
 }
 

@@ -1,6 +1,6 @@
 // The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
 import { Segmented } from "antd";
-import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useGpuMap } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
 import { useWords } from "../i18n/locale";
@@ -21,13 +21,17 @@ import { MapTable } from "./MapTable";
 
 interface Props {
   heightMax?: number;
+  heightMany?: number;
   nodesInFocus?: ReadonlySet<string> | null;
   className?: string;
 }
 
 const isColourBy = (text: string | null): text is ColourBy => (COLOUR_BY as readonly string[]).includes(text ?? "");
 
-export function GpuMap({ heightMax = 380, nodesInFocus = null, className }: Props) {
+/** Tens of thousands of cells deserve more room than dozens. */
+const MANY_CELLS = 8000;
+
+export function GpuMap({ heightMax = 360, heightMany = 660, nodesInFocus = null, className }: Props) {
   const { t } = useWords();
   const asked = useGpuMap();
   const [params, set] = useQueryState();
@@ -50,7 +54,7 @@ export function GpuMap({ heightMax = 380, nodesInFocus = null, className }: Prop
   return (
     <Panel slug="gpu-map" title={t("map.title")} tools={tools} className={`map-panel ${className ?? ""}`}>
       <Answered asked={asked} bones={<Bones lines={5} />}>
-        {(answer) => <MapBody answer={answer} by={by} asTable={asTable} heightMax={heightMax} nodesInFocus={nodesInFocus} />}
+        {(answer) => <MapBody answer={answer} by={by} asTable={asTable} heightMax={sizeOf(answer) > MANY_CELLS ? heightMany : heightMax} nodesInFocus={nodesInFocus} />}
       </Answered>
     </Panel>
   );
@@ -89,10 +93,10 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
     if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, nodesInFocus, groupTitle });
   }, [map, layout, palette, by, nodesInFocus, t, width]);
-  useEffect(() => setAt((old) => (old < map.cells.length ? old : -1)), [map]);
 
-  const open = (cell: number) => {
-    const node = map.nodes[map.cells[cell]?.node ?? -1];
+  const cell = map.cells[at];
+  const open = () => {
+    const node = map.nodes[cell?.node ?? -1];
     if (node) navigate(`/nodes/${encodeURIComponent(node.name)}`);
   };
   const hover = (event: PointerEvent<HTMLCanvasElement>) => {
@@ -104,27 +108,27 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
     if (event.key.startsWith("Arrow")) {
       event.preventDefault();
       setByKeys(true);
-      setAt(at < 0 ? 0 : neighbour(layout, at, event.key as Arrow));
-    } else if (event.key === "Enter" && at >= 0) open(at);
+      setAt(cell === undefined ? 0 : neighbour(layout, at, event.key as Arrow));
+    } else if (event.key === "Enter") open();
     else if (event.key === "Escape" && at >= 0) {
       event.preventDefault();
       setAt(-1);
     }
   };
-  const cell = map.cells[at];
   return (
     <div className="map-box" ref={box} style={{ maxHeight: heightMax + 4 }}>
       <div className="map-layers" style={{ height: layout.height }}>
         <canvas
           ref={picture}
-          data-hit={at >= 0}
+          data-hit={cell !== undefined}
           tabIndex={0}
+          // oxlint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- arrow keys belong to the map while it has the focus
           role="application"
           aria-roledescription={t("map.title")}
           aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
           onPointerMove={hover}
           onPointerLeave={() => setAt(-1)}
-          onClick={() => at >= 0 && open(at)}
+          onClick={open}
           onKeyDown={onKey}
           onFocus={(event) => event.currentTarget.matches(":focus-visible") && at < 0 && setAt(0)}
           onBlur={() => setAt(-1)}
@@ -135,6 +139,8 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
     </div>
   );
 }
+
+const sizeOf = (answer: GpuMapAnswer): number => answer.nodes.reduce((sum, node) => sum + node.gpus.length, 0);
 
 function ringOf(layout: Layout, at: number) {
   const out = layout.cell >= 8 ? 3 : 2;

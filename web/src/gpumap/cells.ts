@@ -46,7 +46,7 @@ export function readMap(answer: GpuMapAnswer): GpuMapData {
 }
 
 function groupedByModel(nodes: readonly MapNode[], models: number): MapNode[] {
-  const size = new Array<number>(models).fill(0);
+  const size = Array.from({ length: models }, () => 0);
   for (const node of nodes) size[node.model] = (size[node.model] ?? 0) + node.gpus.length;
   return nodes.filter((node) => node.gpus.length > 0).toSorted((a, b) => (size[b.model] ?? 0) - (size[a.model] ?? 0) || a.model - b.model);
 }

@@ -19,7 +19,7 @@ export interface Palette {
 }
 
 export function paletteOf(tokens: Tokens, map: GpuMapData): Palette {
-  const teams = new Array<string>(map.teams.length).fill(tokens.rest);
+  const teams = map.teams.map(() => tokens.rest);
   heldByTeam(map)
     .slice(0, tokens.series.length)
     .forEach(({ team }, rank) => {
@@ -58,10 +58,10 @@ export function onScale(scale: readonly string[], share: number): string {
 export type Edge = "none" | "free" | "held" | "unknown" | "broken";
 
 /** How the edge is drawn; a filled cell needs none, except where the fill is so pale that the edge must say "held". */
-export function edgeOf(cell: Cell, fill: string | null, palette: Palette): Edge {
+export function edgeOf(cell: Cell, fill: string | null, palette: Palette, touching = false): Edge {
   if (cell.state === "unhealthy") return "broken";
   if (fill === palette.tokens.idleFill || fill === palette.tokens.track) return "held";
-  if (fill !== null && cell.state !== "shared") return "none";
+  if (fill !== null && (cell.state !== "shared" || touching)) return "none";
   if (cell.state === "unknown") return "unknown";
   return isHeld(cell) ? "held" : "free";
 }

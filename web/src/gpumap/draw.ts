@@ -27,6 +27,7 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   map.nodes.forEach((node, at) => {
     const faint = nodesInFocus !== null && !nodesInFocus.has(node.name);
     context.globalAlpha = faint ? FAINT : 1;
+    if (layout.gap === 0) drawPlate(context, picture, at);
     if (layout.named) drawName(context, picture, node.name, node.status, at);
     for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) drawCell(context, picture, map.cells[i] as Cell, i, hatch);
   });
@@ -62,6 +63,12 @@ function drawName(context: CanvasRenderingContext2D, { layout, palette }: Pictur
   context.fillText(clipped(context, ready ? name : `${name} ${status}`, room), x, y);
 }
 
+/** Cells that touch stand on a plate: what shows of it is free. */
+function drawPlate(context: CanvasRenderingContext2D, { layout, palette }: Picture, at: number): void {
+  context.fillStyle = palette.tokens.track;
+  context.fillRect(layout.nodeX[at] ?? 0, layout.nodeY[at] ?? 0, layout.nodeWidth[at] ?? 0, layout.nodeHeight[at] ?? 0);
+}
+
 function clipped(context: CanvasRenderingContext2D, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
   let end = text.length;
@@ -76,8 +83,8 @@ function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Pi
   const y = layout.y[i] ?? 0;
   const size = layout.cell;
   const fill = drawFill(context, palette, by, cell, x, y, size);
-  const edge = edgeOf(cell, fill, palette);
-  if (edge === "broken" || edge === "unknown") {
+  const edge = edgeOf(cell, fill, palette, layout.gap === 0);
+  if (layout.gap > 0 && (edge === "broken" || edge === "unknown")) {
     context.fillStyle = hatch[edge];
     context.fillRect(x, y, size, size);
   }
@@ -85,18 +92,17 @@ function drawCell(context: CanvasRenderingContext2D, { layout, palette, by }: Pi
     const t = palette.tokens;
     context.strokeStyle = { free: t.free, held: t.idleLine, unknown: t.unknownLine, broken: t.red }[edge];
     context.lineWidth = 1;
-    if (size > 3) context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
-    else if (edge !== "free" || fill === null) fillSmall(context, context.strokeStyle, x, y, size, edge);
+    if (layout.gap > 0) context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+    else if (edge !== "free") fillTouching(context, context.strokeStyle, x, y, size);
   }
-  if (cell.state === "draining") drawDot(context, palette.tokens.text, palette.tokens.surface, x, y, size);
+  if (cell.state === "draining" && layout.gap > 0) drawDot(context, palette.tokens.text, palette.tokens.surface, x, y, size);
   if (layout.numbered) drawIndex(context, palette, cell, fill, x, y, size);
 }
 
-/** Two pixels have no room for an outline: a free cell is a dot in the corner, the others are full. */
-function fillSmall(context: CanvasRenderingContext2D, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number, edge: string): void {
+/** No room for an outline: the colour of the edge fills the cell. */
+function fillTouching(context: CanvasRenderingContext2D, colour: string | CanvasGradient | CanvasPattern, x: number, y: number, size: number): void {
   context.fillStyle = colour;
-  if (edge === "free") context.fillRect(x, y + size - 1, size, 1);
-  else context.fillRect(x, y, size, size);
+  context.fillRect(x, y, size, size);
 }
 
 /** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
@@ -136,8 +142,14 @@ function drawDot(context: CanvasRenderingContext2D, colour: string, ring: string
 function drawIndex(context: CanvasRenderingContext2D, palette: Palette, cell: Cell, fill: string | null, x: number, y: number, size: number): void {
   context.font = `10px ${SANS}`;
   context.textAlign = "left";
-  context.fillStyle = fill !== null && isHeld(cell) ? inkOn(fill) : palette.tokens.text3;
-  context.fillText(String(cell.index), x + 4, y + size - 8);
+  const text = String(cell.index);
+  const patterned = cell.state === "shared" || cell.state === "unhealthy" || cell.state === "unknown";
+  if (patterned) {
+    context.fillStyle = palette.tokens.surface;
+    context.fillRect(x + 1, y + size - 14, context.measureText(text).width + 5, 13);
+  }
+  context.fillStyle = fill !== null && isHeld(cell) && !patterned ? inkOn(fill) : palette.tokens.text2;
+  context.fillText(text, x + 4, y + size - 7);
 }
 
 /** Black or white, whichever reads better on a fill. */

@@ -25,11 +25,14 @@ export interface Layout {
   /** Cells carry the card's index. */
   readonly numbered: boolean;
   readonly groups: readonly Group[];
+  /** Lines of nodes, all groups together. */
+  readonly lines: number;
 }
 
 const CELL_SIZES = [34, 30, 26, 22, 18, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2] as const;
+const COMFORTABLE = 22;
 const GROUP_HEAD = 22;
-const GROUP_GAP = 12;
+const GROUP_GAP = 16;
 const NAME_HEIGHT = 18;
 const NAMED_FROM = 14;
 const NAMED_WIDTH_MIN = 96;
@@ -38,19 +41,21 @@ const NUMBERED_FROM = 22;
 const TWO_ROWS_BELOW = 12;
 const ROW_MAX = 8;
 
+/** The largest cells that fit. Among comfortable sizes fewer lines win, so that no node stands alone in the last one. */
 export function layOut(map: GpuMapData, width: number, heightMax: number): Layout {
-  let smallest: Layout | null = null;
+  let best: Layout | null = null;
   for (const size of CELL_SIZES) {
-    smallest = place(map, width, size);
-    if (smallest.height <= heightMax) break;
+    if (best && size < COMFORTABLE) break;
+    const layout = place(map, width, size);
+    if (layout.height <= heightMax && (!best || layout.lines < best.lines)) best = layout;
   }
-  return smallest as Layout;
+  return best ?? place(map, width, CELL_SIZES[CELL_SIZES.length - 1] as number);
 }
 
 /** Positions for one size of cell. */
 export function place(map: GpuMapData, width: number, cell: number): Layout {
-  const gap = cell >= 14 ? 3 : cell >= 7 ? 2 : 1;
-  const nodeGap = cell >= 14 ? 18 : cell >= 7 ? 8 : 3;
+  const gap = cell >= 14 ? 3 : cell >= 8 ? 2 : cell >= 5 ? 1 : 0;
+  const nodeGap = cell >= 14 ? 18 : cell >= 8 ? 8 : cell >= 5 ? 4 : 2;
   const rowGap = cell >= 14 ? 12 : nodeGap;
   const named = cell >= NAMED_FROM;
   const head = named ? NAME_HEIGHT : 0;
@@ -63,6 +68,7 @@ export function place(map: GpuMapData, width: number, cell: number): Layout {
   const nodeHeight = new Float32Array(count);
   const groups: Group[] = [];
   let top = 0;
+  let lines = 0;
   for (let start = 0; start < count; ) {
     const model = map.nodes[start]?.model ?? 0;
     let end = start;
@@ -87,10 +93,11 @@ export function place(map: GpuMapData, width: number, cell: number): Layout {
         y[i] = up + head + Math.floor((i - first) / columns) * (cell + gap);
       }
     }
+    lines += Math.ceil((end - start) / perLine);
     top += GROUP_HEAD + Math.ceil((end - start) / perLine) * (blockHeight + rowGap) - rowGap + GROUP_GAP;
     start = end;
   }
-  return { cell, gap, width, height: Math.max(0, top - GROUP_GAP), x, y, nodeX, nodeY, nodeWidth, nodeHeight, named, numbered: cell >= NUMBERED_FROM, groups };
+  return { cell, gap, width, height: Math.max(0, top - GROUP_GAP), x, y, nodeX, nodeY, nodeWidth, nodeHeight, named, numbered: cell >= NUMBERED_FROM, groups, lines };
 }
 
 function largestNode(map: GpuMapData, start: number, end: number): number {

@@ -101,7 +101,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "mode.mig": "MIG",
   "mode.none": "无",
   "flag.used-without-allocation": "未分配却在使用",
-  "flag.idle": "空闲超过 1 小时",
+  "flag.idle": "空闲超 1 小时",
 
   "map.title": "GPU 地图",
   "map.table": "以表格显示",

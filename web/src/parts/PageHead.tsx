@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect } from "react";
 import type { Answer, Sentence } from "../api/types";
 import { useNow } from "../app/clock";
-import { duration, exactTime, parseTime, roughDuration } from "../format/format";
+import { duration, exactTime, gpus, parseTime, roughDuration } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Values } from "../i18n/translate";
 import { Icon } from "./Icon";
@@ -25,19 +25,21 @@ export function PageHead({ title, answer, onRefresh, before }: Props) {
       <div className="words">
         {before}
         <h1>{title}</h1>
-        <p className="sentence" data-testid="sentence">
-          {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
-        </p>
+        {!before && (
+          <p className="sentence" data-testid="sentence">
+            {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
+          </p>
+        )}
       </div>
       {answer && <Fresh answer={answer} onRefresh={onRefresh} />}
     </div>
   );
 }
 
-/** Durations of the server come in seconds; in a sentence they are words. */
+/** Numbers as they are written everywhere; durations come in seconds and are said in words. */
 function spoken(values: Sentence["values"]): Values {
-  const seconds = values["waitSeconds"];
-  return typeof seconds === "number" ? { ...values, wait: duration(seconds) } : values;
+  const said = Object.entries(values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value]);
+  return { ...Object.fromEntries(said), wait: duration(values["waitSeconds"] as number | null | undefined) };
 }
 
 function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void }) {

@@ -1,5 +1,5 @@
 // Details beside the list, not over it: the rows stay in reach of `j` and `k`. Esc closes and focus returns to the row.
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useId } from "react";
 import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
 import { Icon } from "./Icon";
@@ -7,11 +7,10 @@ import { Icon } from "./Icon";
 export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page: string; onClose: () => void; children: ReactNode }) {
   const { t } = useWords();
   const id = useId();
-  const close = useRef(onClose);
-  close.current = onClose;
+  const close = useEffectEvent(onClose);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape" && !event.defaultPrevented) close.current();
+      if (event.key === "Escape" && !event.defaultPrevented) close();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);

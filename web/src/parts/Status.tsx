@@ -27,10 +27,10 @@ export const toneOf = (status: string): Tone => TONES[status.toLowerCase()] ?? "
 export function Status({ word, suffix }: { word: string; suffix?: string }) {
   const { t } = useWords();
   const key = `status.${word.toLowerCase()}`;
+  const text = `${isMessageKey(key) ? t(key) : word}${suffix ?? ""}`;
   return (
-    <span className="status" data-tone={toneOf(word)}>
-      {isMessageKey(key) ? t(key) : word}
-      {suffix}
+    <span className="status" data-tone={toneOf(word)} title={suffix ? text : undefined}>
+      {text}
     </span>
   );
 }

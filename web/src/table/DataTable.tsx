@@ -25,6 +25,9 @@ interface Props<Row> {
   rowClass?: (row: Row) => string | undefined;
 }
 
+/** Two lines of head, its border, and a horizontal scroll bar. */
+const HEAD_MAX = 62;
+
 export function DataTable<Row>(props: Props<Row>) {
   const { name, caption, columns, rows, rowKey, density = "normal", maxRows = 18, offset = 0, onOpen, selected } = props;
   const height = ROW_HEIGHT[density];
@@ -34,15 +37,21 @@ export function DataTable<Row>(props: Props<Row>) {
   const viewport = Math.min(maxRows, Math.max(1, rows.length)) * height;
   const seen = windowOf(rows.length, height, scrolled, viewport);
 
+  // A step may lead to a row that is not in the document before the scroll has been seen: focus it as soon as it is.
+  const wanted = useRef<number | null>(null);
   useLayoutEffect(() => {
-    if (focused !== null) scroller.current?.querySelector<HTMLElement>(`tr[data-row="${focused}"]`)?.focus({ preventScroll: true });
-  }, [focused, scrolled]);
+    const row = wanted.current === null ? null : scroller.current?.querySelector<HTMLElement>(`tr[data-row="${wanted.current}"]`);
+    if (!row) return;
+    wanted.current = null;
+    row.focus({ preventScroll: true });
+  });
 
   const step = (to: number) => {
     const row = Math.max(0, Math.min(rows.length - 1, to));
     const box = scroller.current;
     if (!box || rows.length === 0) return;
     box.scrollTop = scrollTo(row, height, box.scrollTop, viewport);
+    wanted.current = row;
     setFocused(row);
   };
   const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
@@ -63,7 +72,7 @@ export function DataTable<Row>(props: Props<Row>) {
     <div
       className="table-box"
       ref={scroller}
-      style={{ maxHeight: viewport + 40 }}
+      style={{ maxHeight: viewport + HEAD_MAX }}
       onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
       data-testid={`table-${name}`}
     >

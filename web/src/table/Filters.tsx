@@ -1,6 +1,6 @@
 // The line of filters above a board. Names like `gpu_node` are the words of the address, so they stay as they are in every language.
 import { Input, Select } from "antd";
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { useWords } from "../i18n/locale";
 import { filtered, type SetQuery } from "../router/usequery";
 
@@ -18,28 +18,26 @@ interface ChoiceProps extends Shared {
 }
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
-export function Choice({ name, label, choices, nameOf, params, set, width = 150 }: ChoiceProps) {
+export function Choice({ name, label, choices, nameOf, params, set, width = 160 }: ChoiceProps) {
   const { t } = useWords();
   const value = params.getAll(name);
   const options = [...new Set([...choices, ...value])].map((c) => ({ value: c, label: nameOf ? nameOf(c) : c || t("filter.none") }));
   return (
-    <label>
-      <span className={label ? "label" : "mono"}>{label ?? name}</span>
-      <Select
-        mode="multiple"
-        maxTagCount="responsive"
-        allowClear
-        showSearch
-        aria-label={label ?? name}
-        data-testid={`filter-${name}`}
-        placeholder={t("filter.all")}
-        style={{ width }}
-        popupMatchSelectWidth={false}
-        value={value}
-        options={options}
-        onChange={(next: string[]) => set(filtered({ [name]: next }))}
-      />
-    </label>
+    <Select
+      mode="multiple"
+      maxTagCount="responsive"
+      allowClear
+      showSearch
+      prefix={<span className={label ? "filter-word" : "filter-word mono"}>{label ?? name}</span>}
+      aria-label={label ?? name}
+      data-testid={`filter-${name}`}
+      placeholder={t("filter.all")}
+      style={{ minWidth: width }}
+      popupMatchSelectWidth={false}
+      value={value}
+      options={options}
+      onChange={(next: string[]) => set(filtered({ [name]: next }))}
+    />
   );
 }
 
@@ -48,13 +46,16 @@ const TYPING_MS = 250;
 /** Free text. Typing replaces the address after a pause, so Back leaves the search in one step. */
 export function SearchFilter({ params, set, placeholder }: Shared & { placeholder: string }) {
   const inAddress = params.get("q") ?? "";
-  const [text, setText] = useState(inAddress);
+  const [draft, setDraft] = useState({ text: inAddress, since: inAddress });
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => setText(inAddress), [inAddress]);
+  const text = draft.since === inAddress ? draft.text : inAddress;
   const change = (value: string) => {
-    setText(value);
+    setDraft({ text: value, since: inAddress });
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => set(filtered({ q: value }), inAddress ? "replace" : "push"), TYPING_MS);
+    timer.current = setTimeout(() => {
+      setDraft({ text: value, since: value });
+      set(filtered({ q: value }), inAddress ? "replace" : "push");
+    }, TYPING_MS);
   };
-  return <Input allowClear value={text} onChange={(event) => change(event.target.value)} placeholder={placeholder} aria-label={placeholder} style={{ width: 220 }} data-testid="filter-q" />;
+  return <Input allowClear value={text} onChange={(event) => change(event.target.value)} placeholder={placeholder} aria-label={placeholder} style={{ width: 180 }} data-testid="filter-q" />;
 }

@@ -81,16 +81,16 @@ function Instances({ detail }: { detail: JobDetail }) {
   const { t } = useWords();
   if (detail.instances.length === 0) return null;
   const columns: Column<Instance>[] = [
-    { key: "name", head: t("job.instance"), width: 210, mono: true, cell: (i) => <span title={i.name}>{i.name}</span> },
-    { key: "role", head: t("job.role"), width: 84, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
-    { key: "status", head: t("col.status"), width: 108, cell: (i) => <Status word={i.status} /> },
-    { key: "node", head: t("col.node"), width: 130, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },
-    { key: "gpus", head: "GPU", width: 80, number: true, cell: (i) => <span title={i.gpuUuids.join(", ")}>{i.gpuIndexes.length > 0 ? i.gpuIndexes.join(", ") : gpus(i.gpus)}</span> },
-    { key: "util", head: t("col.utilization"), width: 90, number: true, bar: (i) => (i.gpuUtilPercent === null ? null : i.gpuUtilPercent / 100), cell: (i) => percent(i.gpuUtilPercent) },
-    { key: "memory", head: t("col.memoryUsed"), width: 110, number: true, cell: (i) => memory(i.gpuMemoryUsedMiB) },
-    { key: "restarts", head: t("job.restarts"), width: 70, number: true, cell: (i) => count(i.restarts) },
-    { key: "age", head: t("job.age"), width: 76, number: true, cell: (i) => duration(i.ageSeconds) },
-    { key: "ip", head: t("col.ip"), width: 110, mono: true, cell: (i) => i.ip || UNKNOWN },
+    { key: "name", head: t("job.instance"), width: 180, mono: true, cell: (i) => <span title={i.name}>{i.name}</span> },
+    { key: "role", head: t("job.role"), width: 76, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
+    { key: "status", head: t("col.status"), width: 96, cell: (i) => <Status word={i.status} /> },
+    { key: "node", head: t("col.node"), width: 110, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },
+    { key: "gpus", head: "GPU", width: 62, number: true, cell: (i) => <span title={i.gpuUuids.join(", ")}>{i.gpuIndexes.length > 0 ? i.gpuIndexes.join(", ") : gpus(i.gpus)}</span> },
+    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (i) => (i.gpuUtilPercent === null ? null : i.gpuUtilPercent / 100), cell: (i) => percent(i.gpuUtilPercent) },
+    { key: "memory", head: t("col.memoryUsed"), width: 92, number: true, cell: (i) => memory(i.gpuMemoryUsedMiB) },
+    { key: "restarts", head: t("job.restarts"), width: 66, number: true, cell: (i) => count(i.restarts) },
+    { key: "age", head: t("job.age"), width: 66, number: true, cell: (i) => duration(i.ageSeconds) },
+    { key: "ip", head: t("col.ip"), width: 100, mono: true, cell: (i) => i.ip || UNKNOWN },
   ];
   return (
     <section className="section">

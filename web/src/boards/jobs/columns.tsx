@@ -1,6 +1,6 @@
 // The columns of document 000's `Training Jobs`, in its order, and the optional ones after them.
 import type { JobRow } from "../../api/types";
-import { duration, gpus, memory, percent, share, UNKNOWN } from "../../format/format";
+import { duration, gpus, memoryInGib, percent, share, UNKNOWN } from "../../format/format";
 import type { Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
@@ -17,17 +17,17 @@ export const jobKey = (job: Pick<JobRow, "namespace" | "type" | "name">): string
 
 export function jobColumns(t: Words["t"]): Column<JobRow>[] {
   return [
-    { key: "namespace", head: t("col.namespace"), width: 120, mono: true, cell: (j) => <span title={j.namespace}>{j.namespace}</span> },
-    { key: "name", head: t("col.jobName"), width: 210, mono: true, fixed: true, cell: (j) => <span title={j.name}>{j.name}</span> },
-    { key: "type", head: t("col.jobType"), width: 100, mono: true, cell: (j) => j.type },
+    { key: "namespace", head: t("col.namespace"), width: 112, mono: true, cell: (j) => <span title={j.namespace}>{j.namespace}</span> },
+    { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, cell: (j) => <span title={j.name}>{j.name}</span> },
+    { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
     { key: "status", head: t("col.jobStatus"), width: 150, cell: (j) => <span title={j.waiting?.message}><Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /></span> },
-    { key: "durationSeconds", head: t("col.duration"), width: 90, number: true, cell: (j) => duration(j.durationSeconds) },
-    { key: "gpusRequested", head: t("col.gpusRequested"), width: 110, number: true, cell: (j) => gpus(j.gpusRequested) },
-    { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), width: 158, number: true, cell: (j) => memory(j.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), width: 140, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB), cell: (j) => memory(j.gpuMemoryUsedMiB) },
-    { key: "gpuUtilPercent", head: t("col.utilization"), width: 116, number: true, bar: (j) => ratio(j.gpuUtilPercent, 100), cell: (j) => percent(j.gpuUtilPercent) },
+    { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
+    { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, cell: (j) => gpus(j.gpusRequested) },
+    { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 92, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB), cell: (j) => memoryInGib(j.gpuMemoryUsedMiB) },
+    { key: "gpuUtilPercent", head: t("col.utilization"), width: 92, number: true, bar: (j) => ratio(j.gpuUtilPercent, 100), cell: (j) => percent(j.gpuUtilPercent) },
     { key: "gpusAllocated", head: t("col.gpusHeld"), width: 110, number: true, optional: true, cell: (j) => gpus(j.gpusAllocated) },
-    { key: "gpuMemoryRequestedMiB", head: t("col.memoryRequested"), width: 140, number: true, optional: true, cell: (j) => memory(j.gpuMemoryRequestedMiB) },
+    { key: "gpuMemoryRequestedMiB", head: t("col.memoryRequested"), unit: "GiB", width: 140, number: true, optional: true, cell: (j) => memoryInGib(j.gpuMemoryRequestedMiB) },
     { key: "coreSeconds", head: t("col.coreHours"), width: 100, number: true, optional: true, cell: (j) => hours(j.coreSeconds) },
     { key: "gpuSeconds", head: t("col.gpuHours"), width: 100, number: true, optional: true, cell: (j) => hours(j.gpuSeconds) },
     { key: "user", head: t("col.user"), width: 110, optional: true, cell: (j) => j.user || UNKNOWN },

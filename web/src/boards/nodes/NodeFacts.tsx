@@ -73,13 +73,13 @@ function Cards({ detail }: { detail: NodeDetail }) {
   const { t } = useWords();
   if (detail.gpus.length === 0) return null;
   const columns: Column<GpuRow>[] = [
-    { key: "index", head: "GPU", width: 50, number: true, cell: (g) => g.index },
-    { key: "health", head: t("node.health"), width: 150, cell: (g) => <Health gpu={g} /> },
-    { key: "util", head: t("col.utilization"), width: 90, number: true, bar: (g) => (g.utilPercent === null ? null : g.utilPercent / 100), cell: (g) => percent(g.utilPercent) },
-    { key: "memory", head: t("col.memoryUsed"), width: 140, number: true, bar: (g) => ratioOf(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryFraction(g.memoryUsedMiB, g.memoryTotalMiB) },
-    { key: "temperature", head: "°C", width: 50, number: true, cell: (g) => (g.temperatureC === null ? UNKNOWN : Math.round(g.temperatureC)) },
-    { key: "power", head: "W", width: 54, number: true, cell: (g) => (g.powerW === null ? UNKNOWN : Math.round(g.powerW)) },
-    { key: "pods", head: t("node.heldBy"), width: 240, mono: true, cell: (g) => <HeldBy gpu={g} /> },
+    { key: "index", head: "GPU", width: 44, number: true, cell: (g) => g.index },
+    { key: "health", head: t("node.health"), width: 124, cell: (g) => <Health gpu={g} /> },
+    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (g) => (g.utilPercent === null ? null : g.utilPercent / 100), cell: (g) => percent(g.utilPercent) },
+    { key: "memory", head: t("col.memoryUsed"), width: 132, number: true, bar: (g) => ratioOf(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryFraction(g.memoryUsedMiB, g.memoryTotalMiB) },
+    { key: "temperature", head: "°C", width: 42, number: true, cell: (g) => (g.temperatureC === null ? UNKNOWN : Math.round(g.temperatureC)) },
+    { key: "power", head: "W", width: 44, number: true, cell: (g) => (g.powerW === null ? UNKNOWN : Math.round(g.powerW)) },
+    { key: "pods", head: t("node.heldBy"), width: 160, mono: true, cell: (g) => <HeldBy gpu={g} /> },
   ];
   return (
     <section className="section">
@@ -119,12 +119,12 @@ function Pods({ detail }: { detail: NodeDetail }) {
   const { t } = useWords();
   if (detail.pods.length === 0) return null;
   const columns: Column<NodeDetail["pods"][number]>[] = [
-    { key: "name", head: t("node.pod"), width: 240, mono: true, cell: (p) => <span title={`${p.namespace}/${p.name}`}>{`${p.namespace}/${p.name}`}</span> },
-    { key: "job", head: t("col.jobName"), width: 150, mono: true, cell: (p) => (p.job ? <Link to={`/jobs/${p.namespace}/${p.job}`}>{p.job.split("/").at(-1)}</Link> : UNKNOWN) },
-    { key: "phase", head: t("col.status"), width: 96, cell: (p) => <Status word={p.phase} /> },
-    { key: "gpus", head: t("node.gpus"), width: 60, number: true, cell: (p) => gpus(p.gpus) },
-    { key: "memory", head: t("col.memoryAllocated"), width: 120, number: true, cell: (p) => memory(p.gpuMemoryAllocatedMiB) },
-    { key: "since", head: t("node.since"), width: 84, cell: (p) => <Ago at={p.createdAt} /> },
+    { key: "name", head: t("node.pod"), width: 200, mono: true, cell: (p) => <span title={`${p.namespace}/${p.name}`}>{`${p.namespace}/${p.name}`}</span> },
+    { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (p) => (p.job ? <Link to={`/jobs/${p.namespace}/${p.job}`}>{p.job.split("/").at(-1)}</Link> : UNKNOWN) },
+    { key: "phase", head: t("col.status"), width: 90, cell: (p) => <Status word={p.phase} /> },
+    { key: "gpus", head: t("node.gpus"), width: 52, number: true, cell: (p) => gpus(p.gpus) },
+    { key: "memory", head: t("col.memoryAllocated"), width: 94, number: true, cell: (p) => memory(p.gpuMemoryAllocatedMiB) },
+    { key: "since", head: t("node.since"), width: 76, cell: (p) => <Ago at={p.createdAt} /> },
   ];
   return (
     <section className="section">
@@ -142,7 +142,7 @@ function Conditions({ detail }: { detail: NodeDetail }) {
   const columns: Column<NodeDetail["conditions"][number]>[] = [
     { key: "type", head: t("node.condition"), width: 140, cell: (c) => c.type },
     { key: "status", head: t("col.status"), width: 80, cell: (c) => c.status },
-    { key: "message", head: t("node.message"), width: 300, cell: (c) => <span title={c.message}>{[c.reason, c.message].filter(Boolean).join(": ")}</span> },
+    { key: "message", head: t("node.message"), width: 260, cell: (c) => <span title={c.message}>{[c.reason, c.message].filter(Boolean).join(": ")}</span> },
     { key: "at", head: t("node.since"), width: 84, cell: (c) => <Ago at={c.at} /> },
   ];
   return (

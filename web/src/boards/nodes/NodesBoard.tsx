@@ -37,18 +37,18 @@ export function NodesBoard() {
       <main className="page" data-testid="page-nodes">
         <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="gpu_node" choices={facets?.["gpu_node"] ?? []} params={params} set={set} width={190} />
-          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={110} />
-          <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={120} />
-          <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={120} />
-          <Choice name="model" label={t("col.gpuModel")} choices={facets?.["model"] ?? []} params={params} set={set} width={150} />
+          <Choice name="gpu_node" choices={facets?.["gpu_node"] ?? []} params={params} set={set} width={168} />
+          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={100} />
+          <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={116} />
+          <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={138} />
+          <Choice name="model" label={t("col.gpuModel")} choices={facets?.["model"] ?? []} params={params} set={set} width={138} />
           <div className="end">
             <SearchFilter params={params} set={set} placeholder={t("nodes.search")} />
           </div>
         </div>
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
-        <GpuMap heightMax={300} nodesInFocus={inFocus} />
+        <GpuMap heightMax={300} heightMany={410} nodesInFocus={inFocus} />
         <NodeTable asked={asked} asking={asking} filtered={filters} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} clear={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))} />
         <NodeCharts filters={pick(params, ["gpu_node", "GPU"])} />
         {open && (

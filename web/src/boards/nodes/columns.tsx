@@ -1,6 +1,6 @@
 // The columns of document 000's `GPU Node Details`, in its order, and the optional ones after them.
 import type { NodeRow } from "../../api/types";
-import { gpus, memory, percent, share, UNKNOWN } from "../../format/format";
+import { gpus, memory, memoryInGib, percent, share, UNKNOWN } from "../../format/format";
 import type { Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
@@ -21,17 +21,17 @@ export function modeWord(mode: string, t: Words["t"]): string {
 
 export function nodeColumns(t: Words["t"]): Column<NodeRow>[] {
   return [
-    { key: "name", head: t("col.name"), width: 190, mono: true, fixed: true, cell: (n) => <span title={n.name}>{n.name}</span> },
-    { key: "ip", head: t("col.ip"), width: 112, mono: true, cell: (n) => orUnknown(n.ip) },
-    { key: "role", head: t("col.role"), width: 84, cell: (n) => n.role },
-    { key: "status", head: t("col.status"), width: 112, cell: (n) => <Status word={n.status} suffix={n.schedulable ? "" : ` · ${t("status.cordoned")}`} /> },
-    { key: "gpuMode", head: t("col.gpuMode"), width: 92, cell: (n) => modeWord(n.gpuMode, t) },
-    { key: "gpusTotal", head: t("col.gpusTotal"), width: 92, number: true, cell: (n) => gpus(n.gpusTotal) },
-    { key: "gpuMemoryTotalMiB", head: t("col.memoryTotal"), width: 136, number: true, cell: (n) => memory(n.gpuMemoryTotalMiB) },
-    { key: "gpusAllocated", head: t("col.gpusAllocated"), width: 116, number: true, barTone: "blue", bar: (n) => ratio(n.gpusAllocated, n.gpusTotal), cell: (n) => gpus(n.gpusAllocated) },
-    { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), width: 158, number: true, barTone: "blue", bar: (n) => ratio(n.gpuMemoryAllocatedMiB, n.gpuMemoryTotalMiB), cell: (n) => memory(n.gpuMemoryAllocatedMiB) },
-    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), width: 136, number: true, bar: (n) => ratio(n.gpuMemoryUsedMiB, n.gpuMemoryTotalMiB), cell: (n) => memory(n.gpuMemoryUsedMiB) },
-    { key: "gpuUtilPercent", head: t("col.utilization"), width: 116, number: true, bar: (n) => ratio(n.gpuUtilPercent, 100), cell: (n) => percent(n.gpuUtilPercent) },
+    { key: "name", head: t("col.name"), width: 136, mono: true, fixed: true, cell: (n) => <span title={n.name}>{n.name}</span> },
+    { key: "ip", head: t("col.ip"), width: 98, mono: true, cell: (n) => orUnknown(n.ip) },
+    { key: "role", head: t("col.role"), width: 84, cell: (n) => <span title={n.role}>{n.role}</span> },
+    { key: "status", head: t("col.status"), width: 104, cell: (n) => <Status word={n.status} suffix={n.schedulable ? "" : ` · ${t("status.cordoned")}`} /> },
+    { key: "gpuMode", head: t("col.gpuMode"), width: 78, cell: (n) => modeWord(n.gpuMode, t) },
+    { key: "gpusTotal", head: t("col.gpusTotal"), width: 62, number: true, cell: (n) => gpus(n.gpusTotal) },
+    { key: "gpuMemoryTotalMiB", head: t("col.memoryTotal"), unit: "GiB", width: 98, number: true, cell: (n) => memoryInGib(n.gpuMemoryTotalMiB) },
+    { key: "gpusAllocated", head: t("col.gpusAllocated"), width: 80, number: true, barTone: "blue", bar: (n) => ratio(n.gpusAllocated, n.gpusTotal), cell: (n) => gpus(n.gpusAllocated) },
+    { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 100, number: true, barTone: "blue", bar: (n) => ratio(n.gpuMemoryAllocatedMiB, n.gpuMemoryTotalMiB), cell: (n) => memoryInGib(n.gpuMemoryAllocatedMiB) },
+    { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 98, number: true, bar: (n) => ratio(n.gpuMemoryUsedMiB, n.gpuMemoryTotalMiB), cell: (n) => memoryInGib(n.gpuMemoryUsedMiB) },
+    { key: "gpuUtilPercent", head: t("col.utilization"), width: 92, number: true, bar: (n) => ratio(n.gpuUtilPercent, 100), cell: (n) => percent(n.gpuUtilPercent) },
     { key: "gpuModel", head: t("col.gpuModel"), width: 190, optional: true, cell: (n) => orUnknown(n.gpuModel) },
     { key: "gpusUnhealthy", head: t("col.gpusUnhealthy"), width: 110, number: true, optional: true, cell: (n) => gpus(n.gpusUnhealthy) },
     { key: "gpusReporting", head: t("col.gpusReporting"), width: 110, number: true, optional: true, cell: (n) => gpus(n.gpusReporting) },

@@ -2,11 +2,11 @@
 import type { Overview } from "../../api/types";
 import { count, gpus, memory } from "../../format/format";
 import { useWords } from "../../i18n/locale";
-import { isMessageKey } from "../../i18n/translate";
 import { Meter } from "../../parts/Meter";
 import { Panel } from "../../parts/Panel";
 import { Empty } from "../../parts/States";
 import { Link } from "../../router/Link";
+import { modeWord } from "../nodes/columns";
 
 const SHOWN = 10;
 
@@ -14,44 +14,48 @@ export function Consumers({ overview }: { overview: Overview }) {
   const { t } = useWords();
   const consumers = overview.topConsumers.slice(0, SHOWN);
   return (
-    <Panel slug="top-consumers" title={t("overview.consumers")} note={t("overview.consumersNote")} flush>
-      {consumers.length === 0 && <Empty why={t("overview.noConsumers")}>{t("overview.noConsumersNext")} <code>arena submit mpijob --gpus=1 …</code></Empty>}
-      <div className="ranks">
-        {consumers.map((c) => (
-          <Link className="rank" key={c.namespace} to={`/jobs?job_namespace=${encodeURIComponent(c.namespace)}`}>
-            <span className="mono clip">{c.namespace}</span>
-            <span className="num">
-              {gpus(c.gpus)} <span className="dim">{t("overview.ofTotal", { total: count(overview.gpus.total), jobs: c.jobs, memory: memory(c.gpuMemoryMiB) })}</span>
-            </span>
-            <Meter label={`${c.namespace}: ${gpus(c.gpus)} / ${gpus(overview.gpus.total)}`} total={overview.gpus.total} allocated={c.gpus} />
-          </Link>
-        ))}
+    <Panel slug="top-consumers" title={t("overview.consumers")} note={t("overview.consumersNote")} className="who" flush>
+      <div>
+        {consumers.length === 0 && (
+          <Empty why={t("overview.noConsumers")}>
+            {t("overview.noConsumersNext")} <code>arena submit mpijob --gpus=1 …</code>
+          </Empty>
+        )}
+        <div className="ranks">
+          {consumers.map((c) => (
+            <Link className="rank" key={c.namespace} to={`/jobs?job_namespace=${encodeURIComponent(c.namespace)}`}>
+              <span className="mono clip">{c.namespace}</span>
+              <span className="num">
+                {gpus(c.gpus)} <span className="dim">{t("overview.ofTotal", { total: count(overview.gpus.total), jobs: c.jobs, memory: memory(c.gpuMemoryMiB) })}</span>
+              </span>
+              <Meter label={`${c.namespace}: ${gpus(c.gpus)} / ${gpus(overview.gpus.total)}`} total={overview.gpus.total} allocated={c.gpus} />
+            </Link>
+          ))}
+        </div>
       </div>
-      {overview.pools.length > 0 && (
-        <>
-          <div className="panel-head">
-            <h2>{t("overview.pools")}</h2>
-          </div>
-          <div className="ranks">
-            {overview.pools.map((pool) => (
-              <Link className="rank" key={`${pool.model}/${pool.mode}`} to={`/nodes?model=${encodeURIComponent(pool.model)}&mode=${pool.mode}`}>
-                <span className="clip">
-                  {pool.model || t("map.noModel")} <span className="dim">{modeWord(pool.mode, t)}</span>
-                </span>
-                <span className="num">
-                  {gpus(pool.gpus - pool.gpusAllocated)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
-                </span>
-                <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} />
-              </Link>
-            ))}
-          </div>
-        </>
-      )}
+      {overview.pools.length > 0 && <Pools overview={overview} />}
     </Panel>
   );
 }
 
-function modeWord(mode: string, t: ReturnType<typeof useWords>["t"]): string {
-  const key = `mode.${mode}`;
-  return isMessageKey(key) ? t(key) : mode;
+function Pools({ overview }: { overview: Overview }) {
+  const { t } = useWords();
+  return (
+    <div className="pools">
+      <h2>{t("overview.pools")}</h2>
+      <div className="ranks">
+        {overview.pools.map((pool) => (
+          <Link className="rank" key={`${pool.model}/${pool.mode}`} to={`/nodes?model=${encodeURIComponent(pool.model)}&mode=${pool.mode}`}>
+            <span className="clip">
+              {pool.model || t("map.noModel")} <span className="dim">{modeWord(pool.mode, t)}</span>
+            </span>
+            <span className="num">
+              {gpus(pool.gpus - pool.gpusAllocated)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
+            </span>
+            <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} />
+          </Link>
+        ))}
+      </div>
+    </div>
+  );
 }

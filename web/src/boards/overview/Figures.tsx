@@ -21,8 +21,10 @@ export function Figures({ overview: o }: { overview: Overview }) {
   return (
     <div className="figures">
       <Figure slug="gpu-summary-of-cluster" title="panel.gpuSummary" className="two">
-        <SummaryLine slug="nodes" word={t("overview.nodes")} counts={o.gpuNodes} />
-        <SummaryLine slug="gpus" word={t("overview.gpus")} counts={o.gpus} />
+        <div className="lines">
+          <SummaryLine slug="nodes" word={t("overview.nodes")} counts={o.gpuNodes} />
+          <SummaryLine slug="gpus" word={t("overview.gpus")} counts={o.gpus} />
+        </div>
       </Figure>
       <Figure slug="total-gpu-nodes" title="panel.totalNodes">
         <Big>{count(o.gpuNodes.total)}</Big>
@@ -83,8 +85,9 @@ function Big({ children, beside, bad }: { children: ReactNode; beside?: string; 
 function Share({ slug, title, value, fraction, children }: { slug: string; title: MessageKey; value: number | null; fraction: string; children: ReactNode }) {
   return (
     <Figure slug={slug} title={title}>
-      <Big beside={fraction}>{percent(value)}</Big>
+      <Big>{percent(value)}</Big>
       {children}
+      <div className="fraction num">{fraction}</div>
     </Figure>
   );
 }

@@ -23,19 +23,21 @@ export function OverviewBoard() {
         <div className="lead">
           <GpuMap />
           {asked.data && <Consumers overview={asked.data} />}
+          <div className="all">
+            <Answered asked={asked} bones={<FigureBones />}>
+              {(overview) => <Figures overview={overview} />}
+            </Answered>
+          </div>
         </div>
-        <Answered asked={asked} bones={<FigureBones />}>
-          {(overview) => <Figures overview={overview} />}
-        </Answered>
         <div className="row-head">
           <h2>{t("overview.history")}</h2>
           <TimeWindow />
         </div>
         <div className="grid">
-          <ChartPanel className="c3" slug="chart-utilization" title={t("chart.clusterUtil")} query="cluster-gpu-utilization" />
-          <ChartPanel className="c3" slug="chart-gpus" title={t("chart.clusterGpus")} query="cluster-gpus-allocated" />
-          <ChartPanel className="c3" slug="chart-memory" title={t("chart.clusterMemory")} query="cluster-gpu-memory" />
-          <ChartPanel className="c3" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />
+          <ChartPanel className="c3w" slug="chart-utilization" title={t("chart.clusterUtil")} query="cluster-gpu-utilization" />
+          <ChartPanel className="c3w" slug="chart-gpus" title={t("chart.clusterGpus")} query="cluster-gpus-allocated" />
+          <ChartPanel className="c3w" slug="chart-memory" title={t("chart.clusterMemory")} query="cluster-gpu-memory" />
+          <ChartPanel className="c3w" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />
         </div>
         {asked.data && (
           <div className="grid">

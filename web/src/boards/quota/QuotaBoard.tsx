@@ -35,8 +35,8 @@ export function QuotaBoard() {
     <main className="page" data-testid="page-quota">
       <PageHead title={t("title.quota")} answer={asked.data} onRefresh={() => void asked.refetch()} />
       <div className="filters">
-        <Choice name="path" label={t("col.quotaPath")} choices={facets?.["path"] ?? []} params={params} set={set} width={170} />
-        <Choice name="name" label={t("col.quotaName")} choices={facets?.["name"] ?? []} params={params} set={set} />
+        <Choice name="path" label={t("col.quotaPath")} choices={facets?.["path"] ?? []} params={params} set={set} width={180} />
+        <Choice name="name" label={t("col.quotaName")} choices={facets?.["name"] ?? []} params={params} set={set} width={200} />
         <Choice name="resource" label={t("col.resource")} choices={facets?.["resource"] ?? asked.data?.resources ?? []} params={params} set={set} width={190} />
         <div className="end">
           <SearchFilter params={params} set={set} placeholder={t("quota.search")} />
@@ -145,15 +145,15 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
   const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
   const head = { unit: shown, number: true, unsortable: true };
   return [
-    { key: "name", head: t("col.quotaName"), width: 190, mono: true, fixed: true, cell: (l) => <QuotaName line={l} /> },
-    { key: "namespaces", head: t("col.namespace"), width: 170, mono: true, cell: (l) => <Namespaces line={l} /> },
-    { key: "resource", head: t("col.resource"), width: 140, mono: true, cell: (l) => l.row.resource },
-    { ...head, key: "max", head: t("col.max"), width: 110, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
-    { ...head, key: "min", head: t("col.min"), width: 110, cell: (l) => own(l, l.row.min) },
-    { ...head, key: "used", head: t("col.used"), width: 116, cell: (l) => amount(unit, l.used) },
-    { key: "bar", head: t("col.bar"), width: 220, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
-    { ...head, key: "borrowed", head: t("col.borrowed"), width: 100, cell: (l) => own(l, l.row.borrowed) },
-    { key: "waitingJobs", head: t("col.waitingJobs"), width: 100, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
+    { key: "name", head: t("col.quotaName"), width: 148, mono: true, fixed: true, cell: (l) => <QuotaName line={l} /> },
+    { key: "namespaces", head: t("col.namespace"), width: 138, mono: true, cell: (l) => <Namespaces line={l} /> },
+    { key: "resource", head: t("col.resource"), width: 150, mono: true, cell: (l) => l.row.resource },
+    { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
+    { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => own(l, l.row.min) },
+    { ...head, key: "used", head: t("col.used"), width: 84, cell: (l) => amount(unit, l.used) },
+    { key: "bar", head: t("col.bar"), width: 196, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
+    { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
+    { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
     { ...head, key: "requested", head: t("col.requested"), width: 110, optional: true, cell: (l) => own(l, l.row.requested) },
     { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
   ];
@@ -176,9 +176,10 @@ function Namespaces({ line }: { line: QuotaLine }) {
   return row.isLeaf && row.namespaces.length > 1 ? <span className="dim">{t("quota.allNamespaces", { n: row.namespaces.length })}</span> : "";
 }
 
+const of100 = (share: number): string => `${(100 * share).toFixed(2)}%`;
+
 function Bar({ line, t }: { line: QuotaLine; t: Words["t"] }) {
   const bar = quotaBar(line.row);
-  const of100 = (share: number) => `${(100 * share).toFixed(2)}%`;
   const { used, min, max, unit } = line.row;
   return (
     <div className={bar.open ? "qbar open" : "qbar"} role="img" aria-label={t("quota.barLabel", { used: amount(unit, used), min: amount(unit, min), max: max === null ? NO_LIMIT : amount(unit, max) })}>
