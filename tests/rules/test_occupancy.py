@@ -1,0 +1,169 @@
+"""Who holds which GPU: counts from what pods ask for, seats from grants and readings, and no wrong zero anywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.node import Node
+from fairlead.model.pod import Container
+from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.rules.cluster_occupancy import cluster_occupancy
+from fairlead.rules.occupancy import node_occupancy
+
+from .builders import READY, exclusive_node, gpu_pod, holder, pod, reading, shared_node, sharing_pod, snapshot
+
+
+def test_an_exclusive_node_counts_the_limits_of_pods_that_hold() -> None:
+    pods = [
+        gpu_pod("runs", gpus=2),
+        gpu_pod("terminates", gpus=1, deleted_at=5.0),
+        gpu_pod("done", gpus=4, phase="Succeeded"),
+        gpu_pod("failed", gpus=4, phase="Failed"),
+        gpu_pod("waits", node="", gpus=4, phase="Pending"),
+    ]
+    found = node_occupancy(exclusive_node(gpus=8), snapshot([exclusive_node(gpus=8)], pods))
+    assert (found.gpus_total, found.gpus_allocated, found.gpus_unhealthy) == (8, 3, 0)
+    assert (found.memory_total_mib, found.memory_allocated_mib) == (8 * 15360, 3 * 15360)
+    assert (found.memory_used_mib, found.utilization_ratio) == (None, None)
+    assert [each.name for each in found.unplaced] == ["runs", "terminates"]
+
+
+def test_an_init_container_that_needs_more_counts_as_much() -> None:
+    pods = [
+        pod(
+            "prepares",
+            "n1",
+            containers=(Container("main", limits={NVIDIA_GPU: 1}),),
+            init_containers=(Container("init", limits={NVIDIA_GPU: 3}),),
+        )
+    ]
+    assert node_occupancy(exclusive_node(), snapshot([exclusive_node()], pods)).gpus_allocated == 3
+
+
+def test_a_shared_node_sums_granted_fractions_and_mib() -> None:
+    node = shared_node()
+    pods = [sharing_pod("a", card=0, mib=4301), sharing_pod("b", card=0, mib=4301), sharing_pod("c", card=1, units=15, mib=16130)]
+    found = node_occupancy(node, snapshot([node], pods))
+    assert found.gpus_total == 2
+    assert found.gpus_allocated == pytest.approx(8 / 15 + 1)
+    assert (found.units_total, found.units_allocated) == (30, 23)
+    assert (found.memory_total_mib, found.memory_allocated_mib) == (32260, 2 * 4301 + 16130)
+    assert [[each.pod.name for each in card.holders] for card in found.cards] == [["a", "b"], ["c"]]
+
+
+def test_a_grant_without_mib_gets_them_in_proportion_as_the_documents_say() -> None:
+    node = shared_node()
+    found = node_occupancy(node, snapshot([node], [sharing_pod("a", mib=None)]))
+    assert found.memory_allocated_mib == 4301
+
+
+def test_a_sharing_pod_without_a_usable_annotation_is_listed_and_allocated_nowhere() -> None:
+    node = shared_node()
+    found = node_occupancy(node, snapshot([node], [sharing_pod("lost", card=None)]))
+    assert (found.gpus_allocated, found.units_allocated, found.memory_allocated_mib) == (0, 0, 0)
+    assert [each.name for each in found.unplaced] == ["lost"]
+
+
+def test_shared_cards_without_an_inventory_are_equal_parts_of_the_nodes_units() -> None:
+    node = Node("s2", capacity={GPU_MEMORY: 28, GPU_COUNT: 2}, allocatable={GPU_MEMORY: 28}, conditions=(READY,))
+    given = pod("p", "s2", containers=(Container("main", limits={GPU_MEMORY: 7}),), grants={"main": (Grant("", 1, 7),)})
+    found = node_occupancy(node, snapshot([node], [given]))
+    assert [card.units for card in found.cards] == [14, 14]
+    assert found.gpus_allocated == 0.5
+    assert (found.memory_total_mib, found.memory_allocated_mib) == (28 * 1024, 7 * 1024)
+
+
+def test_readings_seat_exclusive_pods_and_give_use_and_utilisation() -> None:
+    node = exclusive_node(gpus=2)
+    gpus = [reading("n1", 0, used=9000, util=0.8, holders=(holder("p"),)), reading("n1", 1, used=10, util=0.0)]
+    found = node_occupancy(node, snapshot([node], [gpu_pod("p")], gpus))
+    assert [each.pod.name for each in found.cards[0].holders] == ["p"]
+    assert found.unplaced == ()
+    assert (found.memory_used_mib, found.utilization_ratio, found.gpus_reporting) == (9010, 0.4, 2)
+    assert (found.cards[0].allocated_ratio, found.cards[1].allocated_ratio) == (1, 0)
+
+
+def test_a_reading_of_a_pod_that_is_gone_seats_nobody() -> None:
+    node = exclusive_node(gpus=1)
+    found = node_occupancy(node, snapshot([node], [], [reading("n1", 0, holders=(holder("gone"),))]))
+    assert found.cards[0].holders == ()
+    assert found.gpus_allocated == 0
+
+
+def test_unhealthy_is_the_larger_of_what_is_withheld_and_what_devices_say() -> None:
+    node = exclusive_node(gpus=4, healthy=3)
+    sick = [reading("n1", index, healthy=index > 1) for index in range(4)]
+    assert node_occupancy(node, snapshot([node])).gpus_unhealthy == 1
+    assert node_occupancy(node, snapshot([node], [], sick)).gpus_unhealthy == 2
+
+
+def test_unhealthy_units_of_a_shared_node_are_whole_cards_rounded_down() -> None:
+    node = shared_node(units=(15, 15, 15, 15), allocatable=44)
+    assert node_occupancy(node, snapshot([node])).gpus_unhealthy == 1
+
+
+def test_a_draining_card_is_withheld_and_no_fault() -> None:
+    slots = (GpuSlot(0, "a", mode="draining", health="Unhealthy"), GpuSlot(1, "b"))
+    node = Node("n1", capacity={NVIDIA_GPU: 2}, allocatable={NVIDIA_GPU: 1}, conditions=(READY,), gpus=slots)
+    found = node_occupancy(node, snapshot([node]))
+    assert found.gpus_unhealthy == 0
+    assert [card.is_draining for card in found.cards] == [True, False]
+
+
+def test_a_node_whose_cards_all_failed_is_still_a_gpu_node() -> None:
+    found = node_occupancy(exclusive_node(healthy=0), snapshot([exclusive_node(healthy=0)]))
+    assert (found.mode, found.gpus_total, found.gpus_unhealthy) == ("exclusive", 4, 4)
+
+
+def test_unknown_card_memory_is_unknown_not_zero() -> None:
+    node = exclusive_node(card_mib=None)
+    found = node_occupancy(node, snapshot([node], [gpu_pod("p")]))
+    assert (found.memory_total_mib, found.memory_allocated_mib) == (None, None)
+
+
+def test_time_slices_of_one_card_count_by_the_card() -> None:
+    node = exclusive_node(gpus=8)
+    found = node_occupancy(node, snapshot([node], [gpu_pod("p", gpus=6)], [reading("n1", 0), reading("n1", 1)]))
+    assert (found.gpus_total, found.gpus_allocated) == (2, 1.5)
+
+
+def test_a_job_has_the_mean_of_its_cards_and_the_sum_of_its_memory() -> None:
+    nodes = [exclusive_node("n1"), exclusive_node("n2")]
+    pods = [gpu_pod("w0", "n1"), gpu_pod("w1", "n2"), gpu_pod("launcher", "n2", gpus=0)]
+    gpus = [reading("n1", 0, used=100, util=0.9, holders=(holder("w0"),)), reading("n2", 0, used=50, util=0.5, holders=(holder("w1"),))]
+    use = cluster_occupancy(snapshot(nodes, pods, gpus)).use_together(pods)
+    assert (use.gpus, use.memory_allocated_mib, use.memory_used_mib) == (2, 2 * 15360, 150)
+    assert use.utilization_ratio == pytest.approx(0.7)
+
+
+def test_a_shared_pods_use_is_its_own_not_its_cards() -> None:
+    node = shared_node()
+    seen = holder("a", mode="share", memory_used_mib=3193, memory_limit_mib=4301, utilization_ratio=0.2)
+    gpus = [reading("s1", 0, used=6396, util=0.5, total=16130, holders=(seen,))]
+    use = cluster_occupancy(snapshot([node], [sharing_pod("a", mib=4301)], gpus)).use(sharing_pod("a", mib=4301))
+    assert (use.memory_allocated_mib, use.memory_used_mib, use.utilization_ratio) == (4301, 3193, 0.2)
+
+
+def test_the_clusters_utilisation_is_the_mean_over_gpus_not_nodes() -> None:
+    nodes = [exclusive_node("n1", gpus=1), exclusive_node("n2", gpus=3)]
+    gpus = [reading("n1", 0, util=1.0), *(reading("n2", index, util=0.0) for index in range(3))]
+    totals = cluster_occupancy(snapshot(nodes, [], gpus)).totals()
+    assert (totals.utilization_ratio, totals.gpus_reporting, totals.gpus) == (0.25, 4, 4)
+
+
+@given(
+    units=st.lists(st.integers(1, 15), min_size=1, max_size=6),
+    wanted=st.lists(st.tuples(st.integers(1, 15), st.integers(0, 8), st.sampled_from(["Running", "Pending", "Failed"])), max_size=12),
+)
+def test_sums_over_cards_are_the_nodes_and_nobody_gets_more_than_was_granted(units: list[int], wanted: list[tuple[int, int, str]]) -> None:
+    node = shared_node(units=units)
+    pods = [sharing_pod(f"p{i}", units=count, card=card, phase=phase) for i, (count, card, phase) in enumerate(wanted)]
+    found = node_occupancy(node, snapshot([node], pods))
+    seated = [(count, card) for count, card, phase in wanted if phase != "Failed" and card < len(units)]
+    assert found.units_allocated == sum(count for count, _ in seated)
+    assert found.gpus_allocated == pytest.approx(sum(count / units[card] for count, card in seated))
+    assert len(found.cards) == len(units)
+    assert all(0 <= card.allocated_ratio <= 1 for card in found.cards)

@@ -1,0 +1,67 @@
+"""Quota use: peaks of pods, waiting apart from used, strangers nowhere, inner nodes the sum of what is below."""
+
+from __future__ import annotations
+
+from fairlead.model.pod import Container, Owner, Pod
+from fairlead.model.quota import QuotaNode
+from fairlead.rules.quota_usage import managed_resources, quota_usage
+
+from .builders import pod, snapshot
+
+CPU = {"cpu": 1000}
+LEAF_1 = QuotaNode("root.a.1", "root.a.1", "root.a", min=CPU, max={"cpu": 4000}, namespaces=("ns1", "ns2"))
+LEAF_2 = QuotaNode("root.b", "root.b", "root", namespaces=("ns3",))
+A = QuotaNode("root.a", "root.a", "root", min=CPU, children=(LEAF_1,))
+ROOT = QuotaNode("root", "root", min={"cpu": 9000}, max={"cpu": 9000}, children=(A, LEAF_2))
+
+
+def asks(name: str, cpu: int, namespace: str = "ns1", node: str = "n", **more: object) -> Pod:
+    return pod(name, node, namespace=namespace, containers=(Container("c", requests={"cpu": cpu, "memory": 5}),), **more)  # type: ignore[arg-type]
+
+
+def used(*pods: Pod) -> dict[str, tuple[int, int]]:
+    return {use.node.name: (use.used.get("cpu", 0), use.pending.get("cpu", 0)) for use in quota_usage(snapshot([], pods, quota=ROOT))}
+
+
+def test_used_and_pending_go_up_the_tree() -> None:
+    pods = [asks("a", 1000), asks("b", 500, "ns2", deleted_at=1.0), asks("c", 2000, node="", phase="Pending"), asks("d", 100, "ns3")]
+    assert used(*pods) == {"root": (1600, 2000), "root.a": (1500, 2000), "root.a.1": (1500, 2000), "root.b": (100, 0)}
+
+
+def test_a_gated_pod_waits_and_a_finished_one_costs_nothing() -> None:
+    gated = asks("a", 1000, node="", phase="Pending", gates=("fairlead.io/quota",))
+    assert used(gated, asks("b", 7000, phase="Succeeded"), asks("c", 7000, phase="Failed"))["root"] == (0, 1000)
+
+
+def test_strangers_static_pods_and_daemons_are_not_counted() -> None:
+    static = asks("static", 900, owners=(Owner("Node", "n", "u", True),))
+    daemon = asks("daemon", 900, owners=(Owner("DaemonSet", "d", "u", True),))
+    assert used(asks("stranger", 900, "other"), static, daemon)["root"] == (0, 0)
+
+
+def test_a_pods_request_is_its_peak_and_overhead() -> None:
+    peak = pod(
+        "p",
+        "n",
+        namespace="ns1",
+        containers=(Container("c", requests={"cpu": 500}),),
+        init_containers=(Container("side", requests={"cpu": 200}, restartable=True), Container("init", requests={"cpu": 900})),
+        overhead={"cpu": 50},
+    )
+    assert used(peak)["root.a.1"] == (1150, 0)
+
+
+def test_resources_the_tree_does_not_name_are_nobodys_business() -> None:
+    assert quota_usage(snapshot([], [asks("a", 1000)], quota=ROOT))[0].used == {"cpu": 1000}
+    assert managed_resources(ROOT) == ("cpu",)
+    assert managed_resources(QuotaNode("root", "root")) == ("cpu", "memory", "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu")
+
+
+def test_each_namespace_of_a_leaf_is_there_also_without_pods() -> None:
+    use = next(use for use in quota_usage(snapshot([], [asks("a", 1000, "ns2")], quota=ROOT)) if use.node is LEAF_1)
+    assert {name: dict(amounts) for name, amounts in use.used_by_namespace.items()} == {"ns1": {}, "ns2": {"cpu": 1000}}
+    assert (use.pods, use.waiting_pods) == (1, 0)
+
+
+def test_without_a_tree_there_is_no_use() -> None:
+    assert quota_usage(snapshot([], [asks("a", 1000)])) == ()
