@@ -26,12 +26,13 @@ from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
 from fairlead.cli.laptop_files import remove, write_json, write_whole
 from fairlead.cli.messages import Messages
+from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
 from fairlead.errors import OutsideError, UserError
 from fairlead.ports import World
 from fairlead.wire.tabwriter import render_rows
-from fairlead.wiring import SimulatedReadings, Simulation, connection_to_laptop
+from fairlead.wiring import Simulation, connection_to_laptop
 
 HOST: Final = settings.LOOPBACK
 
@@ -56,7 +57,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     try:
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
-            readings = SimulatedReadings(simulation)
+            readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
             world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
             api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])

@@ -24,7 +24,6 @@ from fairlead.cli.context import GlobalOptions
 from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
 from fairlead.edge.connection import Connection
-from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.kubeconfig import find_connection
 from fairlead.errors import UserError
 from fairlead.laptop_process import run_laptop
@@ -93,8 +92,7 @@ async def _run_console(asked: Invocation) -> None:
     chosen = ConsoleSettings(host=host, port=port, insecure_listen=args.insecure_listen)
     check_address(chosen)
     sock = bind_socket(host, port)
-    async with KubeApi(_required_connection(asked)) as api:
-        world = followed_world(api, args, asked.env)
+    async with followed_world(_required_connection(asked), args, asked.env) as world:
         console = ConsoleServer(world, chosen)
         await run_all(
             [lambda ready: console.run(sock, ready)],
@@ -108,8 +106,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
     sock = bind_socket(host, port)
-    async with KubeApi(_required_connection(asked)) as api:
-        world = followed_world(api, args, asked.env)
+    async with followed_world(_required_connection(asked), args, asked.env) as world:
         chosen = cluster_exporter.ClusterExporterSettings(host=host, port=port)
         await run_all(
             [lambda ready: cluster_exporter.run(world.cluster, world.gpus, world.clock, chosen, sock=sock, ready=ready)],

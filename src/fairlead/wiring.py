@@ -6,11 +6,11 @@ What a newcomer gets wrong: nothing is decided here. Worlds are built and handed
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,16 +18,20 @@ from fairlead.apps.api_credentials import Credentials as ServerCredentials
 from fairlead.edge.clock import WallClock
 from fairlead.edge.connection import Connection
 from fairlead.edge.credentials import Credentials, Issued, bearer
+from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
+from fairlead.edge.prometheus import Prometheus
+from fairlead.edge.prometheus_address import prometheus_connection
+from fairlead.edge.prometheus_readings import PrometheusReadings
 from fairlead.edge.world import KubeCluster
 from fairlead.errors import UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import Source
+from fairlead.ports import Clock, GpuReadings
 from fairlead.ports import World as Ports
 from fairlead.sim.driver import Driver
 from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.snapshot import reading_of
 from fairlead.sim.world import World
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -62,27 +66,6 @@ class Simulation:
         return self.world.devices.sample()
 
 
-class SimulatedReadings:
-    """`ports.GpuReadings` straight from the simulated devices."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-        self._latest: tuple[GpuReading, ...] = ()
-        self._read_at: float | None = None
-
-    async def run(self) -> None:
-        while True:
-            self._latest = tuple(reading_of(sample) for sample in self._simulation.sample())
-            self._read_at = self._simulation.now()
-            await asyncio.sleep(5)
-
-    def latest(self) -> tuple[GpuReading, ...]:
-        return self._latest
-
-    def source(self) -> Source:
-        return Source("gpu-telemetry", good_at=self._read_at)
-
-
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:
     """How this process speaks to its own API server: as any client would, with the authority and the token of its kubeconfig."""
     issued = Issued(authorization=bearer(credentials.token))
@@ -108,10 +91,37 @@ class NoReadings:
         return Source("gpu-telemetry", "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
 
 
-def followed_world(api: KubeApi, args: argparse.Namespace, env: Mapping[str, str]) -> Ports:
-    """A real cluster, kept current while the loops of its parts run."""
+@asynccontextmanager
+async def followed_world(connection: Connection, args: argparse.Namespace, env: Mapping[str, str]) -> AsyncIterator[Ports]:
+    """A real cluster, kept current while the loops of its parts run. Clients are closed when the block ends."""
     clock = WallClock()
-    return Ports(cluster=KubeCluster(api, clock), gpus=NoReadings(), clock=clock, name=api.connection.server)
+    async with AsyncExitStack() as clients:
+        api = await clients.enter_async_context(KubeApi(connection))
+        prometheus = named_prometheus(args, env)
+        if prometheus is not None:
+            await clients.enter_async_context(prometheus)
+        gpus = gpu_readings(args, prometheus, clock)
+        yield Ports(cluster=KubeCluster(api, clock), gpus=gpus, clock=clock, series=prometheus, name=connection.server)
+
+
+def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:
+    """The Prometheus of `--prometheus` or `PROMETHEUS_ADDRESS`; None when nobody named one."""
+    address = args.prometheus or env.get("PROMETHEUS_ADDRESS", "")
+    if not address:
+        return None
+    token = "" if args.prometheus_token_file else env.get("PROMETHEUS_TOKEN", "")
+    return Prometheus(prometheus_connection(address, token=token, token_file=args.prometheus_token_file, ca_file=args.prometheus_ca_file))
+
+
+def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock) -> GpuReadings:
+    """What `--gpu-source` asks for. Raises UserError for a source that lacks its address."""
+    if args.gpu_source == "none":
+        return NoReadings()
+    if args.gpu_source == "prometheus":
+        if prometheus is None:
+            raise UserError("`--gpu-source prometheus` needs a Prometheus, and none is named", "add --prometheus URL")
+        return PrometheusReadings(prometheus, clock)
+    return ExporterPages(args.gpu_exporter, clock)
 
 
 def log_to_stderr(level: str) -> None:

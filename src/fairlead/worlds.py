@@ -36,7 +36,10 @@ class ChosenWorld:
         if self._options.snapshot:
             return self._saved(self._options.snapshot)
         connection = self._connection()
-        return self._live(connection) if connection else self._embedded()
+        if connection is not None:
+            return self._live(connection)
+        laptop = self._laptop()
+        return laptop or self._embedded()
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.processes import run_process
@@ -46,16 +49,25 @@ class ChosenWorld:
     def _connection(self) -> Connection | None:
         from fairlead.edge.kubeconfig import find_connection
 
-        connection = find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
-        if connection is not None:
-            return connection
+        return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
+
+    def _laptop(self) -> ClusterReader | None:
+        """The laptop that runs on this machine, if any; its GPU exporter answers for GPU values, there is no Prometheus."""
         from fairlead.cli.laptop_state import running_laptop
 
         laptop = running_laptop(self._env)
         if laptop is None:
             return None
+        from fairlead.edge.cluster_query import ClusterQuery
+        from fairlead.edge.gpu_query import page_readings
+        from fairlead.edge.kube_blocking import KubeBlocking
+        from fairlead.edge.kubeconfig import find_connection
+
         self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
-        return find_connection(laptop.kubeconfig, env=self._env)
+        connection = find_connection(laptop.kubeconfig, env=self._env)
+        assert connection is not None, "a named kubeconfig gives a connection or an error"
+        _log_to(self._messages)
+        return ClusterQuery(KubeBlocking(connection), lambda: page_readings(laptop.gpu_exporter))
 
     def _live(self, connection: Connection) -> ClusterReader:
         from fairlead.edge.cluster_query import ClusterQuery

@@ -19,6 +19,7 @@ KUBECONFIG: Final = "kubeconfig"
 class RunningLaptop(NamedTuple):
     pid: int
     kubeconfig: str
+    gpu_exporter: str
 
 
 def laptop_home(env: Mapping[str, str]) -> Path:
@@ -32,7 +33,7 @@ def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
 
     try:
         state = json.loads((laptop_home(env) / FILE).read_text())
-        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]))
+        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]), str(state["gpu_exporter"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return laptop if _lives(laptop.pid) and Path(laptop.kubeconfig).exists() else None

@@ -6,21 +6,26 @@ Service), which is no fault of Prometheus: the person must name its address (are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 import msgspec
 
+from fairlead.edge import prometheus_answer
 from fairlead.edge.api_failure import ApiFailure
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.prometheus_answer import QUERY_PATH, PrometheusFailure, Sample, instant_form, parse_instant
+from fairlead.edge.prometheus_answer import QUERY_PATH, PrometheusFailure, instant_form, parse_instant
 from fairlead.edge.prometheus_blocking import PrometheusBlocking
 from fairlead.edge.resource import Resource
+from fairlead.errors import OutsideError
 from fairlead.model.gpu import GpuReading
-from fairlead.wire.gpu_samples import GPU_QUERY, readings_of
+from fairlead.model.metric import Sample
+from fairlead.wire.gpu_readings import METRICS, parse_readings
+from fairlead.wire.prom_text import parse_page
 
 SERVICES: Final = Resource("", "v1", "services", kind="Service")
 KNOWN_SERVICES: Final = (
@@ -30,6 +35,8 @@ KNOWN_SERVICES: Final = (
     ("app.kubernetes.io/name=prometheus", 9090),
 )
 """Labels of a Prometheus Service and its port, the first that exists wins."""
+GPU_QUERY: Final = f'{{__name__=~"{"|".join(METRICS)}"}}'
+PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
 
@@ -69,8 +76,22 @@ def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:
     return sorted(row for _, row in api.list_all(reader, Selection(labels=labels)).rows)
 
 
-def _read(samples: Sequence[Sample]) -> tuple[GpuReading, ...]:
-    return readings_of((sample.labels, sample.at, sample.value) for sample in samples)
+def page_readings(url: str) -> tuple[GpuReading, ...]:
+    """Readings from the page of a GPU exporter. Raises OutsideError."""
+    from urllib.request import urlopen
+
+    try:
+        with urlopen(url, timeout=PAGE_SECONDS) as answer:
+            text = answer.read().decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        raise OutsideError("exporter", f"page `{url}` cannot be read: {error}") from error
+    return parse_readings(parse_page(text, METRICS).samples, time.time())
+
+
+def _read(found: Iterable[prometheus_answer.Sample]) -> tuple[GpuReading, ...]:
+    """Cards that name their node; what a scrape dropped cannot be shown anywhere."""
+    samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
+    return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)
 
 
 class _ServiceMeta(msgspec.Struct):

@@ -6,7 +6,7 @@ DCGM's and the legacy ones are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,7 +52,8 @@ OTHER_METRICS: Final = (
     f"{_LEGACY}power_usage_milliwatts",
     f"{_LEGACY}temperature_celsius",
 )
-METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS)
+PROCESS_MEMORY: Final = "DCGM_CUSTOM_PROCESS_MEM_USED"
+METRICS: Final = (*NATIVE_METRICS, *OTHER_METRICS, PROCESS_MEMORY)
 """Everything that is read; a page's other lines need not be parsed, and a query need not ask for more."""
 
 
@@ -147,6 +148,8 @@ def _note_other(cards: dict[str, _Card], sample: Sample, node: str) -> None:
         _note_dcgm(cards, sample, node)
     elif sample.name.startswith(_LEGACY):
         _note_legacy(cards, sample)
+    elif sample.name == PROCESS_MEMORY:
+        _note_process(cards, sample)
 
 
 def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
@@ -194,6 +197,18 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
         card.modes.setdefault(who, "exclusive")
 
 
+def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
+    """Memory of one pod's processes on a card, as newer GPU exporters of one vendor tell it (arena contract 5)."""
+    labels = sample.labels
+    card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
+    card.node = card.node or labels.get("NodeName", "")
+    card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
+    who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
+    if who[1]:
+        card.modes.setdefault(who, "share")
+        card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
+
+
 def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
     values = card.values
     xid = max(card.xids, key=lambda code: card.xids[code], default=None)
@@ -204,8 +219,8 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
         uuid=uuid,
         model=card.model,
         memory_total_mib=_mib(_memory_total(values)),
-        memory_used_mib=_mib(values.get("memory_used_bytes")),
-        utilization_ratio=values.get("utilization_ratio"),
+        memory_used_mib=_mib(_of_device_or_holders(card, "memory_used_bytes", sum)),
+        utilization_ratio=_of_device_or_holders(card, "utilization_ratio", max),
         temperature_celsius=values.get("temperature_celsius"),
         power_watts=values.get("power_watts"),
         healthy=None if healthy is None else healthy > 0,
@@ -215,6 +230,14 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
         read_at=read_at,
         holders=tuple(_holder(card, who) for who in sorted(card.modes)),
     )
+
+
+def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
+    """The device's own value, else its holders' together: the largest utilisation, the sum of memory (arena contract 5)."""
+    if name in card.values:
+        return card.values[name]
+    told = [values[name] for values in card.holders.values() if name in values]
+    return fold(told) if told else None
 
 
 def _memory_total(values: Mapping[str, float]) -> float | None:

@@ -1,0 +1,166 @@
+"""`fairlead up` as a person starts it: addresses, files, ports, the end. One laptop serves the whole module."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+START_SECONDS = 30.0
+PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+class Laptop:
+    def __init__(self, folder: Path, *arguments: str, home: Path | None = None) -> None:
+        self.home = home or folder
+        self.ready_file = folder / "ready.json"
+        self.log = (folder / "log").open("w+")
+        argv = [sys.executable, "-m", "fairlead", "up", "--ready-file", str(self.ready_file), *arguments]
+        self.process = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True)
+
+    def wait_ready(self) -> dict[str, str]:
+        deadline = time.monotonic() + START_SECONDS
+        while not self.ready_file.exists():
+            assert self.process.poll() is None, self.output()
+            assert time.monotonic() < deadline, self.output()
+            time.sleep(0.05)
+        ready: dict[str, str] = json.loads(self.ready_file.read_text())
+        return ready
+
+    def end(self, number: int = signal.SIGTERM) -> float:
+        """Seconds until the process was gone."""
+        started = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(timeout=20)
+        return time.monotonic() - started
+
+    def output(self) -> str:
+        self.log.seek(0)
+        return self.log.read()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
+    running = Laptop(tmp_path_factory.mktemp("laptop"), *PORTS, "--seed", "7")
+    try:
+        running.wait_ready()
+        yield running
+    finally:
+        running.close()
+
+
+def test_the_ready_file_names_servers_that_answer_already(laptop: Laptop) -> None:
+    ready = laptop.wait_ready()
+    assert set(ready) == {"console", "kubeconfig", "cluster_exporter", "gpu_exporter"}
+    overview = json.loads(get(ready["console"] + "api/v1/overview"))
+    assert overview["gpus"]["total"] == 32
+    assert "\narena_total_gpus_of_cluster 32\n" in get(ready["cluster_exporter"])
+    assert get(ready["gpu_exporter"]).count("\nDCGM_FI_DEV_FB_USED{") >= 31  # a card may be off the bus
+
+
+def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
+    path = Path(laptop.wait_ready()["kubeconfig"])
+    assert path == laptop.home / ".local/state/fairlead/laptop/kubeconfig"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
+    arena = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "top", "node"]
+    ended = subprocess.run(arena, capture_output=True, text=True, env=environment(laptop.home), timeout=30, check=True)
+    overview = json.loads(get(laptop.wait_ready()["console"] + "api/v1/overview"))
+    assert f"/{overview['gpus']['total']} (" in ended.stdout
+    assert f"the laptop's simulated cluster (process {laptop.process.pid})" in ended.stderr
+
+
+def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_path: Path) -> None:
+    env = environment(laptop.home)
+    fairlead = [sys.executable, "-m", "fairlead"]
+    subprocess.run([*fairlead, "snapshot", "save", str(tmp_path / "s")], env=env, timeout=30, check=True, capture_output=True)
+    shown = subprocess.run(
+        [*fairlead, "snapshot", "show", str(tmp_path / "s")], env=env, timeout=30, check=True, capture_output=True, text=True
+    )
+    assert re.search(r"^Nodes: +9 \(4 exclusive, 3 none, 2 share\)$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^GPUs: +32, 32 with readings$", shown.stdout, re.MULTILINE)
+    table = subprocess.run(
+        [*fairlead, "top", "node", f"--snapshot={tmp_path / 's'}"], env=env, timeout=30, check=True, capture_output=True, text=True
+    )
+    assert table.stdout.startswith("NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)")
+
+
+def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = Laptop(tmp_path, *PORTS[2:], "--port", str(port))
+        refused.process.wait(timeout=START_SECONDS)
+        assert refused.process.returncode == 1
+        assert f"error: cannot listen on `127.0.0.1:{port}`: the port is taken\nhint: " in refused.output()
+        refused.close()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--scenario", "absent"), "absent"),
+        (("--scenario", "/absent.toml"), "scenario file `/absent.toml` cannot be read"),
+        (("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
+        (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
+    ],
+)
+def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    refused = Laptop(tmp_path, *PORTS, *flags)
+    refused.process.wait(timeout=START_SECONDS)
+    output = refused.output()
+    assert refused.process.returncode == 1, output
+    assert words in output
+    assert "hint: " in output and "Traceback" not in output
+    refused.close()
+
+
+def test_ctrl_c_ends_all_within_five_seconds_and_takes_the_files_away(tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path, *PORTS, "--state-dir", str(tmp_path / "state"))
+    ready = laptop.wait_ready()
+    assert Path(ready["kubeconfig"]) == tmp_path / "state" / "kubeconfig"
+    seconds = laptop.end(signal.SIGINT)
+    assert laptop.process.returncode == 0, laptop.output()
+    assert seconds < 5
+    assert not laptop.ready_file.exists() and list((tmp_path / "state").iterdir()) == []
+    assert "Traceback" not in laptop.output()
+    laptop.close()
+
+
+def test_a_state_directory_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path, *PORTS, "--state-dir", "/proc/fairlead")
+    ready = laptop.wait_ready()
+    assert Path(ready["kubeconfig"]).exists()
+    assert "warning: `/proc/fairlead/kubeconfig` cannot be written: " in laptop.output()
+    laptop.end()
+    assert laptop.process.returncode == 0
+    laptop.close()
