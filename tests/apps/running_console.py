@@ -1,0 +1,67 @@
+"""A console over a world that stands still, on a free port, and a client that shows every byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+from tests.console.clusters import EPOCH, cluster, cpu_node, gpu_node, pod, quota_tree, reading, shared_node, training_job
+from tests.console.worlds import still_world
+
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.apps.server import bind_socket
+from fairlead.console.endpoints import BASE
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.ports import World
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def living_cluster() -> ClusterSnapshot:
+    """Two kinds of GPU node, a running and a failed job, a quota tree, a name that is markup."""
+    job, failed = training_job(), training_job("gpt", state="Failed", finished_at=EPOCH - 100)
+    pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job) for n in range(2)]
+    gpus = [reading(index=n, holder=pods[n] if n < 2 else None) for n in range(4)]
+    sources = {"nodes": Source("nodes", good_at=EPOCH), "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD")}
+    nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
+    return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)
+
+
+class Page:
+    """A running console: `get` answers (status, headers, body)."""
+
+    def __init__(self, server: ConsoleServer, session: aiohttp.ClientSession, url: str) -> None:
+        self.server, self.session, self.url = server, session, url
+
+    async def get(self, path: str, **more: Any) -> tuple[int, Any, bytes]:
+        async with self.session.request(more.pop("method", "GET"), self.url + path, **more) as answer:
+            return answer.status, answer.headers, await answer.read()
+
+    async def json(self, path: str, **more: Any) -> Any:
+        return json.loads((await self.get(BASE + path, **more))[2])
+
+
+@asynccontextmanager
+async def console(world: World | None = None, settings: ConsoleSettings | None = None) -> AsyncIterator[Page]:
+    server = ConsoleServer(world or still_world(living_cluster()), settings)
+    sock = bind_socket("127.0.0.1", 0)
+    ready = asyncio.Event()
+    task = asyncio.create_task(server.run(sock, ready))
+    try:
+        await asyncio.wait_for(ready.wait(), 10)
+        async with aiohttp.ClientSession(auto_decompress=False, headers={"Accept-Encoding": "identity"}) as session:
+            yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(is_so: Callable[[], Any], seconds: float = 5.0) -> None:
+    """Wait for something that nothing announces."""
+    async with asyncio.timeout(seconds):
+        while not is_so():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)

@@ -1,0 +1,94 @@
+"""Change hints: what a stream says, how many there may be, and a stop that waits for none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import aiohttp
+import pytest
+from tests.console.clusters import cluster, reading, training_job
+from tests.console.worlds import StillCluster, StillReadings, still_world
+
+from fairlead.apps.console_server import ConsoleServer
+from fairlead.apps.server import bind_socket
+from fairlead.console.endpoints import BASE
+
+from .running_console import console, living_cluster, until
+
+
+async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 8.0) -> list[str]:
+    """So many hints from a stream, heartbeats skipped."""
+    hints: list[str] = []
+    async with asyncio.timeout(seconds):
+        while len(hints) < count:
+            line = (await reader.readline()).decode().strip()
+            if line.startswith("data: "):
+                hints.append(line.removeprefix("data: "))
+    return hints
+
+
+async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
+    world = still_world(living_cluster())
+    async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        first = await lines_until(stream.content, 6)
+        assert {json.loads(hint)["topic"] for hint in first} == {"overview", "nodes", "gpus", "jobs", "quota", "health"}
+        old = world.cluster.snapshot()
+        assert isinstance(world.cluster, StillCluster)
+        world.cluster.show(cluster(old.nodes, old.pods, (*old.jobs, training_job("new")), old.gpus, old.quota, sources=old.sources))
+        hints = [json.loads(hint) for hint in await lines_until(stream.content, 2)]
+        assert [hint["topic"] for hint in hints] == ["overview", "jobs"]
+        assert (await page.json("/jobs"))["total"] == 3, "who refetches after a hint sees the change"
+        versions = await page.json("/versions")
+        assert all(versions[hint["topic"]] == hint["version"] for hint in hints)
+
+
+async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> None:
+    world = still_world(living_cluster())
+    async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
+        await lines_until(stream.content, 6)
+        assert isinstance(world.gpus, StillReadings)
+        world.gpus.gpus = tuple(reading(index=n, ratio=0.25) for n in range(4))
+        topics = {json.loads(hint)["topic"] for hint in await lines_until(stream.content, 4)}
+        assert topics == {"overview", "nodes", "gpus", "jobs"}
+        assert (await page.json("/overview"))["gpuUtilPercent"] == 25
+
+
+async def test_a_quiet_stream_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console() as page:
+        page.server.hints._heartbeat_seconds = 0.05
+        async with page.session.get(f"{page.url}{BASE}/changes") as stream:
+            async with asyncio.timeout(5):
+                while (await stream.content.readline()).strip() != b": heartbeat":
+                    pass
+
+
+async def test_streams_are_bounded_and_given_back() -> None:
+    async with console() as page:
+        page.server.hints.streams_max = 2
+        async with page.session.get(f"{page.url}{BASE}/changes") as one, page.session.get(f"{page.url}{BASE}/changes") as two:
+            assert (await one.content.readline(), await two.content.readline()) == (b"retry: 3000\n", b"retry: 3000\n")
+            status, headers, body = await page.get(f"{BASE}/changes")
+            assert (status, headers["Retry-After"], json.loads(body)["code"]) == (429, "10", "rate-limited")
+        await until(lambda: not page.server.hints.stream_count)
+
+
+async def test_a_stop_ends_within_a_moment_though_streams_are_open() -> None:
+    world = still_world(living_cluster())
+    server = ConsoleServer(world)
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    task = asyncio.create_task(server.run(sock, ready))
+    await ready.wait()
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}/changes") as stream,
+    ):
+        await stream.content.readline()
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - started < 2.0
+        await asyncio.wait_for(stream.content.read(), 2)

@@ -1,0 +1,317 @@
+"""The console's process over HTTP: answers that match their description, refusals, headers, health."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.console.clusters import EPOCH, cluster, gpu_node, reading, telemetry
+from tests.console.worlds import still_world
+
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, run_console
+from fairlead.apps.server import bind_socket
+from fairlead.console.endpoints import BASE, ENDPOINTS
+from fairlead.console.openapi import openapi_document
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.snapshot import Source
+from fairlead.ports import SeriesLine
+
+from .running_console import MARKUP, console, living_cluster, until
+
+EXAMPLES = {
+    "node": "/nodes/gpu-1",
+    "job": "/jobs/team-a/pytorchjob/bert",
+    "chart": "/charts/cluster-jobs",
+}
+
+
+def address(name: str, path: str) -> str:
+    return EXAMPLES.get(name, path)
+
+
+@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if each.name != "changes"], ids=lambda each: each.name)
+async def test_every_route_answers_with_exactly_the_keys_it_describes(endpoint: Any) -> None:
+    async with console() as page:
+        status, headers, body = await page.get(BASE + address(endpoint.name, endpoint.path))
+    assert status == 200
+    assert headers["Content-Type"].startswith("application/json")
+    described = openapi_document("0")
+    schema = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    check_against(json.loads(body), schema, described["components"]["schemas"])
+
+
+def check_against(value: Any, schema: dict[str, Any], components: dict[str, Any]) -> None:
+    """A small JSON-schema check: exact keys of objects, types of scalars, items of lists."""
+    if "$ref" in schema:
+        return check_against(value, components[schema["$ref"].rsplit("/", 1)[-1]], components)
+    if "anyOf" in schema:
+        assert any(is_of(value, each) for each in schema["anyOf"]), (value, schema)
+        match = next(each for each in schema["anyOf"] if is_of(value, each))
+        return check_against(value, match, components) if match.get("type") != "null" else None
+    if "properties" in schema:
+        assert set(value) == set(schema["properties"])
+        for key, each in schema["properties"].items():
+            check_against(value[key], each, components)
+    elif schema.get("type") == "array" and isinstance(schema.get("items"), dict):
+        for each in value:
+            check_against(each, schema["items"], components)
+    elif schema.get("type") in ("string", "integer", "number", "boolean"):
+        assert is_of(value, schema), (value, schema)
+    return None
+
+
+def is_of(value: Any, schema: dict[str, Any]) -> bool:
+    kinds: dict[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
+    if "$ref" in schema:
+        return isinstance(value, dict)
+    if schema["type"] in ("integer", "number"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, kinds[schema["type"]])
+
+
+async def test_the_boards_agree_with_each_other() -> None:
+    async with console() as page:
+        board, nodes, jobs = await page.json("/overview"), await page.json("/nodes"), await page.json("/jobs")
+    assert board["gpus"]["total"] == sum(row["gpusTotal"] for row in nodes["items"]) == 6
+    assert board["gpus"]["allocated"] == sum(row["gpusAllocated"] for row in nodes["items"]) == 2
+    assert board["jobs"] == {"running": 1, "pending": 0, "succeeded": 0, "failed": 1}
+    assert [row["name"] for row in jobs["items"]] == ["bert", "gpt"]
+    assert [warning["code"] for warning in jobs["warnings"]] == ["series-missing"] or jobs["warnings"][0]["code"] == "crd-missing"
+
+
+async def test_lists_filter_sort_page_and_choose_fields() -> None:
+    async with console() as page:
+        first = await page.json("/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&fields=name,gpusTotal")
+        second = await page.json("/nodes?mode=share&mode=exclusive&sort=-gpusTotal&size=1&page=2&fields=name")
+        none = await page.json("/nodes?q=nothing-like-this")
+    assert (first["items"], first["total"], first["size"]) == ([{"name": "gpu-1", "gpusTotal": 4}], 2, 1)
+    assert (second["items"], second["page"]) == ([{"name": "share-1"}], 2)
+    assert (none["items"], none["total"]) == ([], 0)
+
+
+async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
+    async with console() as page:
+        status, headers, body = await page.get(f"{BASE}/nodes?size=1&format=csv")
+    assert status == 200
+    assert headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert 'filename="nodes.csv"' in headers["Content-Disposition"]
+    assert body.startswith(b"\xef\xbb\xbfname,") and body.count(b"\r\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "words"),
+    [
+        ("/api/v1/nodes?colour=red", 400, "malformed", "`colour`"),
+        ("/api/v1/me?x=1", 400, "malformed", "`x`"),
+        ("/api/v1/nodes?page=x", 400, "malformed", "`page` is `x`"),
+        ("/api/v1/nodes/nowhere", 404, "not-found", "`nowhere`"),
+        ("/api/v1/jobs/team-a/mpijob/bert", 404, "not-found", "`bert`"),
+        ("/api/v1/charts/rm-rf", 404, "not-found", "`rm-rf`"),
+        ("/api/v1/charts/gpu-duty-cycle?from=x", 400, "malformed", "`from` is `x`"),
+        ("/api/v1/nothing", 404, "not-found", "/api/v1/nothing"),
+        ("/assets/none.js", 404, "not-found", "assets/none.js"),
+    ],
+)
+async def test_a_refusal_says_what_with_the_value_and_a_hint(path: str, status: int, code: str, words: str) -> None:
+    async with console() as page:
+        got, headers, body = await page.get(path, headers={"X-Request-Id": "abc-1"})
+    answer = json.loads(body)
+    assert (got, answer["status"], answer["code"], answer["ok"]) == (status, status, code, False)
+    assert words in answer["error"] and answer["hint"]
+    assert answer["requestId"] == headers["X-Request-Id"] == "abc-1"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_nothing_can_be_written(method: str) -> None:
+    async with console() as page:
+        status, headers, body = await page.get(f"{BASE}/nodes", method=method)
+    assert (status, headers["Allow"], json.loads(body)["ok"]) == (405, "GET, HEAD", False)
+
+
+async def test_a_body_that_is_too_large_is_refused_announced_or_not() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 100_000
+
+    async with console() as page:
+        status, _, body = await page.get(f"{BASE}/nodes", method="POST", data=b"x" * 1_048_577)
+        assert (status, json.loads(body)["code"]) == (413, "too-large")
+        status, _, _ = await page.get(f"{BASE}/nodes", method="POST", data=chunks())
+        assert status in (405, 413)
+        assert (await page.get("/healthz"))[0] == 200
+
+
+async def test_a_known_answer_is_not_sent_again() -> None:
+    async with console() as page:
+        _, headers, _ = await page.get(f"{BASE}/nodes")
+        status, again, body = await page.get(f"{BASE}/nodes", headers={"If-None-Match": headers["ETag"]})
+        assert (status, body, again["ETag"]) == (304, b"", headers["ETag"])
+        assert (await page.get(f"{BASE}/nodes?size=1", headers={"If-None-Match": headers["ETag"]}))[0] == 200
+
+
+async def test_large_answers_are_compressed_for_who_reads_that() -> None:
+    async with console() as page:
+        _, packed, body = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "gzip"})
+        _, plain, same = await page.get(f"{BASE}/nodes", headers={"Accept-Encoding": "identity"})
+        _, small, _ = await page.get(f"{BASE}/versions", headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip" and gzip.decompress(body) == same
+    assert "Content-Encoding" not in plain and "Content-Encoding" not in small
+
+
+async def test_every_answer_carries_the_security_headers() -> None:
+    async with console() as page:
+        for path in ("/", f"{BASE}/nodes", f"{BASE}/nothing", "/healthz"):
+            _, headers, _ = await page.get(path)
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["Referrer-Policy"] == "no-referrer"
+            assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+            assert len(headers["X-Request-Id"]) >= 8
+
+
+async def test_markup_in_labels_is_json_text_that_no_browser_renders() -> None:
+    async with console() as page:
+        _, headers, body = await page.get(f"{BASE}/nodes/gpu-1")
+    assert json.loads(body)["labels"]["note"] == MARKUP
+    assert headers["Content-Type"].startswith("application/json") and headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
+    odd = reading(ratio=math.nan, used_mib=math.inf)
+    async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[odd]))) as page:
+        for path in ("/overview", "/nodes", "/nodes/gpu-1", "/gpus/map"):
+            _, _, body = await page.get(BASE + path)
+            assert not re.search(rb"NaN|Infinity", body), path
+            json.loads(body)
+
+
+async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
+    half = cluster([gpu_node()], sources={"nodes": Source("nodes", good_at=EPOCH), "pods": Source("pods", "syncing")})
+    async with console(still_world(half, is_ready=False)) as page:
+        for path in ("/overview", "/nodes", "/jobs", "/quota/usage", "/gpus/map", "/charts/cluster-jobs", "/versions"):
+            status, headers, body = await page.get(BASE + path)
+            assert (status, json.loads(body)["code"], headers["Retry-After"]) == (503, "not-ready", "1"), path
+            assert "`pods`" in json.loads(body)["error"]
+        assert (await page.get("/readyz"))[0] == 503
+        assert (await page.get("/healthz"))[0] == 200
+        assert (await page.json("/me"))["cluster"]["name"] == "test-cluster"
+
+
+async def test_an_unreadable_cluster_says_why_it_never_got_ready() -> None:
+    failing = Source("nodes", "failing", "https://10.0.0.1:6443 refused the connection", "look whether it runs")
+    async with console(still_world(cluster(sources={"nodes": failing}), is_ready=False)) as page:
+        answer = await page.json("/nodes")
+    assert "10.0.0.1:6443" in answer["error"] and answer["hint"] == "look whether it runs"
+
+
+async def test_without_telemetry_the_tables_work_and_the_banner_names_the_address() -> None:
+    source = telemetry("failing", "http://10.0.0.1:9400 does not answer", "set `--gpu-pages`")
+    async with console(still_world(cluster([gpu_node()]), source=source)) as page:
+        answer = await page.json("/nodes")
+    assert (answer["items"][0]["gpusTotal"], answer["items"][0]["gpuUtilPercent"]) == (4, None)
+    assert [(each["code"], each["message"]) for each in answer["warnings"]] == [
+        ("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")
+    ]
+
+
+class BrokenSeries:
+    name = "prometheus"
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        raise OutsideError("prometheus", "`http://10.0.0.9:9090` refused the connection", "look whether it runs")
+
+
+async def test_a_chart_whose_prometheus_fails_is_an_error_and_not_an_empty_chart() -> None:
+    async with console(still_world(living_cluster(), series=BrokenSeries())) as page:
+        status, _, body = await page.get(f"{BASE}/charts/gpu-duty-cycle")
+        assert (await page.get(f"{BASE}/nodes"))[0] == 200
+    answer = json.loads(body)
+    assert (status, answer["code"]) == (502, "outside-failed")
+    assert "http://10.0.0.9:9090" in answer["error"]
+
+
+async def test_a_bug_is_a_500_that_tells_nothing_but_its_request_id(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("secret words")
+
+    monkeypatch.setattr("fairlead.console.picture.node_rows", fail)
+    async with console() as page:
+        status, headers, body = await page.get(f"{BASE}/nodes")
+        assert (await page.get("/healthz"))[0] == 200
+    assert (status, json.loads(body)["code"]) == (500, "bug")
+    assert b"secret words" not in body
+    assert headers["X-Request-Id"] in caplog.text and "secret words" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:80", 200),
+        ("10.0.0.1", 403),
+    ],
+)
+async def test_only_names_of_this_machine_are_answered(host: str, status: int) -> None:
+    async with console() as page:
+        assert (await page.get(f"{BASE}/me", headers={"Host": host}))[0] == status
+        assert (await page.get("/", headers={"Host": host}))[0] in (status, 503)
+
+
+async def test_a_name_that_was_allowed_is_answered() -> None:
+    async with console(settings=ConsoleSettings(insecure_listen=True, allowed_hosts=("GPU.example",))) as page:
+        assert (await page.get(f"{BASE}/me", headers={"Host": "gpu.example:8080"}))[0] == 200
+        assert (await page.get(f"{BASE}/me", headers={"Host": "10.0.0.1"}))[0] == 200, "an address cannot be rebound"
+        assert (await page.get(f"{BASE}/me", headers={"Host": "evil.example"}))[0] == 403
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "192.168.1.4", "gpu.example"])
+def test_an_address_that_others_reach_is_refused_with_the_reason(host: str) -> None:
+    with pytest.raises(UserError, match="no sign-in") as refused:
+        ConsoleServer(still_world(cluster()), ConsoleSettings(host=host))
+    assert "--insecure-listen" in refused.value.hint
+    ConsoleServer(still_world(cluster()), ConsoleSettings(host=host, insecure_listen=True))
+
+
+async def test_a_base_path_moves_everything_but_health() -> None:
+    async with console(settings=ConsoleSettings(base_path="gpu")) as page:
+        assert (await page.get(f"/gpu{BASE}/nodes"))[0] == 200
+        assert (await page.get(f"{BASE}/nodes"))[0] == 404
+        assert (await page.get("/gpu/healthz"))[0] == (await page.get("/healthz"))[0] == 200
+
+
+async def test_the_ring_is_filled_and_drawn() -> None:
+    async with console() as page:
+        await until(lambda: page.server.ring.line_count)
+        chart = await page.json("/charts/cluster-gpus-allocated")
+    assert {line["labels"]["line"]: line["points"][-1][1] for line in chart["series"]} == {"allocated": 2, "total": 6}
+    assert (chart["source"], chart["unit"], chart["total"], chart["shown"]) == ("built-in", "GPUs", 2, 2)
+
+
+async def test_its_own_counters_name_routes_and_never_paths() -> None:
+    async with console() as page:
+        await page.get(f"{BASE}/nodes/gpu-1")
+        await page.get(f"{BASE}/nodes?colour=red")
+        _, headers, body = await page.get("/metrics")
+    text = body.decode()
+    assert headers["Content-Type"].startswith("text/plain")
+    assert 'fairlead_console_requests_total{route="/api/v1/nodes/{name}",status="200"} 1.0' in text
+    assert 'fairlead_console_requests_total{route="/api/v1/nodes",status="400"} 1.0' in text
+    assert "gpu-1" not in text
+
+
+async def test_a_taken_port_is_told_before_anything_starts() -> None:
+    taken = bind_socket("127.0.0.1", 0)
+    try:
+        with pytest.raises(UserError, match="the port is taken"):
+            await run_console(still_world(cluster()), ConsoleSettings(port=taken.getsockname()[1]))
+    finally:
+        taken.close()
