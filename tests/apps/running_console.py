@@ -9,26 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
-from tests.console.clusters import EPOCH, cluster, cpu_node, gpu_node, pod, quota_tree, reading, shared_node, training_job
+from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
 from fairlead.console.endpoints import BASE
-from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import World
-
-MARKUP = "<img src=x onerror=alert(1)>"
-
-
-def living_cluster() -> ClusterSnapshot:
-    """Two kinds of GPU node, a running and a failed job, a quota tree, a name that is markup."""
-    job, failed = training_job(), training_job("gpt", state="Failed", finished_at=EPOCH - 100)
-    pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job) for n in range(2)]
-    gpus = [reading(index=n, holder=pods[n] if n < 2 else None) for n in range(4)]
-    sources = {"nodes": Source("nodes", good_at=EPOCH), "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD")}
-    nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
-    return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)
 
 
 class Page:

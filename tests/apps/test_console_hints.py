@@ -8,14 +8,14 @@ import time
 
 import aiohttp
 import pytest
-from tests.console.clusters import cluster, reading, training_job
+from tests.console.clusters import cluster, living_cluster, reading, training_job
 from tests.console.worlds import StillCluster, StillReadings, still_world
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.endpoints import BASE
 
-from .running_console import console, living_cluster, until
+from .running_console import console, until
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 8.0) -> list[str]:

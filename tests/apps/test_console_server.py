@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.console.clusters import EPOCH, cluster, gpu_node, reading, telemetry
+from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
 from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, run_console
@@ -21,7 +21,7 @@ from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import Source
 from fairlead.ports import SeriesLine
 
-from .running_console import MARKUP, console, living_cluster, until
+from .running_console import console, until
 
 EXAMPLES = {
     "node": "/nodes/gpu-1",

@@ -184,3 +184,16 @@ def cluster(
         version=7,
         **more,  # type: ignore[arg-type]
     )
+
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def living_cluster() -> ClusterSnapshot:
+    """Two kinds of GPU node, a running and a failed job, a quota tree, a name that is markup."""
+    job, failed = training_job(), training_job("gpt", state="Failed", finished_at=EPOCH - 100)
+    pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1, "cpu": 4000}, job=job) for n in range(2)]
+    gpus = [reading(index=n, holder=pods[n] if n < 2 else None) for n in range(4)]
+    sources = {"nodes": Source("nodes", good_at=EPOCH), "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD")}
+    nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
+    return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)

@@ -25,8 +25,13 @@ _CORE: Final = ("nodes", "pods")
 
 def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
     """Warnings of the sources that the page needs, in the order of their names."""
-    needed = (source for name, source in sorted(sources.items()) if needs(page, name))
+    needed = (source for name, source in sorted(sources.items()) if needs(page, name) and not _is_plain_absence(page, source))
     return [warning for source in needed if (warning := _warning(source)) is not None]
+
+
+def _is_plain_absence(page: str, source: Source) -> bool:
+    """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
+    return page == "overview" and source.state == "missing" and source.name != TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:

@@ -1,0 +1,212 @@
+"""Charts: what may be asked, how each source spells it, which source answers, and what the built-in series keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.console.chart_answer import chart_answer, heatmap
+from fairlead.console.chart_queries import CHART_QUERIES
+from fairlead.console.chart_request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
+from fairlead.console.charts import prometheus_lines, ring_lines
+from fairlead.console.picture import Picture
+from fairlead.console.ring import Ring
+from fairlead.console.ring_samples import samples_of
+from fairlead.errors import OutsideError, UserError
+from fairlead.ports import SeriesLine
+
+from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, reading, telemetry, training_job
+
+DUTY = CHART_QUERIES["gpu-duty-cycle"]
+
+
+def request(text: str = "", query: str = "gpu-duty-cycle") -> ChartRequest:
+    parameters = [tuple(part.split("=", 1)) for part in text.split("&") if part]
+    return parse_chart_request(parameters, CHART_QUERIES[query], EPOCH)  # type: ignore[arg-type]
+
+
+def test_without_a_range_the_last_half_hour_is_meant() -> None:
+    assert request() == ChartRequest(EPOCH - 1800, EPOCH, 15, 8)
+
+
+def test_times_are_milliseconds_or_rfc3339() -> None:
+    text = datetime.fromtimestamp(EPOCH - 600, UTC).isoformat().replace("+00:00", "Z")
+    assert request(f"from={text}").start == request(f"from={int((EPOCH - 600) * 1000)}").start == EPOCH - 600
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("from=yesterday", "`from` is `yesterday`"),
+        ("to=999999999999999999", "`to` is `999999999999999999`"),
+        (f"from={int(EPOCH * 1000)}&to={int(EPOCH * 1000)}", "`from` is not before `to`"),
+        (f"from={int((EPOCH - 91 * 86_400) * 1000)}", "the range is 91 days"),
+        ("top=51", "`top` is `51`"),
+        ("step=-1", "`step` is `-1`"),
+        ("job_name=bert", "cannot be filtered by `job_name`"),
+        ("GPU=0&GPU=GPU-1", "mixes indexes and UUIDs"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_a_hint(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as refused:
+        request(text)
+    assert refused.value.hint
+
+
+@given(st.floats(15, 90 * 86_400), st.integers(0, 100_000))
+def test_there_are_never_more_than_240_points(seconds: float, step: int) -> None:
+    asked = request(f"from={int((EPOCH - seconds) * 1000)}&step={step}")
+    assert 1 <= (asked.end - asked.start) // asked.step + 1 <= POINTS_MAX
+    assert asked.step >= step
+
+
+def test_filters_become_matchers_of_the_sources_own_labels() -> None:
+    asked = request("gpu_node=a&gpu_node=b.2&GPU=3")
+    assert [promql_of(asked, spelling) for spelling in DUTY.spellings] == [
+        'avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{node_name=~"a|b\\\\.2",gpu="3",})',
+        'avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{Hostname=~"a|b\\\\.2",gpu="3",})',
+        'avg by (node_name,minor_number,uuid) (nvidia_gpu_duty_cycle{allocate_mode!="share",node_name=~"a|b\\\\.2",minor_number="3",})',
+    ]
+
+
+def test_a_filter_cannot_break_out_of_its_quotes() -> None:
+    asked = request('gpu_node=x"} or vector(1) #\\')
+    assert '{node_name="x\\"} or vector(1) #\\\\",}' in promql_of(asked, DUTY.spellings[0])
+
+
+def test_a_uuid_filters_by_uuid() -> None:
+    assert 'uuid="GPU-1"' in promql_of(request("GPU=GPU-1"), DUTY.spellings[0])
+
+
+class Answers:
+    """A Prometheus that knows some metrics; remembers what it was asked."""
+
+    name = "prometheus"
+
+    def __init__(self, metric: str = "", lines: int = 1, count: int = 1) -> None:
+        self.metric, self.lines, self.count = metric, lines, count
+        self.asked: list[str] = []
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        self.asked.append(promql)
+        if not self.metric or self.metric not in promql:
+            return []
+        if promql.startswith("count("):
+            return [SeriesLine({}, ((end, float(self.count)),))]
+        labels = [{"Hostname": f"gpu-{n}", "gpu": "0", "UUID": f"GPU-{n}"} for n in range(self.lines)]
+        return [SeriesLine(label, ((start, float(n)), (start + 2 * step, float("nan")))) for n, label in enumerate(labels)]
+
+
+async def test_the_first_spelling_with_data_answers_under_our_labels() -> None:
+    series = Answers("DCGM_FI_DEV_GPU_UTIL", lines=2)
+    asked = request(f"from={int((EPOCH - 30) * 1000)}")
+    found = await prometheus_lines(series, DUTY, asked)
+    assert [line.labels for line in found.lines] == [
+        {"node": "gpu-1", "gpu": "0", "uuid": "GPU-1"},
+        {"node": "gpu-0", "gpu": "0", "uuid": "GPU-0"},
+    ], "the higher mean first"
+    assert found.lines[0].points == [((EPOCH - 30) * 1000, 1.0), ((EPOCH - 15) * 1000, None), (EPOCH * 1000, None)]
+    assert found.query == "avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{})"
+    assert len(series.asked) == 2, "ours first, then DCGM's"
+
+
+async def test_only_the_top_lines_come_and_all_are_counted() -> None:
+    found = await prometheus_lines(Answers("DCGM", lines=3, count=40_000), DUTY, request("top=3"))
+    assert (len(found.lines), found.total) == (3, 40_000)
+
+
+def test_the_top_is_chosen_by_the_mean_over_the_range() -> None:
+    assert top_lines_promql("E", request("top=5"), DUTY.spellings[0]) == (
+        f"(E) and on (node_name,gpu,uuid) topk(5, avg_over_time((E)[1800s:15s] @ {EPOCH:.0f}))"
+    )
+
+
+async def test_no_data_anywhere_is_an_empty_answer_with_the_first_query() -> None:
+    found = await prometheus_lines(Answers(), DUTY, request())
+    assert (found.lines, found.total) == ([], 0)
+    assert "fairlead_gpu_utilization_ratio" in found.query
+
+
+class Broken:
+    name = "prometheus"
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        await asyncio.sleep(self.seconds)
+        raise OutsideError("prometheus", "http://127.0.0.1:1 refused the connection", "set --prometheus")
+
+
+async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
+    with pytest.raises(OutsideError, match=r"127\.0\.0\.1:1"):
+        await prometheus_lines(Broken(), DUTY, request())
+
+
+async def test_a_prometheus_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.console.charts.OUTSIDE_SECONDS", 0.05)
+    with pytest.raises(TimeoutError, match="gpu-duty-cycle"):
+        await prometheus_lines(Broken(30), DUTY, request())
+
+
+def running_picture(at: float = EPOCH, ratio: float = 0.5) -> Picture:
+    job = training_job(workers=1)
+    holder = pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job)
+    gpus = [reading(index=0, holder=holder, used_mib=8192, ratio=ratio), reading(index=1, ratio=0.0)]
+    return Picture(cluster([gpu_node(gpus=2)], [holder], [job], gpus, quota_tree()), at)
+
+
+def test_the_built_in_series_holds_every_named_query() -> None:
+    sampled = {sample.query for sample in samples_of(running_picture())}
+    assert sampled == set(CHART_QUERIES)
+
+
+def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:
+    for sample in samples_of(running_picture()):
+        labels = set(CHART_QUERIES[sample.query].spellings[0].labels.values())
+        assert {label for label, _ in sample.labels} <= labels, sample.query
+        assert set(CHART_QUERIES[sample.query].filters.values()) <= {label for label, _ in sample.labels}, sample.query
+
+
+def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
+    ring = Ring()
+    for tick in range(3):
+        ring.add(EPOCH - 30 + 15 * tick, samples_of(running_picture(EPOCH - 30 + 15 * tick, 0.1 * tick)))
+    found = ring_lines(ring, DUTY, request(f"from={int((EPOCH - 45) * 1000)}"))
+    assert [line.labels["gpu"] for line in found.lines] == ["0", "1"]
+    assert [value for _, value in found.lines[0].points] == [None, 0, 10, 20]
+    assert ring_lines(ring, DUTY, request("GPU=1")).total == 1
+    assert ring_lines(ring, DUTY, request("gpu_node=nowhere")).total == 0
+    assert found.source == "built-in" and "every 15 s" in found.query
+
+
+def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
+    (sample,) = [each for each in samples_of(running_picture()) if each.query == "instance-gpu-memory-percent"]
+    assert sample.value == 10
+    assert dict(sample.labels) == {"namespace": "team-a", "type": "pytorchjob", "job": "bert", "instance": "bert-worker-0"}
+
+
+def test_an_empty_chart_says_why() -> None:
+    asked = request()
+    silent = Picture(cluster(sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}), EPOCH)
+    answer = chart_answer(DUTY, asked, ring_lines(Ring(), DUTY, asked), silent, 3600)
+    assert [(each.code, each.message) for each in answer.warnings] == [("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")]
+    answer = chart_answer(DUTY, asked, ring_lines(Ring(), DUTY, asked), Picture(cluster(), EPOCH), 3600)
+    assert [each.code for each in answer.warnings] == ["series-missing"]
+
+
+def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
+    asked = request(f"from={int((EPOCH - 7200) * 1000)}")
+    ring = Ring()
+    ring.add(EPOCH, samples_of(running_picture()))
+    answer = chart_answer(DUTY, asked, ring_lines(ring, DUTY, asked), running_picture(), ring.seconds)
+    assert [each.code for each in answer.warnings] == ["history-off"]
+
+
+def test_the_heat_map_has_a_line_per_node_and_a_point_per_card() -> None:
+    (line,) = heatmap(running_picture()).series
+    assert (line.labels, line.points) == ({"node": "gpu-1"}, [(0, 50), (1, 0)])

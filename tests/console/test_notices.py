@@ -1,0 +1,87 @@
+"""Warnings and staleness: what could not be read is said on the pages that need it, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.console.notices import is_stale, series_missing, warnings_of
+from fairlead.model.snapshot import ClusterSnapshot, Source
+
+from .clusters import EPOCH, telemetry
+
+PAGES = ("overview", "nodes", "gpus", "jobs", "quota")
+
+
+def codes(page: str, *sources: Source) -> list[tuple[str, str]]:
+    return [(each.code, each.source) for each in warnings_of({source.name: source for source in sources}, page)]
+
+
+@pytest.mark.parametrize(
+    ("state", "code"), [("syncing", "cache-syncing"), ("failing", "cache-syncing"), ("missing", "crd-missing"), ("forbidden", "forbidden")]
+)
+def test_every_state_but_ok_is_a_warning(state: str, code: str) -> None:
+    assert codes("jobs", Source("mpijobs", state, "why", "what to do")) == [(code, "mpijobs")]
+    assert codes("jobs", Source("mpijobs", "ok")) == codes("jobs", Source("mpijobs", "off")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "pages"),
+    [
+        ("pods", PAGES),
+        ("mpijobs", ("overview", "jobs")),
+        ("elasticquotatrees", ("overview", "quota")),
+        ("gpu-telemetry", ("overview", "nodes", "gpus", "jobs")),
+    ],
+)
+def test_a_page_warns_of_what_it_shows(source: str, pages: tuple[str, ...]) -> None:
+    assert tuple(page for page in PAGES if codes(page, Source(source, "forbidden"))) == pages
+
+
+def test_a_job_kind_that_is_not_installed_is_no_news_on_the_cluster_board() -> None:
+    assert codes("overview", Source("mpijobs", "missing")) == []
+    assert codes("overview", Source("mpijobs", "failing")) != []
+
+
+@pytest.mark.parametrize("state", ["off", "missing", "failing", "forbidden"])
+def test_silent_telemetry_names_the_address_and_the_setting(state: str) -> None:
+    (warning,) = warnings_of({"gpu-telemetry": telemetry(state, "http://10.0.0.1:9400 does not answer", "set `--gpu-pages`")}, "nodes")
+    assert (warning.code, warning.message, warning.hint) == (
+        "prometheus-unreachable",
+        "http://10.0.0.1:9400 does not answer",
+        "set `--gpu-pages`",
+    )
+
+
+def test_objects_that_cannot_be_read_are_told_though_the_source_is_well() -> None:
+    assert codes("nodes", Source("pods", "ok", "3 left out that cannot be read, such as `default/x`")) == [("truncated", "pods")]
+
+
+@pytest.mark.parametrize(
+    ("good_at", "state", "stale"),
+    [
+        (EPOCH - 29, "failing", False),
+        (EPOCH - 31, "failing", True),
+        (EPOCH - 31, "ok", True),
+        (None, "ok", False),
+        (EPOCH - 999, "forbidden", False),
+    ],
+)
+def test_stale_is_a_needed_source_last_good_more_than_30_seconds_ago(good_at: float | None, state: str, stale: bool) -> None:
+    snapshot = ClusterSnapshot(sources={"pods": Source("pods", state, good_at=good_at)})
+    assert is_stale(snapshot, "nodes", EPOCH) is stale
+
+
+def test_a_source_that_the_page_does_not_need_makes_nothing_stale() -> None:
+    snapshot = ClusterSnapshot(sources={"mpijobs": Source("mpijobs", "failing", good_at=EPOCH - 999)})
+    assert not is_stale(snapshot, "quota", EPOCH)
+    assert is_stale(snapshot, "jobs", EPOCH)
+
+
+def test_simulated_time_that_runs_faster_ages_sources_no_faster() -> None:
+    snapshot = ClusterSnapshot(sources={"pods": Source("pods", good_at=EPOCH - 600)})
+    assert not is_stale(snapshot, "nodes", EPOCH, speed=60)
+
+
+@pytest.mark.parametrize(("reporting", "total", "warns"), [(0, 4, False), (3, 4, True), (4, 4, False), (0, 0, False)])
+def test_some_silent_gpus_are_told_and_none_at_all_is_another_warning(reporting: int, total: int, warns: bool) -> None:
+    assert (series_missing(reporting, total) is not None) is warns
