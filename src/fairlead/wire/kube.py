@@ -31,6 +31,7 @@ _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
 _containers_cache: dict[tuple[str, str, bytes, bool], Container] = {}
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _EMPTY_RAW: Final = (b"", b"{}", b"null")
+_SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
 
 
 class WireOwner(Struct, gc=False):
@@ -129,7 +130,7 @@ class WirePodStatus(Struct, gc=False, rename="camel"):
     start_time: datetime | None = None
     container_statuses: list[WireContainerStatus] | None = None
     init_container_statuses: list[WireContainerStatus] | None = None
-    conditions: list[WireCondition] | None = None
+    conditions: Raw = Raw()
     nominated_node_name: str | None = None
 
 
@@ -201,6 +202,7 @@ class WireEvent(Struct, gc=False, rename="camel"):
 
 
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
+_conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
 _resources_decoder: Final = msgspec.json.Decoder(WireResources)
 _slots_decoder: Final = msgspec.json.Decoder(list[Raw])
 
@@ -305,7 +307,7 @@ def parse_event(wire: WireEvent) -> Event:
 def parse_labels(raw: Raw) -> Mapping[str, str]:
     """A label set, shared with every other object that has the same bytes."""
     key = bytes(raw)
-    if key in _EMPTY_RAW:
+    if len(key) < _SHORTEST_PAIR:
         return _NO_LABELS
     found = _labels_cache.get(key)
     if found is None:
@@ -326,6 +328,8 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
     if not wires:
         return ()
+    if len(wires) == 1:  # nearly always, and three times as fast as the loop
+        return (_parse_owner(wires[0]),)
     return tuple(_parse_owner(wire) for wire in wires)
 
 
@@ -341,7 +345,11 @@ def _parse_owner(wire: WireOwner) -> Owner:
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
     """Containers of a spec; equal ones (name, image, resources) are one shared value."""
-    return tuple(_parse_container(wire) for wire in wires) if wires else ()
+    if not wires:
+        return ()
+    if len(wires) == 1:
+        return (_parse_container(wires[0]),)
+    return tuple(_parse_container(wire) for wire in wires)
 
 
 def _parse_container(wire: WireContainer) -> Container:
@@ -369,7 +377,11 @@ def _parse_resources(raw: bytes) -> tuple[Amounts, Amounts]:
 
 
 def _parse_statuses(wires: list[WireContainerStatus] | None) -> tuple[ContainerStatus, ...]:
-    return tuple(_parse_status(wire) for wire in wires) if wires else ()
+    if not wires:
+        return ()
+    if len(wires) == 1:
+        return (_parse_status(wires[0]),)
+    return tuple(_parse_status(wire) for wire in wires)
 
 
 def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
@@ -409,10 +421,13 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
     )
 
 
-def parse_pod_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
-    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none."""
-    if not wires:
-        return ()
+def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
+    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none, and they are not even decoded."""
+    text = bytes(raw)
+    if b"False" not in text and b"Unknown" not in text and b'"reason"' not in text and b'"message"' not in text:
+        if not text or text[:1] in b"[n":
+            return ()
+    wires = _conditions_decoder.decode(text) or []
     return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message])
 
 
