@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from fairlead.wire.kube_table import partial_metadata
 
 DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the real server, which rolls dice
 STALL_SECONDS: Final = 60.0  # a client that takes no byte for so long has gone
+PIECE_BYTES: Final = 128 * 1024
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 _encode = msgspec.json.Encoder().encode
@@ -77,9 +79,10 @@ class Watches:
             raise too_new(since, self._store.resource_version)
         wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
         shape = self._shape(request, form)
-        initial = [_line("ADDED", shape(obj)) for obj in self._reads.matching(request)] if wants_initial else []
+        objects = self._reads.matching(request) if wants_initial else []
+        initial = (_line("ADDED", shape(obj)) for obj in objects)
         if request.is_true("sendInitialEvents"):
-            initial.append(_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"}))
+            initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
         try:
             start = None if wants_initial else since
             watch = self._store.watch(request.ref, request.path.namespace, start, request.chooses())
@@ -101,13 +104,13 @@ class Watches:
 
         return table
 
-    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Sequence[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
         wants_bookmarks = request.is_true("allowWatchBookmarks")
         try:
-            if initial:
-                yield b"".join(initial)
+            for piece in _pieces(initial):
+                yield piece
             while True:
                 try:
                     events = watch.poll()
@@ -115,7 +118,8 @@ class Watches:
                     yield _line("ERROR", render_status(error))
                     return
                 if events:
-                    yield b"".join([_line(event.type, shape(event.object)) for event in events])
+                    for piece in _pieces(_line(event.type, shape(event.object)) for event in events):
+                        yield piece
                     continue
                 left = end - loop.time()
                 if left > 0 and await watch.wait(min(left, self._bookmark_seconds)):
@@ -126,6 +130,20 @@ class Watches:
                     return
         finally:
             watch.close()
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read is one or two of them."""
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= PIECE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def _line(kind: str, obj: Object) -> bytes:

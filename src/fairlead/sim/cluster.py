@@ -355,6 +355,10 @@ class Cluster:
         cursor = log.end if since is None else log.cursor_after(since)
         return Subscription(log, cursor, _in_namespace(namespace, matches), lambda: self.resource_version)
 
+    def watchers(self, ref: ResourceKind) -> int:
+        """How many read along."""
+        return self._logs[ref].readers
+
     def compact(self, ref: ResourceKind) -> None:
         """Forget all events of a kind: who watches from an older version gets 410."""
         log = self._logs[ref]

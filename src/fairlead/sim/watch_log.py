@@ -45,6 +45,10 @@ class EventLog:
     def end(self) -> int:
         return self._first + len(self._events)
 
+    @property
+    def readers(self) -> int:
+        return len(self._subscriptions)
+
     def append(self, event: WatchEvent) -> None:
         self._events.append(event)
         if len(self._events) >= 2 * self._capacity:
