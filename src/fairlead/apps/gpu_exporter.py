@@ -84,6 +84,7 @@ class GpuExporter:
         self._failures: dict[str, int] = {}
         self._scrapes = 0
         self._scrape_seconds: float | None = None
+        self._has_sampled = asyncio.Event()
         self.page = MetricsPage()
         self.app = Starlette(
             routes=[
@@ -96,11 +97,17 @@ class GpuExporter:
         )
 
     async def run(self) -> None:
-        """Sample on a steady beat; a late turn is not caught up."""
+        """Sample now and then on a steady beat; a late turn is not caught up."""
         while True:
             began = time.monotonic()
             await self.sample_once()
+            self._has_sampled.set()
             await asyncio.sleep(max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+
+    async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
+        """Answer scrapes once there is a page."""
+        await self._has_sampled.wait()
+        await serve(self.app, self._chosen.host, self._chosen.port, sock=sock, ready=ready)
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
@@ -181,10 +188,9 @@ async def run(
 ) -> None:
     """Sample and serve until cancelled. The first page exists before the port answers."""
     exporter = GpuExporter(devices, clock, chosen)
-    await exporter.sample_once()
     async with asyncio.TaskGroup() as group:
         group.create_task(exporter.run())
-        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready))
+        group.create_task(exporter.serve(sock, ready))
 
 
 def settings_from_flags(

@@ -1,0 +1,269 @@
+"""The GPU exporter: one page per sample, always 200, faults cost only what failed, and invariants that dashboards rely on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import aiohttp
+import pytest
+from msgspec import structs
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.apps import gpu_exporter
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, parse_compat, settings_from_flags
+from fairlead.apps.server import bind_socket
+from fairlead.errors import UserError
+from fairlead.model.device import DeviceSample
+from fairlead.model.metric import Sample
+from fairlead.rules.dcgm_metrics import DcgmLabels
+from fairlead.wire.prom_text import parse_page
+
+from .fakes import FakeDevices, FixedClock, device, four_cards, lost_device, process
+
+DEFAULTS = GpuExporterSettings(node="gpu-1")
+
+
+def exporter(samples: Sequence[DeviceSample] = (), chosen: GpuExporterSettings = DEFAULTS) -> GpuExporter:
+    return GpuExporter(FakeDevices(samples), FixedClock(), chosen)
+
+
+async def page_text(samples: Sequence[DeviceSample], chosen: GpuExporterSettings = DEFAULTS) -> str:
+    made = exporter(samples, chosen)
+    await made.sample_once()
+    return b"".join(made.page.pieces).decode()
+
+
+async def samples_of(samples: Sequence[DeviceSample], chosen: GpuExporterSettings = DEFAULTS) -> list[Sample]:
+    return parse_page(await page_text(samples, chosen)).samples
+
+
+def named(samples: list[Sample], name: str, **labels: str) -> list[Sample]:
+    return [each for each in samples if each.name == name and labels.items() <= each.labels.items()]
+
+
+async def test_the_page_is_valid_without_a_series_twice() -> None:
+    text = await page_text(four_cards(), GpuExporterSettings(node="gpu-1", compat=("dcgm", "legacy", "custom")))
+    families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in families}) == len(families), "HELP and TYPE once per family"
+    series = [(each.name, tuple(sorted(each.labels.items()))) for each in parse_page(text).samples]
+    assert len(set(series)) == len(series)
+
+
+async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
+    text = await page_text(four_cards())
+    head = 'gpu="0",UUID="GPU-gpu-1-0",pci_bus_id="00000000:07:00.0",device="nvidia0",modelName="Tesla T4",Hostname="gpu-1"'
+    rest = 'DCGM_FI_DRIVER_VERSION="570.172.08",container="main",namespace="research",pod="train-0"'
+    assert f"DCGM_FI_DEV_GPU_UTIL{{{head},{rest}}} 90\n" in text
+    assert f"DCGM_FI_DEV_POWER_USAGE{{{head},{rest}}} 66.125000\n" in text
+    xid = 'DCGM_FI_DRIVER_VERSION="570.172.08",container="main",err_code="0",err_msg="No Error",namespace="research",pod="train-0"'
+    assert f"DCGM_FI_DEV_XID_ERRORS{{{head},{xid}}} 0\n" in text
+
+
+async def test_families_stand_in_the_counters_order() -> None:
+    names = list(dict.fromkeys(each.name for each in await samples_of(four_cards()) if each.name.startswith("DCGM_")))
+    assert names[:3] == ["DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_MEM_CLOCK", "DCGM_FI_DEV_GPU_TEMP"]
+    assert names.index("DCGM_FI_DEV_FB_FREE") < names.index("DCGM_FI_DEV_FB_USED") < names.index("DCGM_FI_DEV_FB_RESERVED")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected", "absent"),
+    [
+        (DcgmLabels(()), set(), {"Hostname", "hostname"}),
+        (DcgmLabels(("hostname",)), {"hostname"}, {"Hostname"}),
+        (DcgmLabels(("Hostname", "hostname")), {"Hostname", "hostname"}, set()),
+        (DcgmLabels(has_old_names=True), {"uuid", "container_name", "pod_namespace", "pod_name"}, {"UUID", "pod", "namespace"}),
+        (DcgmLabels(has_pods=False), {"UUID"}, {"pod", "namespace", "container"}),
+    ],
+)
+async def test_labels_are_spelt_as_asked(labels: DcgmLabels, expected: set[str], absent: set[str]) -> None:
+    found = named(await samples_of(four_cards(), GpuExporterSettings(node="gpu-1", labels=labels)), "DCGM_FI_DEV_GPU_UTIL", gpu="0")[
+        0
+    ].labels
+    assert expected <= set(found)
+    assert not absent & set(found)
+
+
+async def test_blanks_in_model_names_become_dashes_when_asked() -> None:
+    chosen = GpuExporterSettings(node="gpu-1", labels=DcgmLabels(has_blanks_replaced=True))
+    found = await samples_of([device()], chosen)
+    assert named(found, "DCGM_FI_DEV_GPU_UTIL")[0].labels["modelName"] == "Tesla-T4"
+    assert named(found, "fairlead_gpu_up")[0].labels["model"] == "Tesla T4"
+
+
+async def test_a_shared_device_names_no_pod_and_its_containers_are_beside() -> None:
+    found = await samples_of(four_cards())
+    assert not {"pod", "namespace", "container"} & set(named(found, "DCGM_FI_DEV_FB_USED", gpu="1")[0].labels)
+    used = named(found, "fairlead_container_gpu_memory_used_bytes", gpu="1")
+    assert {each.labels["pod_name"]: each.value for each in used} == {"app-1": 3193 * 2**20, "app-2": 3193 * 2**20}
+    limits = named(found, "fairlead_container_gpu_memory_limit_bytes", gpu="1")
+    assert {each.value for each in limits} == {4308 * 2**20}
+
+
+async def test_two_containers_of_one_pod_share_its_name_but_no_container() -> None:
+    both = (process("p", "exclusive", 1, 9, 1, "a"), process("p", "exclusive", 1, 9, 1, "b"))
+    labels = named(await samples_of([device(processes=both)]), "DCGM_FI_DEV_FB_USED")[0].labels
+    assert (labels["pod"], labels["namespace"]) == ("p", "research")
+    assert "container" not in labels
+
+
+async def test_legacy_series_count_each_device_once_and_sum_its_shares() -> None:
+    found = await samples_of(four_cards())
+    devices = [each for each in named(found, "nvidia_gpu_memory_used_bytes") if each.labels["allocate_mode"] != "share"]
+    assert sorted(each.labels["minor_number"] for each in devices) == ["0", "1", "2"]
+    assert {each.labels["minor_number"]: each.labels["allocate_mode"] for each in devices} == {"0": "exclusive", "1": "none", "2": "none"}
+    shares = named(found, "nvidia_gpu_memory_used_bytes", allocate_mode="share")
+    assert sum(each.value for each in shares) == 2 * 3193 * 2**20
+    assert {each.value for each in named(found, "nvidia_gpu_memory_total_bytes")} == {15360 * 2**20}
+    assert named(found, "nvidia_gpu_num_devices")[0].value == 4
+    assert 'uuid="GPU-gpu-1-0"} 6.291456e+09\n' in await page_text(four_cards())
+
+
+async def test_containers_never_use_more_than_their_device() -> None:
+    found = await samples_of(four_cards())
+    for index in "012":
+        used = sum(each.value for each in named(found, "fairlead_container_gpu_memory_used_bytes", gpu=index))
+        assert used <= named(found, "fairlead_gpu_memory_used_bytes", gpu=index)[0].value
+
+
+async def test_a_lost_card_is_down_and_has_no_values_while_others_go_on() -> None:
+    found = await samples_of([device(0), lost_device(1)])
+    assert {each.labels["gpu"]: each.value for each in named(found, "fairlead_gpu_up")} == {"0": 1, "1": 0}
+    assert {each.labels["gpu"]: each.value for each in named(found, "fairlead_gpu_healthy")} == {"0": 1, "1": 0}
+    assert [each.labels["gpu"] for each in named(found, "fairlead_gpu_utilization_ratio")] == ["0"]
+    assert [each.labels["gpu"] for each in named(found, "DCGM_FI_DEV_GPU_UTIL")] == ["0"]
+    assert named(found, "fairlead_gpu_xid_errors_total", gpu="1", xid="79")[0].value == 1
+    assert named(found, "fairlead_gpu_xid_errors_total", gpu="0", xid="79")[0].value == 0, "counters exist before anything happens"
+
+
+async def test_base_units() -> None:
+    found = await samples_of([device(util=42, used=1024)])
+    values = {each.name.removeprefix("fairlead_gpu_"): each.value for each in found if each.name.startswith("fairlead_gpu_")}
+    assert values["utilization_ratio"] == 0.42
+    assert values["memory_used_bytes"] == 1 << 30
+    assert values["energy_joules_total"] == 123456.789
+    assert values["throttle_seconds_total"] == 2.5
+    assert named(found, "fairlead_gpu_clock_hertz", clock="sm")[0].value == 1_590_000_000
+    assert {each.labels["reason"] for each in named(found, "fairlead_gpu_throttled") if each.value} == {"power_cap"}
+
+
+async def test_a_failing_driver_keeps_values_until_they_are_stale_then_only_self_metrics() -> None:
+    devices, chosen = FakeDevices([device()]), GpuExporterSettings(node="gpu-1", interval_seconds=0.1)
+    made = GpuExporter(devices, FixedClock(), chosen)
+    await made.sample_once()
+    devices.failure = RuntimeError("the driver is gone")
+    await made.sample_once()
+    kept = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert named(kept, "fairlead_gpu_up") and named(kept, "fairlead_exporter_nvml_up")[0].value == 0
+    assert named(kept, "fairlead_exporter_collector_errors_total", error="RuntimeError")[0].value == 1
+    made._sampled_at -= 100
+    await made.sample_once()
+    bare = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert not [each for each in bare if each.name.startswith(("fairlead_gpu_", "DCGM_", "nvidia_"))]
+    devices.failure = None
+    await made.sample_once()
+    assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_nvml_up")[0].value == 1
+
+
+async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "counters.csv"
+    path.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")
+    made = exporter([device()], GpuExporterSettings(node="gpu-1", collectors=str(path)))
+
+    async def dcgm() -> set[str]:
+        await made.sample_once()
+        return {each.name for each in parse_page(b"".join(made.page.pieces).decode()).samples if each.name.startswith("DCGM_")}
+
+    assert await dcgm() == {"DCGM_FI_DEV_GPU_UTIL"}
+    assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_config_rows_rejected")[0].value == 1
+    path.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n# longer than before, to be sure\n")
+    assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+    path.write_text("nothing usable\n")
+    assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+    assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_config_last_reload_success")[0].value == 0
+    path.unlink()
+    assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+
+
+def test_bad_flags_are_sentences(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        exporter([], GpuExporterSettings(collectors=str(tmp_path / "none.csv")))
+    bad = tmp_path / "bad.csv"
+    bad.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\nDCGM_FI_DEV_TEA, gauge, Cups.\n")
+    with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA` is no field of DCGM"):
+        exporter([], GpuExporterSettings(collectors=str(bad), is_strict_csv=True))
+    with pytest.raises(UserError, match="below 100 ms"):
+        settings_from_flags(address=("127.0.0.1", 0), interval_ms=50)
+    with pytest.raises(UserError, match="`--hostname-label HOST` is not known"):
+        settings_from_flags(address=("127.0.0.1", 0), hostname_label="HOST")
+    with pytest.raises(UserError, match="`nvml` is no family"):
+        parse_compat("dcgm,nvml")
+
+
+@contextlib.asynccontextmanager
+async def serving(devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS) -> AsyncIterator[str]:
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    port = sock.getsockname()[1]
+    task = asyncio.create_task(gpu_exporter.run(devices, FixedClock(), chosen, sock=sock, ready=ready))
+    try:
+        await asyncio.wait_for(ready.wait(), 10)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_over_http_gzip_and_plain_are_the_same_page_and_no_scrape_touches_a_device() -> None:
+    devices = FakeDevices(four_cards())
+    async with serving(devices) as url, aiohttp.ClientSession(auto_decompress=False) as session:
+        plain = await (await session.get(f"{url}/metrics", headers={"Accept-Encoding": "identity"})).read()
+        response = await session.get(f"{url}/metrics", headers={"Accept-Encoding": "gzip"})
+        zipped = await response.read()
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert gzip.decompress(zipped) == plain
+        for _ in range(20):
+            assert (await (await session.get(f"{url}/metrics", headers={"Accept-Encoding": "identity"})).read()) == plain
+        assert devices.calls == 1
+        assert [(await session.get(url + path)).status for path in ("/health", "/healthz", "/readyz", "/nope")] == [200, 200, 200, 404]
+        assert (await session.get(f"{url}/health")).headers["X-Registry-Available"] == "true"
+        assert (await session.head(f"{url}/metrics")).headers["Content-Length"]
+
+
+async def test_a_scraper_that_never_reads_holds_nobody_up() -> None:
+    many = [structs.replace(device(i), uuid=f"GPU-{i}", node=f"n{i // 8}") for i in range(400)]
+    async with serving(FakeDevices(many)) as url, aiohttp.ClientSession() as session:
+        port = int(url.rpartition(":")[2])
+        deaf = [await asyncio.open_connection("127.0.0.1", port, limit=1) for _ in range(5)]
+        for _, writer in deaf:
+            writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        began = asyncio.get_running_loop().time()
+        for _ in range(5):
+            assert (await session.get(f"{url}/metrics")).status == 200
+        assert asyncio.get_running_loop().time() - began < 3
+        for _, writer in deaf:
+            writer.close()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: apt-get install prometheus")
+def test_promtool_finds_nothing_in_native_families_and_never_an_error() -> None:
+    text = asyncio.run(page_text(four_cards()))
+    native = "".join(line for line in text.splitlines(True) if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_")))
+    checked = subprocess.run(["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+    whole = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert whole.returncode == 3, "DCGM's names are lint findings, never a broken page"
+
+
+async def test_an_exporter_whose_loop_stands_still_is_not_alive() -> None:
+    made = exporter([device()])
+    await made.sample_once()
+    made._ticked_at -= 26
+    response = await made._healthz(None)  # type: ignore[arg-type]
+    assert response.status_code == 503
