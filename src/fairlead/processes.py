@@ -57,7 +57,18 @@ async def _run_up(asked: Invocation) -> None:
 async def _run_gpu_exporter(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
-    chosen = gpu_exporter.settings_from_flags(address=(host, port))
+    chosen = gpu_exporter.settings_from_flags(
+        address=(host, port),
+        collectors=args.collectors,
+        interval_ms=args.collect_interval,
+        compat=args.compat,
+        hostname_label=args.hostname_label,
+        has_hostname=not args.no_hostname,
+        has_old_names=args.use_old_namespace,
+        has_blanks_replaced=args.replace_blanks_in_model_name,
+        is_strict_csv=args.strict_csv,
+        node=args.node,
+    )
     sock = bind_socket(host, port)
     simulation = Simulation(args.scenario, args.seed, args.speed)
     await run_all(
@@ -89,7 +100,9 @@ async def _run_api_server(asked: Invocation) -> None:
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
-    chosen = ConsoleSettings(host=host, port=port, insecure_listen=args.insecure_listen)
+    chosen = ConsoleSettings(
+        host=host, port=port, base_path=args.base_path, insecure_listen=args.insecure_listen, allowed_hosts=tuple(args.allowed_host)
+    )
     check_address(chosen)
     sock = bind_socket(host, port)
     async with followed_world(_required_connection(asked), args, asked.env) as world:
@@ -107,7 +120,9 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     host, port = parse_address(args.listen)
     sock = bind_socket(host, port)
     async with followed_world(_required_connection(asked), args, asked.env) as world:
-        chosen = cluster_exporter.ClusterExporterSettings(host=host, port=port)
+        chosen = cluster_exporter.ClusterExporterSettings(
+            host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
+        )
         await run_all(
             [lambda ready: cluster_exporter.run(world.cluster, world.gpus, world.clock, chosen, sock=sock, ready=ready)],
             [world.cluster.run(), world.gpus.run()],

@@ -22,7 +22,9 @@ def tool(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("name", "text"), [("docs_openapi", "openapi_text"), ("docs_typescript", "typescript_text")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("docs_openapi", "openapi_text"), ("docs_typescript", "typescript_text"), ("docs_cli", "cli_text")]
+)
 def test_a_generated_file_is_fresh(name: str, text: str) -> None:
     module = tool(name)
     assert module.FILE.read_text(encoding="utf-8") == getattr(module, text)(), f"stale: run `python tools/{name}.py`"

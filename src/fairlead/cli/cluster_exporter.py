@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.context import Context
-from fairlead.cli.server_flags import add_gpu_source, add_listen, add_prometheus
+from fairlead.cli.server_flags import add_gpu_source, add_listen, add_prometheus, whole
 
 NAME = "cluster-exporter"
 HELP = """Serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster on /metrics.
@@ -16,6 +16,10 @@ server. One replica per cluster is enough."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":9401")
+    parser.add_argument("--compat", metavar="FAMILIES", default="arena", help="arena beside the native families, or none (default arena)")
+    parser.add_argument(
+        "--max-jobs", metavar="N", type=whole(1, 1_000_000), default=5000, help="newest jobs with series of their own (default 5000)"
+    )
     add_gpu_source(parser)
     add_prometheus(parser)
 

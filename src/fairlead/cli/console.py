@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure-listen", action=BooleanFlag, help="listen where others can reach it; something in front asks who they are"
     )
+    parser.add_argument("--base-path", metavar="PATH", default="/", help="path under which a proxy shows it (default /)")
+    parser.add_argument(
+        "--allowed-host", metavar="NAME", action="append", default=[], help="name it may be called by behind a proxy; repeatable"
+    )
     add_gpu_source(parser)
     add_prometheus(parser)
 
