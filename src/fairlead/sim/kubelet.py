@@ -45,6 +45,12 @@ class Kubelets:
         self._addresses: dict[str, int] = {}
         cluster.subscribe(PODS, self._on_pod)
 
+    def container(self, namespace: str, pod: str, name: str) -> ContainerRun | None:
+        """A container of a pod that some kubelet has, by name."""
+        found = self._cluster.get(PODS, namespace, pod)
+        run = self._runs.get(found["metadata"]["uid"]) if found else None
+        return next((container for container in run.containers if container.name == name), None) if run else None
+
     # --- what the API tells ------------------------------------------------------------------------------------------------------
 
     def _on_pod(self, event: WatchEvent) -> None:

@@ -11,12 +11,13 @@ from fairlead.sim.card import Card
 from fairlead.sim.chance import uuid_of
 from fairlead.sim.scenario import NodePool
 from fairlead.wire import names
-from fairlead.wire.kube_time import render_time
+from fairlead.wire.kube_time import render_micro_time, render_time
 from fairlead.wire.quantity import parse_quantity
 
 Object = dict[str, Any]
 
 KUBELET_VERSION = "v1.36.3"
+LEASE_NAMESPACE = "kube-node-lease"
 _RESERVED_CPU_MILLIS = 100
 _RESERVED_MEMORY = 1 << 30
 _CONDITIONS = (
@@ -76,6 +77,18 @@ def with_heartbeat(node: Object, now: float) -> Object:
     time = render_time(now)
     conditions = [{**condition, "lastHeartbeatTime": time} for condition in node["status"]["conditions"]]
     return {**node, "status": {**node["status"], "conditions": conditions}}
+
+
+def render_lease(node: Object, now: float) -> Object:
+    """The node's Lease. Renewed with the node's report, not every ten seconds: those writes nobody would read."""
+    metadata = node["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": metadata["name"], "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "spec": {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": render_micro_time(now)},
+    }
 
 
 def _offer(cards: Sequence[Card], usable: Sequence[Card]) -> dict[str, str]:

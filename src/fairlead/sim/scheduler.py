@@ -54,6 +54,7 @@ class Scheduler:
         self._waiting: dict[str, _Waiting] = {}
         self._round: Timer | None = None
         self._start = 0
+        self._fullest: dict[tuple[object, ...], Room] = {}
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
 
@@ -133,6 +134,7 @@ class Scheduler:
         self._round = None
         order = sorted(self._waiting.items(), key=lambda item: (-item[1].priority, item[1].created, item[1].namespace, item[1].name))
         told: dict[tuple[object, ...], str] = {}
+        self._fullest = {}
         for uid, waiting in order:
             pod = self._cluster.get(PODS, waiting.namespace, waiting.name)
             if pod is None or pod["metadata"]["uid"] != uid or pod["spec"].get("nodeName"):
@@ -144,8 +146,10 @@ class Scheduler:
         """Place one pod. An equal pod that failed in this round already has the answer: room only shrinks within a round."""
         message = told.get(waiting.signature)
         if message is None:
-            fitting, refused = self._filter(pod, waiting.needs)
-            if fitting and self._bind(uid, pod, self._choose(pod, fitting), waiting.needs):
+            again = self._fullest.get(waiting.signature)
+            is_fit = again is not None and not again.refusals(pod["spec"], waiting.needs)
+            fitting, refused = ([again], {}) if again is not None and is_fit else self._filter(pod, waiting.needs)
+            if fitting and self._bind(uid, pod, self._choose(pod, fitting, waiting), waiting.needs):
                 return
             message = told[waiting.signature] = _unschedulable(len(self._rooms), refused.values())
         if self._write_condition(pod, "Unschedulable", message):
@@ -170,13 +174,15 @@ class Scheduler:
             refused |= {name: [reason] for name, reason in self._extender.filter(pod, [room.name for room in fitting]).items()}
         return [room for room in fitting if room.name not in refused], refused
 
-    def _choose(self, pod: Object, fitting: list[Room]) -> Room:
+    def _choose(self, pod: Object, fitting: list[Room], waiting: _Waiting) -> Room:
         """GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes and spread by cpu."""
         if self._extender.wants(pod):
             scores: Mapping[str, int] = self._extender.prioritize(pod, [room.name for room in fitting])
             return min(fitting, key=lambda room: (-scores.get(room.name, 0), room.name))
-        if pod_needs(pod).get(NVIDIA_GPU):
-            return min(fitting, key=lambda room: (room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
+        if waiting.needs.get(NVIDIA_GPU):
+            room = min(fitting, key=lambda room: (room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
+            self._fullest[waiting.signature] = room  # it stays the fullest that fits equal pods, until it no longer does
+            return room
         return min(fitting, key=lambda room: (room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
     def _bind(self, uid: str, pod: Object, room: Room, needs: Amounts) -> bool:

@@ -17,9 +17,10 @@ from fairlead.sim.controllers import Controllers
 from fairlead.sim.devices import Devices
 from fairlead.sim.gpushare import BestFit, Extender
 from fairlead.sim.kubelet import Kubelets
-from fairlead.sim.machines import render_node, with_cards, with_heartbeat
+from fairlead.sim.logs import ContainerLogs
+from fairlead.sim.machines import LEASE_NAMESPACE, render_lease, render_node, with_cards, with_heartbeat
 from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import NODES
+from fairlead.sim.resources import LEASES, NODES
 from fairlead.sim.scenario import NodePool, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
 from fairlead.sim.timers import Timers
@@ -49,6 +50,7 @@ class World:
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
+        self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, extender(self.cluster))
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self._populate()
@@ -105,16 +107,21 @@ class World:
         if pool.gpus:
             self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared)
         created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name)
-        self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
+        node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
+        self.cluster.create(render_lease(node, self.epoch))
         if pool.ready:
             self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
 
     # --- what goes on by itself --------------------------------------------------------------------------------------------------
 
     def _beat(self, name: str) -> None:
-        """The kubelet's report when nothing changed. Leases are left out: ten writes a second for nobody to read."""
+        """The kubelet's report when nothing changed; a node that somebody deleted reports no more."""
         now = self.clock.now()
-        self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
+        node = self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
+        if node is None:
+            return
+        spec = render_lease(node, now)["spec"]
+        self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda lease: {**lease, "spec": spec})
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
     def _report_xid(self, xid: Xid) -> None:
