@@ -88,9 +88,9 @@ async def _run_api_server(asked: Invocation) -> None:
     credentials = make_credentials()
     path = Path(args.kubeconfig or "fairlead.kubeconfig")
     write_whole(path, render_kubeconfig(_url(sock, "https"), credentials))
-    app = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])
+    app = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token], logs=simulation.world.logs)
     await run_all(
-        [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready)],
+        [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready, stopping=app.stop)],
         [simulation.driver.run()],
         probed=[],
         on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: kubectl --kubeconfig {path} get pods -A"),
