@@ -60,12 +60,12 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
             world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
-            api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token])
+            api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token], logs=simulation.world.logs)
             exported = gpu_exporter.settings_from_flags(address=(HOST, port_of(sockets.gpu_exporter)))
             told = cluster_exporter.ClusterExporterSettings(port=port_of(sockets.cluster_exporter))
             await run_all(
                 [
-                    lambda ready: serve(api_server, sock=sockets.api, ssl=credentials.ssl, ready=ready),
+                    lambda ready: serve(api_server, sock=sockets.api, ssl=credentials.ssl, ready=ready, stopping=api_server.stop),
                     lambda ready: gpu_exporter.run(simulation, simulation, exported, sock=sockets.gpu_exporter, ready=ready),
                     lambda ready: cluster_exporter.run(cluster, readings, simulation, told, sock=sockets.cluster_exporter, ready=ready),
                     lambda ready: console.run(sockets.console, ready),

@@ -76,7 +76,8 @@ async def served(cluster: Cluster, **options: Any) -> AsyncIterator[tuple[str, i
     sock = bind_socket("127.0.0.1", 0)
     address = sock.getsockname()
     ready = asyncio.Event()
-    serving = asyncio.create_task(serve(ApiServer(cluster, cluster.clock, [TOKEN], **options), sock=sock, ready=ready))
+    app = ApiServer(cluster, cluster.clock, [TOKEN], **options)
+    serving = asyncio.create_task(serve(app, sock=sock, ready=ready, stopping=app.stop))
     await ready.wait()
     try:
         yield address
@@ -270,6 +271,17 @@ async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster
         await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context(), server_hostname="localhost")
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_stop_ends_open_watches_at_once(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    async with served(cluster) as address:
+        streams = [await open_watch(address, "/api/v1/pods?watch=1") for _ in range(20)]
+        started = time.monotonic()
+    assert time.monotonic() - started < 1
+    for reader, writer in streams:
+        assert (await reader.read()).strip() == b"0", "the stream ends as a whole answer does"
+        writer.close()
+    assert caplog.text == ""
 
 
 async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(cluster: Cluster) -> None:

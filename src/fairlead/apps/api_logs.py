@@ -21,10 +21,11 @@ _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 class Logs:
     """`pods/log` over the lines that the cluster's kubelets keep."""
 
-    def __init__(self, lines: PodLogs, reads: Reads, clock: Clock) -> None:
+    def __init__(self, lines: PodLogs, reads: Reads, clock: Clock, ending: asyncio.Event) -> None:
         self._lines = lines
         self._reads = reads
         self._clock = clock
+        self._ending = ending
 
     def open(self, request: ApiRequest) -> LineStream:
         """The stream of one request. Refuses (400) a container that is not there, is not named, or has not started."""
@@ -36,7 +37,7 @@ class Logs:
         if self._lines.lines(request.namespace, request.path.name, container, previous) is None:
             name = request.path.name
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
-        return LineStream(self._pieces(request, container, self._since(request)), "text/plain")
+        return LineStream(self._pieces(request, container, self._since(request)), "text/plain", self._ending)
 
     def _since(self, request: ApiRequest) -> float:
         seconds, moment = request.number("sinceSeconds"), request.query.get("sinceTime", "")

@@ -6,6 +6,7 @@ are `server.serve`'s; the certificate and the kubeconfig are `api_credentials`'.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 from collections.abc import Sequence
@@ -49,10 +50,15 @@ class ApiServer:
     ) -> None:
         self._store = store
         self._tokens = [token.encode() for token in tokens]
+        self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
         self._writes = Writes(store, self._reads)
-        self._watches = Watches(store, self._reads, bookmark_seconds)
-        self._logs = Logs(logs or NoLogs(), self._reads, clock)
+        self._watches = Watches(store, self._reads, bookmark_seconds, self._ending)
+        self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
+
+    def stop(self) -> None:
+        """End all streams: watches would keep a server from stopping for as long as their clients like."""
+        self._ending.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

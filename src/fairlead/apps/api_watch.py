@@ -25,31 +25,35 @@ DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the re
 STALL_SECONDS: Final = 60.0  # a client that takes no byte for so long has gone
 PIECE_BYTES: Final = 128 * 1024
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_JSON: Final = "application/json"
 
 _encode = msgspec.json.Encoder().encode
 _Shape = Callable[[Object], Object]
 
 
 class LineStream:
-    """An ASGI answer that streams pieces until they end, the client goes, or the client takes nothing for `STALL_SECONDS`."""
+    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for `STALL_SECONDS`, or `ending` is set."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], content_type: str) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event) -> None:
         self._pieces = pieces
         self._content_type = content_type
+        self._ending = ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", self._content_type.encode()), (b"cache-control", b"no-cache, private")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        leaving = asyncio.ensure_future(_until_gone(receive))
         streaming = asyncio.ensure_future(self._stream(send))
+        reasons = [streaming, asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self._ending.wait())]
         try:
-            await asyncio.wait({leaving, streaming}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (leaving, streaming):
+            for task in reasons:
                 task.cancel()
-            await asyncio.gather(leaving, streaming, return_exceptions=True)
-        if not streaming.cancelled() and streaming.exception() is None:
+            outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
+        if outcome is None or self._ending.is_set():
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif not isinstance(outcome, asyncio.CancelledError | TimeoutError):
+            raise outcome
 
     async def _stream(self, send: Send) -> None:
         async with contextlib.aclosing(self._pieces) as pieces:  # type: ignore[type-var]
@@ -66,10 +70,11 @@ async def _until_gone(receive: Receive) -> None:
 class Watches:
     """`watch` over a store."""
 
-    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float) -> None:
+    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
         self._store = store
         self._reads = reads
         self._bookmark_seconds = bookmark_seconds
+        self._ending = ending
 
     def open(self, request: ApiRequest) -> LineStream:
         """The stream of one watch request. Refuses versions from the future (504) before the stream begins."""
@@ -87,8 +92,8 @@ class Watches:
             start = None if wants_initial else since
             watch = self._store.watch(request.ref, request.path.namespace, start, request.chooses())
         except ApiStatus as error:
-            return LineStream(_only(_line("ERROR", render_status(error))), "application/json")
-        return LineStream(self._lines(request, watch, initial, shape), "application/json")
+            return LineStream(_only(_line("ERROR", render_status(error))), _JSON, self._ending)
+        return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
 
     def _shape(self, request: ApiRequest, form: str) -> _Shape:
         """What each event carries of its object. Of many tables only the first has column definitions."""

@@ -13,7 +13,7 @@ import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from ssl import SSLContext
 from typing import Any, Final
 
@@ -113,10 +113,12 @@ async def serve(
     sock: socket.socket | None = None,
     ssl: SSLContext | None = None,
     ready: asyncio.Event | None = None,
+    stopping: Callable[[], None] | None = None,
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`. No lifespan: an app's loops are tasks beside it.
 
-    `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here.
+    `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here. `stopping` is called as soon as
+    the stop begins: an app that streams without end (watches) ends its streams there.
     """
     sock = sock or bind_socket(host, port)
     config = uvicorn.Config(
@@ -141,6 +143,8 @@ async def serve(
         await asyncio.shield(serving)
     except asyncio.CancelledError:
         server.should_exit = True
+        if stopping is not None:
+            stopping()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(serving, GRACE_SECONDS + 1)
         raise
