@@ -6,8 +6,8 @@ import { exactTime } from "../format/format";
 import { useLook } from "../look/theme";
 import { drawLines, type Line, openChart } from "./lines";
 import { useChartPage } from "./page";
-import { RANGE_MIN_MS } from "./range";
-import { colourOf, valueAt } from "./series";
+import { axisStart, RANGE_MIN_MS } from "./range";
+import { colourOf, firstSample, valueAt } from "./series";
 import type { UnitStyle } from "./units";
 
 interface Props {
@@ -35,6 +35,8 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
     () => series.map((s, i) => ({ name: names[i] ?? "", colour: colourOf(s, names[i] ?? "", page.colours, tokens), points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
     [series, names, page.colours, tokens, unit],
   );
+  const from = axisStart(page.range, firstSample(series));
+  const { to } = page.range;
   const labelled = lines.length > 1 && lines.length <= LABELLED_MAX;
 
   useLayoutEffect(() => {
@@ -49,9 +51,8 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
     };
   }, []);
   useLayoutEffect(() => {
-    const { from, to } = page.range;
     if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, labelled, tokens });
-  }, [chart, lines, labelled, page.range, unit, tokens]);
+  }, [chart, lines, labelled, from, to, unit, tokens]);
   useEffect(() => page.onPoint((ms, from) => setPointed(ms === null ? null : { ms, own: from === self })), [page, self]);
 
   const timeAt = (event: PointerEvent): number => {
@@ -59,7 +60,7 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
     return Number(chart?.convertFromPixel({ xAxisIndex: 0 }, event.clientX - left));
   };
   const pixelOf = (ms: number): number => Number(chart?.convertToPixel({ xAxisIndex: 0 }, ms));
-  const inside = (ms: number) => ms >= page.range.from && ms <= page.range.to;
+  const inside = (ms: number) => ms >= from && ms <= to;
   const onMove = (event: PointerEvent) => {
     const ms = timeAt(event);
     page.point(inside(ms) ? ms : null, self);

@@ -88,6 +88,7 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
   const layout = useMemo(() => layOut(map, Math.max(200, width), heightMax), [map, width, heightMax]);
   const [at, setAt] = useState(-1);
   const [byKeys, setByKeys] = useState(false);
+  const [corner, setCorner] = useState({ left: 0, top: 0 });
 
   useLayoutEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
@@ -102,9 +103,12 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
   const hover = (event: PointerEvent<HTMLCanvasElement>) => {
     const rect = event.currentTarget.getBoundingClientRect();
     setByKeys(false);
+    setCorner({ left: rect.left, top: rect.top });
     setAt(cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top));
   };
   const onKey = (event: KeyboardEvent) => {
+    const { left, top } = event.currentTarget.getBoundingClientRect();
+    setCorner({ left, top });
     if (event.key.startsWith("Arrow")) {
       event.preventDefault();
       setByKeys(true);
@@ -134,7 +138,7 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
           onBlur={() => setAt(-1)}
         />
         {cell && <div className="map-ring" style={ringOf(layout, at)} />}
-        {cell && <MapCard map={map} cell={cell} palette={palette} x={layout.x[at] ?? 0} y={layout.y[at] ?? 0} size={layout.cell} width={layout.width} announce={byKeys} />}
+        {cell && <MapCard map={map} cell={cell} palette={palette} x={corner.left + (layout.x[at] ?? 0)} y={corner.top + (layout.y[at] ?? 0)} size={layout.cell} announce={byKeys} />}
       </div>
     </div>
   );

@@ -12,25 +12,27 @@ interface Props {
   map: GpuMapData;
   cell: Cell;
   palette: Palette;
+  /** Of the cell in the window: the card may stand outside the map. */
   x: number;
   y: number;
   size: number;
-  width: number;
   announce: boolean;
 }
 
 const CARD_WIDTH = 292;
+const CARD_HEIGHT_MAX = 280;
 const REST_MS = 120;
 
-export function MapCard({ map, cell, palette, x, y, size, width, announce }: Props) {
+export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
   const { t } = useWords();
   const node = map.nodes[cell.node];
   const rested = useRested(`${node?.name}/${cell.index}`);
   const detail = useNode(rested ? (node?.name ?? null) : null);
   const gpu = detail.data?.gpus.find((g) => g.index === cell.index);
-  const left = x + size + 10 + CARD_WIDTH > width ? Math.max(0, x - CARD_WIDTH - 10) : x + size + 10;
+  const left = x + size + 10 + CARD_WIDTH > innerWidth - 16 ? Math.max(8, x - CARD_WIDTH - 10) : x + size + 10;
+  const place = y > innerHeight - CARD_HEIGHT_MAX ? { left, bottom: Math.max(8, innerHeight - y - size) } : { left, top: Math.max(56, y) };
   return (
-    <div className="map-card" style={{ left, top: y, width: CARD_WIDTH }} role={announce ? "status" : undefined} data-testid="map-card">
+    <div className="map-card" style={{ ...place, width: CARD_WIDTH }} role={announce ? "status" : undefined} data-testid="map-card">
       <div className="map-card-head">
         <span className="mono clip">{node?.name}</span>
         <span className="nowrap">GPU {cell.index}</span>

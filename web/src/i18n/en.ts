@@ -60,10 +60,11 @@ export const en = {
   "error.bug": "This is a bug of Fairlead: {error}",
 
   "warning.prometheus-unreachable": "Utilization and used memory are unknown: GPU telemetry cannot be read. {message}",
-  "warning.series-missing": "Some GPUs do not report: {message}",
+  "warning.series-missing": "{reporting} of {total} GPUs report utilization and memory; means are over those.",
   "warning.crd-missing": "This cluster does not serve {source}; what depends on it is left out.",
   "warning.forbidden": "The server may not read {source}; what depends on it is left out.",
   "warning.cache-syncing": "{source} is not up to date: {message}",
+  "hint.series-missing": "Look at the node exporters of the nodes without readings.",
   "warning.truncated": "Only a part is shown: {message}",
 
   "sentence.cluster-none": "This cluster has no GPUs.",

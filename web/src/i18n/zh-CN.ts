@@ -61,10 +61,11 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "error.bug": "这是 Fairlead 的缺陷：{error}",
 
   "warning.prometheus-unreachable": "利用率和已使用显存未知：读不到 GPU 监控数据。{message}",
-  "warning.series-missing": "部分 GPU 没有上报：{message}",
+  "warning.series-missing": "{total} 张 GPU 卡中有 {reporting} 张上报利用率和显存，平均值只含有上报的卡。",
   "warning.crd-missing": "集群不提供 {source}，与之相关的内容未显示。",
   "warning.forbidden": "服务端无权读取 {source}，与之相关的内容未显示。",
   "warning.cache-syncing": "{source} 不是最新的：{message}",
+  "hint.series-missing": "请查看没有读数的节点上的采集器。",
   "warning.truncated": "只显示了一部分：{message}",
 
   "sentence.cluster-none": "集群中没有 GPU。",

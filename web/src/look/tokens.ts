@@ -47,7 +47,7 @@ const light: Tokens = {
   lineStrong: "#c5cbd1",
   text: "#1b2127",
   text2: "#55606b",
-  text3: "#66717c",
+  text3: "#616c77",
   track: "#e8ebee",
   blue: "#2563c9",
   blueSoft: "#b9cff2",

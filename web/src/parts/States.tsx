@@ -81,11 +81,14 @@ export function Warnings({ of: lists }: { of: readonly (readonly Warning[] | und
   return [...seen.entries()].map(([key, warning]) => <WarningBanner key={key} warning={warning} />);
 }
 
+/** Known gaps in numbers that are still good; they are said without a box. */
+const QUIET: readonly string[] = ["series-missing", "truncated"];
+
 function WarningBanner({ warning }: { warning: Warning }) {
   const { code } = useWords();
   const values = { source: warning.source ?? "", message: warning.message, ...warning.values };
   return (
-    <div className="banner" role="status" data-testid="state-partial">
+    <div className={QUIET.includes(warning.code) ? "banner quiet" : "banner"} role="status" data-testid="state-partial">
       <span>
         {code("warning", warning.code, values, warning.message)} {warning.hint && <span className="hint">{code("hint", warning.code, values, warning.hint)}</span>}
       </span>

@@ -5,7 +5,7 @@ import { count, duration, gpus, memory, memoryFraction, percent, UNKNOWN } from 
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
-import { Answered, Bones, Warnings } from "../../parts/States";
+import { Answered, Bones } from "../../parts/States";
 import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
@@ -18,7 +18,6 @@ export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
     <Answered asked={asked} bones={<Bones lines={8} />}>
       {(detail) => (
         <>
-          {!wide && <Warnings of={[detail.warnings]} />}
           {detail.job.waiting && (
             <div className="waits" data-testid="why-it-waits">
               <h2>{t("job.why")}</h2>

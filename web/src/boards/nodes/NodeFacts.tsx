@@ -6,7 +6,7 @@ import { useWords, type Words } from "../../i18n/locale";
 import { isMessageKey } from "../../i18n/translate";
 import { Ago } from "../../parts/Ago";
 import { Status, toneOf } from "../../parts/Status";
-import { Answered, Bones, Warnings } from "../../parts/States";
+import { Answered, Bones } from "../../parts/States";
 import { Link } from "../../router/Link";
 import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
@@ -18,7 +18,6 @@ export function NodeFacts({ name, wide }: { name: string; wide?: boolean }) {
     <Answered asked={asked} bones={<Bones lines={8} />}>
       {(detail) => (
         <>
-          {!wide && <Warnings of={[detail.warnings]} />}
           <Summary detail={detail} wide={Boolean(wide)} />
           <Cards detail={detail} />
           <Pods detail={detail} />

@@ -14,7 +14,7 @@ import { type Column, isShown, type TableView, useTableView } from "../../table/
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
-import { quotaBar, type QuotaLine, quotaLines } from "./rows";
+import { quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
 
 const FILTERS = ["path", "name", "resource", "q"] as const;
 const ALL_ROWS = "500";
@@ -163,7 +163,7 @@ function QuotaName({ line }: { line: QuotaLine }) {
   const indent = { paddingLeft: 14 * (line.row.depth + (line.namespace === null ? 0 : 1)) };
   return (
     <span style={indent} title={line.row.path}>
-      {line.namespace === null ? line.row.name : ""}
+      {line.namespace === null ? shortName(line.row) : ""}
     </span>
   );
 }

@@ -19,6 +19,11 @@ function linesOf(row: QuotaRow): QuotaLine[] {
   return [own, ...row.byNamespace.map((part): QuotaLine => ({ key: `${row.path} ${part.namespace}`, kind: "namespace", row, namespace: part.namespace, used: part.used }))];
 }
 
+/** Trees may name their nodes by full path (`root.a.1`); below their parent the last part says it. */
+export function shortName(row: Pick<QuotaRow, "name" | "parent">): string {
+  return row.parent && row.name.startsWith(`${row.parent}.`) ? row.name.slice(row.parent.length + 1) : row.name;
+}
+
 export interface QuotaBar {
   /** All 0..1 of the bar's length. */
   readonly within: number;

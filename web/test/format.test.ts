@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { amount, amountUnit, count, duration, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, roughDuration, share, UNKNOWN } from "../src/format/format";
+
+describe("numbers", () => {
+  it("unknown is a dash, never zero", () => {
+    for (const format of [count, gpus, memory, percent, duration]) expect(format(null)).toBe(UNKNOWN);
+    expect(percent(Number.NaN)).toBe(UNKNOWN);
+  });
+  it("memory is GiB with one decimal, MiB below one GiB", () => {
+    expect([0, 512, 1023, 1024, 81920].map(memory)).toEqual(["0.0 GiB", "512 MiB", "1,023 MiB", "1.0 GiB", "80.0 GiB"]);
+    expect([81920, 512].map(memoryInGib)).toEqual(["80.0", "512 MiB"]);
+  });
+  it("a fraction keeps the unit of its total", () => {
+    expect(memoryFraction(512, 81920)).toBe("0.5 / 80.0 GiB");
+    expect(memoryFraction(null, 81920)).toBe("— / 80.0 GiB");
+    expect(memoryFraction(null, null)).toBe("— / —");
+  });
+  it("GPUs are whole, or have one decimal when shared", () => {
+    expect([8, 1.5, 27.7667, 0, 2.9999].map(gpus)).toEqual(["8", "1.5", "27.8", "0", "3"]);
+  });
+  it("a percent of nothing is unknown", () => {
+    expect(share(0, 0)).toBeNull();
+    expect(share(null, 8)).toBeNull();
+    expect(percent(share(3, 8))).toBe("37.5%");
+  });
+  it("durations have two units at most", () => {
+    expect([8, 192, 7500, 273600, 3600, 60, -5].map(duration)).toEqual(["8s", "3m12s", "2h5m", "3d4h", "1h", "1m", "0s"]);
+    expect([8, 192, 7500, 273600].map(roughDuration)).toEqual(["8s", "3m", "2h", "3d"]);
+  });
+  it("quota amounts follow the server's unit", () => {
+    expect(amount("bytes", 1.5 * 1024 ** 3)).toBe("1.5");
+    expect(amountUnit("bytes")).toBe("GiB");
+    expect(amount("cores", 0.5)).toBe("0.5");
+    expect(amount("count", null)).toBe(UNKNOWN);
+  });
+  it("a broken time is unknown", () => {
+    expect(parseTime("2026-01-05T08:00:00Z")).toBe(1767600000000);
+    expect(parseTime("soon")).toBeNull();
+    expect(parseTime(null)).toBeNull();
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { makeWorld } from "../dev/world";
+import type { GpuMapAnswer, MapGpu } from "../src/api/types";
+import { type Cell, heldByTeam, isIdle, readMap } from "../src/gpumap/cells";
+import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
+import { cellAt, layOut, neighbour, place } from "../src/gpumap/layout";
+import { contrast, ramp } from "../src/look/scale";
+import { tokens } from "../src/look/tokens";
+
+const answer = (nodes: GpuMapAnswer["nodes"], teams = ["a", "b"]): GpuMapAnswer => ({ generatedAt: "", stale: false, version: "1", warnings: [], teams, models: ["A100", "T4"], nodes });
+const node = (name: string, model: number, gpus: MapGpu[]) => ({ name, model, mode: "exclusive", status: "Ready", gpus });
+const gpu = (index: number, state = 1, util: number | null = 50, slices: [number, number][] = [[0, 1]]): MapGpu => [index, state, util, 40, 60, 0, slices];
+const eight = Array.from({ length: 8 }, (_, i) => gpu(i));
+const huge = readMap(answer(makeWorld("huge").map.nodes, [...makeWorld("huge").map.teams]));
+
+describe("geometry", () => {
+  it("groups nodes by model, the model with most GPUs first, and leaves out nodes without GPUs", () => {
+    const map = readMap(answer([node("t", 1, [gpu(0)]), node("a", 0, eight), node("cpu", 0, [])]));
+    expect(map.nodes.map((n) => n.name)).toEqual(["a", "t"]);
+    expect([...map.firstCell]).toEqual([0, 8, 9]);
+  });
+  it("40,000 cells fit, none overlap, none lie outside", () => {
+    const layout = layOut(huge, 1200, 660);
+    expect(huge.cells.length).toBe(40_000);
+    expect(layout.height).toBeLessThanOrEqual(660);
+    const taken = new Set<string>();
+    for (let i = 0; i < layout.x.length; i += 1) {
+      expect((layout.x[i] ?? 0) + layout.cell).toBeLessThanOrEqual(1200);
+      taken.add(`${layout.x[i]},${layout.y[i]}`);
+    }
+    expect(taken.size).toBe(40_000);
+  });
+  it("few cells grow, carry their index and their node's name", () => {
+    const layout = layOut(readMap(answer([node("a", 0, eight)])), 1000, 400);
+    expect([layout.named, layout.numbered, layout.cell]).toEqual([true, true, 34]);
+  });
+  it("takes smaller cells when that saves a lonely last line", () => {
+    const four = readMap(answer(["a", "b", "c", "d"].map((name) => node(name, 0, eight))));
+    expect(place(four, 1000, 34).lines).toBe(2);
+    expect(layOut(four, 1000, 400).lines).toBe(1);
+  });
+  it("finds every cell under its own middle, and none in the void", () => {
+    for (const width of [500, 1200]) {
+      const layout = layOut(huge, width, 660);
+      for (let i = 0; i < 40_000; i += 97) expect(cellAt(huge, layout, (layout.x[i] ?? 0) + layout.cell / 2, (layout.y[i] ?? 0) + layout.cell / 2)).toBe(i);
+      expect(cellAt(huge, layout, width + 50, 40)).toBe(-1);
+      expect(cellAt(huge, layout, 5, layout.height + 50)).toBe(-1);
+    }
+  });
+  it("the hit test is fast enough for a moving pointer", () => {
+    const layout = layOut(huge, 1200, 660);
+    const start = performance.now();
+    for (let i = 0; i < 10_000; i += 1) cellAt(huge, layout, (i * 7) % 1200, (i * 13) % 600);
+    expect((performance.now() - start) / 10_000).toBeLessThan(0.2);
+  });
+  it("arrow keys stay on the map and move by lines", () => {
+    const map = readMap(answer(["a", "b", "c", "d", "e"].map((name) => node(name, 0, eight))));
+    const layout = place(map, 600, 30);
+    expect(neighbour(layout, 0, "ArrowLeft")).toBe(0);
+    expect(neighbour(layout, 0, "ArrowRight")).toBe(1);
+    const down = neighbour(layout, 0, "ArrowDown");
+    expect(layout.x[down]).toBe(layout.x[0]);
+    expect(layout.y[down]).toBeGreaterThan(layout.y[0] ?? 0);
+    expect(neighbour(layout, down, "ArrowUp")).toBe(0);
+  });
+});
+
+describe("colour", () => {
+  const cells = (...gpus: MapGpu[]) => readMap(answer([node("a", 0, gpus)]));
+  const palette = (map: ReturnType<typeof cells>) => paletteOf(tokens.light, map);
+  const first = (map: ReturnType<typeof cells>) => map.cells[0] as Cell;
+
+  it("free is an outline; held at 0 % is filled, and not on the teal scale", () => {
+    const map = cells(gpu(0, 0, 0, []), gpu(1, 1, 0), gpu(2, 1, 1));
+    const [free, idle, busy] = map.cells.map((c) => fillOf(c, "util", palette(map), 0));
+    expect(free).toBeNull();
+    expect(idle).toBe(tokens.light.idleFill);
+    expect(palette(map).teal).toContain(busy);
+    expect(edgeOf(map.cells[0] as Cell, null, palette(map))).toBe("free");
+    expect(edgeOf(map.cells[1] as Cell, idle ?? null, palette(map))).toBe("held");
+    expect(isIdle(map.cells[1] as Cell)).toBe(true);
+  });
+  it("unknown utilization of a held card is not 0 %", () => {
+    const map = cells(gpu(0, 1, null));
+    expect(fillOf(first(map), "util", palette(map), 0)).toBeNull();
+    expect(isIdle(first(map))).toBe(false);
+    expect(edgeOf(first(map), null, palette(map))).toBe("held");
+  });
+  it("broken is hatched in every colouring", () => {
+    const map = cells(gpu(0, 3, null, []));
+    expect(edgeOf(first(map), null, palette(map))).toBe("broken");
+  });
+  it("teams beyond eight share one grey", () => {
+    const teams = Array.from({ length: 10 }, (_, i) => `t${i}`);
+    const map = readMap(answer([node("a", 0, teams.map((_, i) => gpu(i, 1, 50, [[i, 1 - i / 20]])))], teams));
+    const colours = paletteOf(tokens.light, map).teams;
+    expect(new Set(colours.slice(0, 8)).size).toBe(8);
+    expect(colours.slice(8)).toEqual([tokens.light.rest, tokens.light.rest]);
+    expect(heldByTeam(map)[0]).toEqual({ team: 0, gpus: 1 });
+  });
+  it("text is readable in both themes", () => {
+    for (const t of Object.values(tokens)) {
+      for (const ink of [t.text, t.text2, t.text3, t.blue, t.amber, t.red]) for (const ground of [t.surface, t.page, t.hover]) expect(contrast(ink, ground), `${ink} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+    }
+  });
+  it("a scale is monotonous in lightness", () => {
+    for (const t of Object.values(tokens)) {
+      const against = ramp(t.scaleTeal, 11).map((colour) => contrast(colour, t.surface));
+      expect(against).toEqual([...against].sort((a, b) => a - b));
+    }
+  });
+});

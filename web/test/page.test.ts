@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { movedTopics, topicOf } from "../src/api/hints";
+import { clusterClock } from "../src/app/clock";
+import { type KeyState, readKey } from "../src/app/keyboard";
+import { quotaBar, quotaLines, shortName } from "../src/boards/quota/rows";
+import type { QuotaRow } from "../src/api/types";
+
+const press = (key: string, more: Partial<{ typing: boolean; modified: boolean }> = {}) => ({ key, typing: false, modified: false, ...more });
+const idle: KeyState = { goSince: null };
+
+describe("keys", () => {
+  it("g and a letter within a second lead to a board", () => {
+    const [waiting] = readKey(idle, press("g"), 0);
+    expect(readKey(waiting, press("j"), 900)[1]).toEqual({ kind: "board", key: "j" });
+    expect(readKey(waiting, press("j"), 1500)[1]).toEqual({ kind: "row", step: 1 });
+    expect(readKey(waiting, press("o"), 1500)[1]).toBeNull();
+  });
+  it("typing is typing", () => {
+    expect(readKey(idle, press("/", { typing: true }), 0)[1]).toBeNull();
+    expect(readKey(idle, press("j", { modified: true }), 0)[1]).toBeNull();
+  });
+});
+
+describe("hints", () => {
+  it("only a topic is a hint", () => {
+    expect(topicOf('{"topic":"jobs","version":"185"}')).toBe("jobs");
+    expect(topicOf("{")).toBeNull();
+    expect(topicOf('{"topic":7}')).toBeNull();
+  });
+  it("polling finds what moved, and nothing the first time", () => {
+    expect(movedTopics(null, { jobs: "1" })).toEqual([]);
+    expect(movedTopics({ jobs: "1", nodes: "1" }, { jobs: "2", nodes: "1", quota: "1" })).toEqual(["jobs", "quota"]);
+  });
+});
+
+describe("the cluster's clock", () => {
+  it("runs at its own speed from where it was read", () => {
+    let local = 1000;
+    const clock = clusterClock(50_000, 60, 1000, () => local);
+    expect(clock.now()).toBe(50_000);
+    local = 2000;
+    expect(clock.now()).toBe(110_000);
+  });
+});
+
+const row = (more: Partial<QuotaRow>): QuotaRow => ({ name: "a", path: "root.a", parent: "root", depth: 1, isLeaf: true, namespaces: [], resource: "cpu", unit: "cores", max: 20, min: 10, used: 0, requested: 0, borrowed: 0, lent: 0, waitingPods: 0, waitingJobs: 0, byNamespace: [], ...more });
+
+describe("quota", () => {
+  it("used fills up to the guarantee, the rest is borrowed, waiting comes after", () => {
+    expect(quotaBar(row({ used: 15, requested: 18 }))).toEqual({ within: 0.5, borrowed: 0.25, waiting: expect.closeTo(0.15), min: 0.5, open: false });
+    expect(quotaBar(row({ used: 4, requested: 4 }))).toMatchObject({ within: 0.2, borrowed: 0, waiting: 0 });
+  });
+  it("without a limit the bar is open and still has a scale", () => {
+    const bar = quotaBar(row({ max: null, used: 8, requested: 8 }));
+    expect([bar.open, bar.min, bar.within]).toEqual([true, 0.8, 0.64]);
+    expect(quotaBar(row({ max: null, min: 0 }))).toMatchObject({ within: 0, min: 0 });
+    expect(quotaBar(row({ max: 0, min: 0 }))).toMatchObject({ within: 0, min: 0 });
+  });
+  it("a leaf with several namespaces shows each under its total", () => {
+    const two = row({ used: 6, byNamespace: [{ namespace: "x", used: 4 }, { namespace: "y", used: 2 }] });
+    const lines = quotaLines([two, row({ path: "root.b", byNamespace: [{ namespace: "z", used: 0 }] }), row({ resource: "memory" })], "cpu");
+    expect(lines.map((l) => [l.kind, l.namespace, l.used])).toEqual([["leaf", null, 6], ["namespace", "x", 4], ["namespace", "y", 2], ["leaf", null, 0]]);
+  });
+  it("a full path is shown by its last part", () => {
+    expect(shortName({ name: "root.a.1", parent: "root.a" })).toBe("1");
+    expect(shortName({ name: "team", parent: "root" })).toBe("team");
+    expect(shortName({ name: "root", parent: "" })).toBe("root");
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { isShown, readChoice } from "../src/table/columns";
+import { scrollTo, windowOf } from "../src/table/window";
+
+describe("the window of rows", () => {
+  it("500 rows cost what is in sight", () => {
+    const seen = windowOf(500, 32, 3200, 576);
+    expect([seen.start, seen.end]).toEqual([96, 122]);
+    expect(seen.above + (seen.end - seen.start) * 32 + seen.below).toBe(500 * 32);
+  });
+  it("ends are ends", () => {
+    expect(windowOf(500, 32, 0, 576).start).toBe(0);
+    expect(windowOf(500, 32, 500 * 32, 576).end).toBe(500);
+    expect(windowOf(0, 32, 0, 576)).toEqual({ start: 0, end: 0, above: 0, below: 0 });
+  });
+  it("a list that shrank under the scroll position still shows rows", () => {
+    const seen = windowOf(3, 32, 9000, 576);
+    expect(seen.end).toBe(3);
+    expect(seen.start).toBeLessThan(3);
+  });
+  it("scrolls only when the row is out of sight", () => {
+    expect(scrollTo(5, 32, 0, 576)).toBe(0);
+    expect(scrollTo(20, 32, 0, 576)).toBe(21 * 32 - 576);
+    expect(scrollTo(2, 32, 320, 576)).toBe(64);
+  });
+});
+
+describe("the choice of columns", () => {
+  it("a broken memory is no choice", () => {
+    expect(readChoice("{").density).toBe("normal");
+    expect(readChoice('{"density":"compact"}').density).toBe("compact");
+  });
+  it("the name stays, optional columns wait to be asked", () => {
+    const choice = { hidden: ["ip", "name"], shown: ["zone"] };
+    expect([{ key: "name", fixed: true }, { key: "ip" }, { key: "zone", optional: true }, { key: "cpu", optional: true }].map((c) => isShown(c, choice))).toEqual([true, false, true, false]);
+  });
+});

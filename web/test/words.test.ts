@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { en } from "../src/i18n/en";
+import { catalogues, chooseLocale, fill, translateCode } from "../src/i18n/translate";
+import { zhCN } from "../src/i18n/zh-CN";
+
+const keys = Object.keys(en).sort();
+const placeholders = (text: string) => [...new Set([...text.matchAll(/\{(\w+)[}:]/g)].map((m) => m[1]))].sort();
+
+describe("catalogues", () => {
+  it("have equal keys", () => {
+    expect(Object.keys(zhCN).sort()).toEqual(keys);
+  });
+  it("leave nothing empty", () => {
+    for (const catalogue of Object.values(catalogues)) for (const [key, text] of Object.entries(catalogue)) expect(text.trim(), key).not.toBe("");
+  });
+  it("a translation uses no value that the English text does not have", () => {
+    for (const key of Object.keys(en) as (keyof typeof en)[]) {
+      const known = [...placeholders(en[key]), "n", "g"];
+      for (const name of placeholders(zhCN[key])) expect(known, key).toContain(name);
+    }
+  });
+  it("Chinese texts are Chinese", () => {
+    const latin = Object.entries(zhCN).filter(([key, text]) => !/[\u4e00-\u9fff]/.test(text) && !/^(frame.language|col\.(ip|cpu|max|min|used)|mode\.mig|node\.pod|table\.page)$/.test(key));
+    expect(latin).toEqual([]);
+  });
+  it("every message key in the sources exists", () => {
+    const used = sources().flatMap((text) => [...text.matchAll(/\bt\("([a-zA-Z]+\.[\w.-]+)"/g)].map((m) => m[1] as string));
+    expect(used.length).toBeGreaterThan(150);
+    for (const key of used) expect(keys).toContain(key);
+  });
+  it("document 000's titles and heads stand in English as they are written there", () => {
+    const literals = ["GPU Summary Of Cluster", "Total GPU Nodes", "Unhealthy GPU Nodes", "GPU Memory(Used/Total)", "GPU Memory(Allocated/Total)", "GPU Utilization", "GPUs(Allocated/Total)", "Training Job Summary Of Cluster", "GPU Node Details", "GPU Duty Cycle", "GPU Memory Usage", "GPU Memory Usage Percentage", "Allocated GPUs Per Node", "GPU Number Per Node", "Total GPU Memory Per Node", "Training Jobs", "Job Instance Used GPU Memory", "Job Instance Used GPU Memory Percentage", "Job Instance GPU Duty Cycle", "Name", "IP", "Role", "Status", "GPU Mode", "Total GPUs", "Total GPU Memory", "Allocated GPUs", "Allocated GPU Memory", "Used GPU Memory", "Namespace", "Job Name", "Job Type", "Job Status", "Duration", "Request GPUs", "Elastic Quota Name", "Resource Name", "Max Quota", "Min Quota", "Used Quota"];
+    const texts: readonly string[] = Object.values(en);
+    for (const literal of literals) expect(texts).toContain(literal);
+  });
+});
+
+function sources(folder = "src"): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? sources(path) : /\.tsx?$/.test(path) ? [readFileSync(path, "utf8")] : [];
+  });
+}
+
+describe("messages", () => {
+  it("choose by number", () => {
+    expect(fill("{n} {n:GPU|GPUs}", { n: 1 })).toBe("1 GPU");
+    expect(fill("{n} {n:GPU|GPUs}", { n: "1,234" })).toBe("1,234 GPUs");
+  });
+  it("an unknown value is a dash", () => {
+    expect(fill("{used} of {total}", { used: null, total: 8 })).toBe("— of 8");
+  });
+  it("a code of the server is translated, an unknown one keeps the server's words", () => {
+    expect(translateCode("zh-CN", "sentence", "cluster", { allocated: 3, total: 8 }, "x")).toBe("8 张 GPU 卡已分配 3 张。");
+    expect(translateCode("en", "sentence", "brand-new", {}, "server's words")).toBe("server's words");
+  });
+  it("a code whose values are missing keeps the server's words", () => {
+    expect(translateCode("en", "sentence", "cluster", { allocated: 3 }, "server's words")).toBe("server's words");
+  });
+  it("the browser's languages decide, in their order, unless a person has", () => {
+    expect(chooseLocale(null, ["fr", "zh-TW", "en"])).toBe("zh-CN");
+    expect(chooseLocale(null, ["en-GB", "zh"])).toBe("en");
+    expect(chooseLocale("zh-CN", ["en"])).toBe("zh-CN");
+    expect(chooseLocale("klingon", ["fr"])).toBe("en");
+  });
+});
