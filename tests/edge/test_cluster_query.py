@@ -1,0 +1,140 @@
+"""One command's requests: how many, in which order, with which selectors (arena contract §6); GPU values behind the service proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.cli.api_objects import node, pod
+from tests.edge.scripted import Reply, ScriptedServer
+
+from fairlead.edge.cluster_query import ClusterQuery
+from fairlead.edge.connection import Connection
+from fairlead.edge.credentials import Credentials, Issued
+from fairlead.edge.gpu_query import page_readings, proxied_readings
+from fairlead.edge.kube_blocking import KubeBlocking
+
+NODES, PODS, MAPS, SERVICES = "/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/kube-system/configmaps", "/api/v1/services"
+GPU_NODE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})
+TOPOLOGY_NODE = node("gpu-2", "10.0.0.2", {"aliyun.com/gpu": "2"}, labels={"ack.node.gpu.schedule": "topology"})
+TOPOLOGY_MAP = {
+    "metadata": {"name": "gpu-2-topology", "labels": {"ack.node.gpu.schedule": "topology", "nodename": "gpu-2"}},
+    "data": {"devices": '{"0":"Healthy","1":"Healthy"}'},
+}
+NOT_FOUND = {"kind": "Status", "status": "Failure", "reason": "NotFound", "message": 'nodes "absent" not found', "code": 404}
+FORBIDDEN = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "configmaps is forbidden", "code": 403}
+
+
+def page(*items: Any, token: str = "") -> Reply:
+    return Reply({"metadata": {"resourceVersion": "1", "continue": token}, "items": list(items)})
+
+
+@contextmanager
+def cluster(**script: list[Reply]) -> Iterator[tuple[ScriptedServer, KubeBlocking]]:
+    with ScriptedServer({**script}) as server:
+        connection = Connection(server=server.url, credentials=Credentials(lambda: Issued(), is_renewable=False))
+        with KubeBlocking(connection) as api:
+            yield server, api
+
+
+def test_nodes_are_read_in_pages_before_pods_and_only_pods_that_hold_something() -> None:
+    script = {
+        NODES: [page(GPU_NODE, token="more"), page(TOPOLOGY_NODE)],
+        PODS: [page(pod("p", "gpu-1", {"nvidia.com/gpu": "1"}))],
+        MAPS: [page()],
+    }
+    with cluster(**script) as (server, api):
+        snapshot = ClusterQuery(api).read_nodes()
+    assert [each.name for each in snapshot.nodes] == ["gpu-1", "gpu-2"]
+    assert [each.path for each in server.seen] == [NODES, NODES, PODS, MAPS]
+    assert (server.seen[0].query["limit"], server.seen[1].query["continue"]) == ("500", "more")
+    assert server.seen[2].query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!="
+
+
+def test_named_nodes_are_got_by_name_and_absent_ones_are_left_out() -> None:
+    script = {f"{NODES}/gpu-1": [Reply(GPU_NODE)], f"{NODES}/absent": [Reply(NOT_FOUND, 404)], PODS: [page()]}
+    with cluster(**script) as (server, api):
+        snapshot = ClusterQuery(api).read_nodes(["gpu-1", "absent"])
+    assert [each.name for each in snapshot.nodes] == ["gpu-1"]
+    assert [each.query["fieldSelector"] for each in server.requests_of(PODS)] == [
+        "status.phase!=Succeeded,status.phase!=Failed,spec.nodeName=gpu-1"
+    ]
+
+
+def test_more_than_five_names_cost_a_list_and_not_a_request_each() -> None:
+    nodes = [node(f"gpu-{number}", "10.0.0.1", {"nvidia.com/gpu": "1"}) for number in range(8)]
+    holding = [pod("a", "gpu-0", {"nvidia.com/gpu": "1"}), pod("b", "gpu-7", {"nvidia.com/gpu": "1"})]
+    with cluster(**{NODES: [page(*nodes)], PODS: [page(*holding)]}) as (server, api):
+        snapshot = ClusterQuery(api).read_nodes([f"gpu-{number}" for number in range(6)])
+    assert [each.path for each in server.seen] == [NODES, PODS]
+    assert (len(snapshot.nodes), [each.name for each in snapshot.pods]) == (6, ["a"])
+
+
+def test_config_maps_are_asked_for_only_when_a_node_wants_one() -> None:
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()]}) as (server, api):
+        assert ClusterQuery(api).read_nodes().topologies == {}
+        assert server.requests_of(MAPS) == []
+    with cluster(**{NODES: [page(TOPOLOGY_NODE)], PODS: [page()], MAPS: [page(TOPOLOGY_MAP)]}) as (server, api):
+        assert ClusterQuery(api).read_nodes().topologies["gpu-2"].health_by_index == {0: "Healthy", 1: "Healthy"}
+        assert server.requests_of(MAPS)[0].query["labelSelector"] == "ack.node.gpu.schedule=topology"
+
+
+def test_a_label_without_its_config_map_makes_no_topology_node_but_a_forbidden_list_does() -> None:
+    with cluster(**{NODES: [page(TOPOLOGY_NODE)], PODS: [page()], MAPS: [page()]}) as (_, api):
+        assert ClusterQuery(api).read_nodes().topologies == {}
+    with cluster(**{NODES: [page(TOPOLOGY_NODE)], PODS: [page()], MAPS: [Reply(FORBIDDEN, 403)]}) as (_, api):
+        snapshot = ClusterQuery(api).read_nodes()
+    assert list(snapshot.topologies) == ["gpu-2"]
+    assert (snapshot.sources["gpu-topologies"].state, snapshot.sources["gpu-topologies"].message) == (
+        "forbidden",
+        "forbidden: configmaps is forbidden",
+    )
+
+
+def test_one_malformed_node_does_not_cost_the_others() -> None:
+    broken = node("gpu-9", "10.0.0.9", {"nvidia.com/gpu": "many"})
+    with cluster(**{NODES: [page(GPU_NODE, broken)], PODS: [page()]}) as (_, api):
+        assert [each.name for each in ClusterQuery(api).read_nodes().nodes] == ["gpu-1"]
+
+
+PROXY = "/api/v1/namespaces/monitoring/services/prometheus:9335/proxy/api/v1/query"
+SERVICE = {"metadata": {"name": "prometheus", "namespace": "monitoring"}}
+
+
+def answer(*samples: tuple[dict[str, str], str]) -> Reply:
+    result = [{"metric": labels, "value": [1.0, value]} for labels, value in samples]
+    return Reply({"status": "success", "data": {"resultType": "vector", "result": result}})
+
+
+def test_gpu_values_come_from_the_clusters_prometheus_in_one_query() -> None:
+    card = {"node_name": "gpu-1", "minor_number": "0", "uuid": "GPU-1", "allocate_mode": "none"}
+    found = answer(({**card, "__name__": "nvidia_gpu_duty_cycle"}, "71"), ({**card, "__name__": "nvidia_gpu_memory_used_bytes"}, "1048576"))
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page(SERVICE)], PROXY: [found]}) as (server, api):
+        snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)
+    assert [(gpu.index, gpu.utilization_ratio, gpu.memory_used_mib) for gpu in snapshot.gpus] == [(0, 0.71, 1.0)]
+    assert (len(server.requests_of(PROXY)), server.requests_of(PROXY)[0].method) == (1, "POST")
+
+
+def test_a_proxy_without_endpoints_says_what_to_set() -> None:
+    status = {"kind": "Status", "message": 'no endpoints available for service "prometheus"', "reason": "ServiceUnavailable", "code": 503}
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page(SERVICE)], PROXY: [Reply(status, 503)]}) as (_, api):
+        snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)
+    assert snapshot.gpus == ()
+    assert 'no endpoints available for service "prometheus"' in snapshot.sources["gpu-telemetry"].message
+    assert "prometheus_address" in snapshot.sources["gpu-telemetry"].message
+
+
+def test_without_a_prometheus_the_nodes_are_shown_all_the_same() -> None:
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page()]}) as (_, api):
+        snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)
+    assert len(snapshot.nodes) == 1
+    assert snapshot.sources["gpu-telemetry"].message.startswith(
+        "no Prometheus Service is labelled kubernetes.io/service-name=prometheus-admin"
+    )
+
+
+def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
+    text = b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",allocate_mode="none"} 5\n'
+    with cluster(**{"/metrics": [Reply(text)]}) as (server, _):
+        assert [(gpu.node, gpu.index, gpu.utilization_ratio) for gpu in page_readings(server.url + "/metrics")] == [("gpu-1", 3, 0.05)]

@@ -1,0 +1,76 @@
+"""Snapshot files: the same value comes back, and what is no snapshot says so with the actual value."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from tests.cli.api_objects import node, pod, reading, snapshot_of, topology_map
+
+from fairlead.errors import UserError
+from fairlead.model.job import Job, Role
+from fairlead.model.quota import QuotaNode
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.wire.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
+
+
+def whole() -> ClusterSnapshot:
+    """Something in every field."""
+    import msgspec
+
+    grant = {"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}
+    snapshot = snapshot_of(
+        [node("gpu-1", "10.0.0.1", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"})],
+        [pod("p", "gpu-1", {"aliyun.com/gpu-mem": "4"}, annotations=grant)],
+        {"gpu-1": topology_map({"0": "Healthy"}, [["N-A"]], [[738.42]])},
+        [reading("gpu-1", 0, 15.0, 2.5, 12.0, [("default", "p")])],
+        {"nodes": Source("nodes", "failing", "gone", "look", 12.5)},
+    )
+    quota = QuotaNode("root", "root", children=(QuotaNode("root.a", "root.a", "root", {"cpu": 1500}, namespaces=("a",)),))
+    jobs = (Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "a", "j", roles=(Role("worker", 2, {"nvidia.com/gpu": 1}),)),)
+    return msgspec.structs.replace(snapshot, quota=quota, jobs=jobs, taken_at=1767600000.0, version=7)
+
+
+def test_a_saved_snapshot_comes_back_equal() -> None:
+    saved = SavedSnapshot(whole(), 1767600000.0, "the tests", "0.1.0")
+    data = render_snapshot(saved)
+    assert parse_snapshot(data, "s") == saved
+    assert data == render_snapshot(saved)
+
+
+def test_the_header_stands_in_front_for_whoever_looks_with_other_tools() -> None:
+    document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0, "the tests", "0.1.0"))))
+    assert {key: document[key] for key in ("format", "version", "savedAt", "cluster")} == {
+        "format": "fairlead.io/snapshot",
+        "version": 1,
+        "savedAt": 5.0,
+        "cluster": "the tests",
+    }
+
+
+def packed(**header: object) -> bytes:
+    return gzip.compress(json.dumps(header).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "`s` is not a snapshot: it is empty"),
+        (b"apiVersion: v1", "`s` is not a snapshot: it begins with `61 70 69 56`, a snapshot is a gzip file"),
+        (gzip.compress(b"hello"), "`s` is not a snapshot: JSON is malformed"),
+        (packed(kind="Pod"), "`s` is not a snapshot: its format is `None`, not `fairlead.io/snapshot`"),
+        (packed(format="fairlead.io/snapshot", version=2), "`s` has snapshot version 2, which is newer than this program's 1"),
+        (packed(format="fairlead.io/snapshot", version=0), "`s` has snapshot version 0, which is older than this program's 1"),
+        (packed(format="fairlead.io/snapshot", version=1, snapshot={"nodes": 3}), "snapshot `s` is damaged: "),
+        (packed(format="fairlead.io/snapshot", version=1), "snapshot `s` is damaged: "),
+        (render_snapshot(SavedSnapshot(ClusterSnapshot()))[:-20], "snapshot `s` is cut off after "),
+        (render_snapshot(SavedSnapshot(ClusterSnapshot()))[:-8] + bytes(8), "snapshot `s` is damaged: "),
+    ],
+    ids=["empty", "yaml", "no JSON", "no format", "newer", "older", "wrong type", "no snapshot", "cut off", "wrong checksum"],
+)
+def test_what_is_no_snapshot_says_so(data: bytes, what: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        parse_snapshot(data, "s")
+    assert refusal.value.what.startswith(what), refusal.value.what
+    assert refusal.value.hint
