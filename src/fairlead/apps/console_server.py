@@ -81,30 +81,38 @@ class ConsoleServer:
             await asyncio.gather(*beside, serving, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each; the new picture is made before anybody asks for it."""
+        """Announce changed topics, at most once a second each, and only once the picture shows what they announce."""
+        pending: set[str] = set()
         while True:
             await asyncio.sleep(HINT_SECONDS)
-            if not self.hints.stream_count or not self.world.cluster.is_ready:
+            if not self.world.cluster.is_ready:
                 continue
-            topics = self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
-            if topics:
-                await self._latest_picture("hint of a change")
-                self.hints.announce(topics)
+            if self.hints.stream_count or self.pictures.is_watched:
+                pending.update(self._changed_topics())
+            is_shown = not self.pictures.is_behind
+            if self.pictures.is_overdue and (pending or self.pictures.is_watched):
+                is_shown = await self._newest_picture("hint of a change") is not None
+            if pending and is_shown:
+                self.hints.announce(pending)
+                pending = set()
+
+    def _changed_topics(self) -> list[str]:
+        return self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
 
     async def _sample(self) -> None:
         """One sample of everything per tick of the cluster's clock. A failure is logged and becomes a gap."""
         while True:
             await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
             if self.world.cluster.is_ready and self.ring.is_due(self.world.clock.now()):
-                picture = await self._latest_picture("sample of the built-in series")
+                picture = await self._newest_picture("sample of the built-in series")
                 if picture is not None:
                     self.ring.add(picture.now, samples_of(picture))
 
-    async def _latest_picture(self, purpose: str) -> Picture | None:
+    async def _newest_picture(self, purpose: str) -> Picture | None:
         """The picture, or None with a line in the log: a loop outlives an object that no page can show."""
         try:
-            return await self.pictures.latest()
-        except Exception:  # noqa: BLE001
+            return await self.pictures.renew()
+        except Exception:  # noqa: BLE001 - logged with its traceback; requests answer 500 meanwhile
             _log.exception("no picture of the cluster for a %s", purpose)
             return None
 

@@ -6,7 +6,7 @@ A slow reader costs nothing: its pending topics are a set, so a hundred changes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -92,9 +92,10 @@ class ChangeHints:
     def stream_count(self) -> int:
         return len(self._streams)
 
-    def announce(self, topics: list[str]) -> None:
+    def announce(self, topics: Iterable[str]) -> None:
+        told = frozenset(topics)
         for stream in self._streams:
-            stream.pending.update(topics)
+            stream.pending.update(told)
             stream.wake.set()
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ class ConsoleCounters:
     """`fairlead_console_*` and the process's own numbers."""
 
     def __init__(self) -> None:
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._requests = Counter("fairlead_console_requests", "Requests answered.", ("route", "status"), registry=self._registry)

@@ -1,6 +1,7 @@
-"""Which picture of the cluster do pages get? The newest, rebuilt when the cluster or its GPU readings changed, in a thread.
+"""Which picture of the cluster do pages get? The newest, rebuilt in a thread when the cluster or its GPU readings changed.
 
-What a newcomer gets wrong: a picture is also renewed when nothing changes, because durations grow and sources grow stale.
+What a newcomer gets wrong: a picture is also renewed when nothing changes, because durations grow and sources grow stale. And on a
+large cluster nobody waits for the next picture while the present one is seconds old: it is made in the background.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from fairlead.console.picture import Picture
 from fairlead.model.gpu import GpuReading
 from fairlead.ports import World
 
-AGE_MAX_SECONDS: Final = 5.0
+RENEWED_AFTER_SECONDS: Final = 5.0
+"""Without any change."""
+WAITED_FOR_AFTER_SECONDS: Final = 10.0
+"""Older pictures are not shown while the next is made."""
+WATCHED_SECONDS: Final = 60.0
+"""How long after the last request the picture is kept new."""
+QUICK_BUILD_SECONDS: Final = 0.1
 CPU_SHARE: Final = 0.2
 """Rebuilding takes at most this share of a core while the cluster changes without pause."""
-SLOWEST_REBUILD_SECONDS: Final = 2.0
+PAUSE_MAX_SECONDS: Final = 2.0
 
 
 class Pictures:
-    """The present picture of a world. `speed` tells how fast its clock runs."""
+    """The present picture of a world. `speed` tells how fast its clock runs; `on_built` hears how long each picture took."""
 
     def __init__(self, world: World, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
         self._world = world
@@ -33,56 +40,72 @@ class Pictures:
         self._gpus: tuple[GpuReading, ...] = ()
         self._built_at = 0.0
         self._build_seconds = 0.0
+        self._asked_at = 0.0
         self._building = asyncio.Lock()
 
     async def latest(self) -> Picture:
         """The picture to answer from; refuses while the caches are not filled, because half a cluster looks like a small one."""
         self.require_ready()
-        if self._picture is None or self._is_overdue():
-            async with self._building:
-                if self._picture is None or self._is_overdue():
-                    await self._build()
+        self._asked_at = time.monotonic()
+        if self._picture is None or (self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)):
+            await self.renew()
         assert self._picture is not None
         return self._picture
+
+    async def renew(self) -> Picture:
+        """The newest picture, waited for."""
+        async with self._building:
+            if self._picture is None or self.is_overdue:
+                self._picture = await self._build()
+            return self._picture
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody asked lately; the server's loop then makes the next picture before anybody waits for it."""
+        return time.monotonic() - self._asked_at < WATCHED_SECONDS
 
     def require_ready(self) -> None:
         """Refuse while some source has never been read, and say which."""
         if self._world.cluster.is_ready:
             return
-        sources = self._world.cluster.snapshot().sources
-        waiting = ", ".join(f"`{name}`" for name, source in sorted(sources.items()) if source.good_at is None and source.state == "syncing")
-        failing = next((source for source in sources.values() if source.state in ("failing", "forbidden") and source.good_at is None), None)
+        sources = self._world.cluster.snapshot().sources.values()
+        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == "syncing")
+        failing = next((source for source in sources if source.state in ("failing", "forbidden") and source.good_at is None), None)
         what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"
         raise Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
 
-    def _is_overdue(self) -> bool:
-        """Changed (and the pause since the last build is over), or simply old."""
-        age = time.monotonic() - self._built_at
-        if age > AGE_MAX_SECONDS:
-            return True
-        return age >= self._pause and self._has_changed()
+    @property
+    def _age(self) -> float:
+        return time.monotonic() - self._built_at
 
     @property
-    def _pause(self) -> float:
-        return min(SLOWEST_REBUILD_SECONDS, self._build_seconds / CPU_SHARE)
+    def _is_quick(self) -> bool:
+        return self._build_seconds < QUICK_BUILD_SECONDS
 
-    def _has_changed(self) -> bool:
+    @property
+    def is_overdue(self) -> bool:
+        """Changed (and the pause since the last build is over), or simply old."""
+        pause = min(PAUSE_MAX_SECONDS, self._build_seconds / CPU_SHARE)
+        return self._age > RENEWED_AFTER_SECONDS or (self._age >= pause and self.is_behind)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the cluster or its readings changed since the picture."""
         return self._world.cluster.version != self._version or self._world.gpus.latest() is not self._gpus
 
-    async def _build(self) -> None:
+    async def _build(self) -> Picture:
         """A new picture with every list ready, made beside the event loop."""
-        self._version, self._gpus = self._world.cluster.version, self._world.gpus.latest()
-        snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
         started = time.perf_counter()
-        picture = await asyncio.to_thread(
-            lambda: _prepared(Picture(snapshot.with_gpus(self._gpus, source), self._world.clock.now(), self._speed()))
-        )
-        self._picture = picture
+        version, gpus = self._world.cluster.version, self._world.gpus.latest()
+        snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
+        now, speed = self._world.clock.now(), self._speed()
+        picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed)))
+        self._version, self._gpus, self._built_at = version, gpus, time.monotonic()
         self._build_seconds = time.perf_counter() - started
-        self._built_at = time.monotonic()
         self._on_built(self._build_seconds)
+        return picture
 
 
 def _prepared(picture: Picture) -> Picture:

@@ -154,9 +154,7 @@ async def quota_usage(console: Console, request: Request, endpoint: Endpoint) ->
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    console.pictures.require_ready()
-    world = console.world
-    console.hints.announce(console.hints.versions.update(world.cluster.snapshot(), world.gpus.latest()))
+    await console.pictures.latest()
     return json_answer(request, console.hints.versions.as_text())
 
 
