@@ -74,6 +74,17 @@ def is_of(value: Any, schema: dict[str, Any]) -> bool:
     return isinstance(value, kinds[schema["type"]])
 
 
+async def test_who_looks_learns_the_cluster_its_clock_and_its_speed() -> None:
+    async with console(still_world(living_cluster(), speed=60.0)) as page:
+        answer = await page.json("/me")
+    assert answer["clock"] == {"now": "2026-01-05T08:00:00.000Z", "speed": 60.0}
+    assert (answer["cluster"], answer["features"]) == (
+        {"name": "test-cluster", "world": "kubernetes", "version": "7"},
+        {"prometheus": False},
+    )
+    assert len(answer["csrf"]) >= 32
+
+
 async def test_the_boards_agree_with_each_other() -> None:
     async with console() as page:
         board, nodes, jobs = await page.json("/overview"), await page.json("/nodes"), await page.json("/jobs")

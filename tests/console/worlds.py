@@ -14,8 +14,9 @@ from .clusters import EPOCH, telemetry
 
 
 class StillClock:
-    def __init__(self, at: float = EPOCH) -> None:
+    def __init__(self, at: float = EPOCH, speed: float = 1.0) -> None:
         self.at = at
+        self.speed = speed
 
     def now(self) -> float:
         return self.at
@@ -60,12 +61,14 @@ class StillReadings:
         return self._source
 
 
-def still_world(snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None) -> World:
+def still_world(
+    snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None, speed: float = 1.0
+) -> World:
     """A world of this snapshot; its readings are those in it."""
     return World(
         cluster=StillCluster(snapshot, is_ready),
         gpus=StillReadings(snapshot.gpus, source),
-        clock=StillClock(),
+        clock=StillClock(speed=speed),
         series=series,
         name="test-cluster",
     )

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from msgspec import Struct
@@ -52,17 +52,19 @@ class ConsoleSettings(Struct, frozen=True):
 class ConsoleServer:
     """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it."""
 
-    def __init__(self, world: World, settings: ConsoleSettings | None = None, speed: Callable[[], float] = lambda: 1.0) -> None:
-        """`speed`: seconds of the world's clock per second of ours; only simulated clocks have another than 1."""
+    def __init__(self, world: World, settings: ConsoleSettings | None = None) -> None:
         self.world = world
-        self.speed = speed
         self.settings = settings or ConsoleSettings()
         check_address(self.settings)
         self.counters = ConsoleCounters()
-        self.pictures = Pictures(world, speed, self.counters.note_picture)
+        self.pictures = Pictures(world, self.speed, self.counters.note_picture)
         self.ring = Ring()
         self.hints = ChangeHints(TopicVersions())
         self.app = self._app()
+
+    def speed(self) -> float:
+        """Seconds of the world's clock per second of ours. Simulated clocks say it; others run at 1."""
+        return float(getattr(self.world.clock, "speed", 1.0))
 
     async def run(self, sock: socket.socket | None = None, ready: asyncio.Event | None = None) -> None:
         """Serve until cancelled. Streams end first, so that a stop never waits for a browser."""
