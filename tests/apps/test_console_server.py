@@ -13,8 +13,7 @@ import pytest
 from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
 from tests.console.worlds import still_world
 
-from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, run_console
-from fairlead.apps.server import bind_socket
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.console.endpoints import BASE, ENDPOINTS
 from fairlead.console.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
@@ -317,12 +316,3 @@ async def test_its_own_counters_name_routes_and_never_paths() -> None:
     assert 'fairlead_console_requests_total{route="/api/v1/nodes/{name}",status="200"} 1.0' in text
     assert 'fairlead_console_requests_total{route="/api/v1/nodes",status="400"} 1.0' in text
     assert "gpu-1" not in text
-
-
-async def test_a_taken_port_is_told_before_anything_starts() -> None:
-    taken = bind_socket("127.0.0.1", 0)
-    try:
-        with pytest.raises(UserError, match="the port is taken"):
-            await run_console(still_world(cluster()), ConsoleSettings(port=taken.getsockname()[1]))
-    finally:
-        taken.close()

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Coroutine
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from fairlead.apps.server import bind_socket, is_loopback, run_together, serve
+from fairlead.apps.server import bind_socket, is_loopback, serve
 from fairlead.console.change_hints import ChangeHints, TopicVersions
 from fairlead.console.counters import ConsoleCounters
 from fairlead.console.http_answers import Refused
@@ -181,11 +180,3 @@ def base_path_of(text: str) -> str:
     """
     inner = text.strip("/")
     return f"/{inner}/" if inner else "/"
-
-
-async def run_console(world: World, settings: ConsoleSettings) -> None:
-    """The whole process: the world's readers and the server, until a signal. A taken port is told before anything starts."""
-    server = ConsoleServer(world, settings)
-    sock = bind_socket(settings.host, settings.port)
-    loops: list[Coroutine[Any, Any, None]] = [world.cluster.run(), world.gpus.run(), server.run(sock)]
-    await run_together(*loops)
