@@ -251,6 +251,15 @@ def test_a_launcher_that_waits_for_its_workers() -> None:
     assert states(get(world, MPI_JOBS, "m")) == {"Created": "True"}
 
 
+def test_an_mpi_job_does_not_run_while_one_worker_waits() -> None:
+    world = small_world()
+    world.cluster.create(mpi_job("train:5m", workers=3, gpus=2))
+    live(world, 120)
+    assert phase(world, "m-worker-2") == "Pending"
+    assert any(phase(world, name) == "Running" for name in names(world) if "launcher" in name), "AtStartup does not wait"
+    assert states(get(world, MPI_JOBS, "m")) == {"Created": "True"}
+
+
 def test_suspending_an_mpi_job_removes_its_pods_and_resuming_makes_new_ones() -> None:
     world = small_world()
     world.cluster.create(mpi_job("train:5m"))

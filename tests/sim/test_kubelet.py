@@ -208,7 +208,7 @@ def test_a_grant_that_is_too_small_kills_the_program_that_wants_more() -> None:
 
 
 def test_a_node_without_a_kubelet_starts_nothing() -> None:
-    world = small_world(NodePool(name="dead", ready=False), CPU_POOL)
+    world = small_world(NodePool(name="dead", ready=False, gpus=2, gpu_model="Tesla T4"), CPU_POOL)
     world.cluster.create(pod(nodeName="dead-1"))
     live(world, 60)
     assert phase(world) == "Pending"
@@ -216,6 +216,7 @@ def test_a_node_without_a_kubelet_starts_nothing() -> None:
     dead = world.cluster.get(NODES, None, "dead-1")
     assert dead is not None
     assert condition(dead, "Ready")["status"] == "Unknown"
+    assert world.devices.sample() == []
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
+from fairlead.sim.resources import NODES
 from fairlead.sim.scenario_file import known_scenarios, load_scenario, parse_duration, parse_scenario
+from fairlead.sim.world import World
 
 GOOD = """\
 title = "T"
@@ -58,12 +61,17 @@ def line_of(text: str, part: str) -> int:
 def test_a_good_scenario_loads() -> None:
     scenario = parse_scenario(GOOD, "mine.toml")
     assert scenario.streams[0].every.seconds == 300
-    assert scenario.pool_of("gpu-1") is scenario.node_pools[0]
+    assert scenario.node_pools[0].gpu_model == "Tesla T4"
 
 
 @pytest.mark.parametrize("name", known_scenarios())
-def test_every_scenario_that_comes_with_fairlead_loads(name: str) -> None:
-    assert load_scenario(name).title
+def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:
+    scenario = load_scenario(name)
+    assert scenario.title
+    world = World(scenario, 1, EPOCH)
+    world.warm_up()
+    assert world.clock.now() == EPOCH + scenario.history.seconds
+    assert world.cluster.list(NODES)
 
 
 @pytest.mark.parametrize(

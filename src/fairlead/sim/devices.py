@@ -24,10 +24,15 @@ class Devices:
         self._seed = seed
         self._clock = clock
         self._cards: dict[str, list[Card]] = {}
+        self._answering: list[str] = []
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
 
-    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool) -> None:
+    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False) -> None:
+        """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do not answer)."""
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
+        if not is_silent:
+            self._answering.append(node)
+            self._answering.sort()
 
     def cards(self, node: str) -> Sequence[Card]:
         """The cards of a node, by index; empty for a node without."""
@@ -69,7 +74,7 @@ class Devices:
 
     def sample(self) -> Sequence[DeviceSample]:
         now = self._clock.now()
-        return [read_card(card, now) for node in sorted(self._cards) for card in self._cards[node]]
+        return [read_card(card, now) for node in self._answering for card in self._cards[node]]
 
     def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
         bus = 7 + 13 * index

@@ -154,13 +154,6 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     def namespaces(self) -> tuple[str, ...]:
         return tuple(namespace for team in self.teams for namespace in team.namespaces)
 
-    def pool_of(self, node: str) -> NodePool | None:
-        """The pool that a node's name (`gpu-a100-2`) belongs to."""
-        for pool in self.node_pools:
-            if node in pool_nodes(pool):
-                return pool
-        return None
-
 
 def pool_nodes(pool: NodePool) -> list[str]:
     return [f"{pool.name}-{number}" for number in range(1, pool.count + 1)]

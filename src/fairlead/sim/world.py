@@ -105,7 +105,7 @@ class World:
 
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
-            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared)
+            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared, is_silent=not pool.ready)
         created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name)
         node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
         self.cluster.create(render_lease(node, self.epoch))
