@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import random
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 import pytest
@@ -31,9 +31,9 @@ class Mirror:
         self.rows: dict[str, Pod] = {}
         self.story: list[str] = []
 
-    def replace(self, rows: Sequence[tuple[str, Pod]], unreadable: Collection[str]) -> None:
+    def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
         kept = {key: self.rows[key] for key in unreadable if key in self.rows}
-        self.rows = {**dict(rows), **kept}
+        self.rows = {**rows, **kept}
         self.story.append("replace " + ",".join(self.names))
 
     def upsert(self, key: str, row: Pod) -> None:

@@ -23,6 +23,8 @@ Row = TypeVar("Row")
 
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
+UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
+"""The same, and what a raw item says when it is asked for its metadata."""
 
 
 class ListMeta(Struct, rename="camel"):
@@ -44,9 +46,19 @@ class AnyObject(Struct):
     metadata: ObjectMeta | None = None
 
 
-class _Page(Struct, Generic[Wire]):
+class WirePage(Struct, Generic[Wire]):
+    """A page as decoded: items of the wanted type, or raw ones when one of them does not fit it."""
+
     metadata: ListMeta | None = None
     items: list[Wire] | None = None
+
+    @property
+    def token(self) -> str:
+        return (self.metadata and self.metadata.continue_) or ""
+
+    @property
+    def version(self) -> str:
+        return (self.metadata and self.metadata.resource_version) or ""
 
 
 class WatchEvent(Struct, Generic[Wire], gc=False):
@@ -63,7 +75,9 @@ class Malformed(Struct, frozen=True):
 
 
 class Page(Struct, Generic[Row]):
-    rows: list[tuple[str, Row]]
+    """Rows by key, in the server's order (namespace, name)."""
+
+    rows: dict[str, Row]
     malformed: list[Malformed]
     resource_version: str
     token: str
@@ -72,12 +86,12 @@ class Page(Struct, Generic[Row]):
 class Listing(Struct, Generic[Row]):
     """A whole list as of `resource_version`. `malformed` objects exist but are not among `rows`."""
 
-    rows: list[tuple[str, Row]]
-    malformed: list[Malformed]
-    resource_version: str
+    rows: dict[str, Row] = {}
+    malformed: list[Malformed] = []
+    resource_version: str = ""
 
     def add(self, page: Page[Row]) -> None:
-        self.rows += page.rows
+        self.rows.update(page.rows)
         self.malformed += page.malformed
         self.resource_version = page.resource_version
 
@@ -116,25 +130,32 @@ class ItemReader(Generic[Row]):
         self.malformed_total = 0
         self._parse = parse
         self._item = msgspec.json.Decoder(wire)
-        self._page: msgspec.json.Decoder[_Page[Any]] = msgspec.json.Decoder(_Page[wire])  # type: ignore[valid-type]
-        self._raw_page = msgspec.json.Decoder(_Page[Raw])
+        self._page: msgspec.json.Decoder[WirePage[Any]] = msgspec.json.Decoder(WirePage[wire])  # type: ignore[valid-type]
+        self._raw_page = msgspec.json.Decoder(WirePage[Raw])
         self._event: msgspec.json.Decoder[WatchEvent[Any]] = msgspec.json.Decoder(WatchEvent[wire])  # type: ignore[valid-type]
         self._raw_event = msgspec.json.Decoder(WatchEvent[Raw])
         self._identity = msgspec.json.Decoder(AnyObject)
         self._told: dict[str, str] = {}
 
     def read_page(self, body: bytes) -> Page[Row]:
-        """Raises msgspec.DecodeError only when the body is no list at all."""
+        return self.parse_page(self.decode_page(body))
+
+    def decode_page(self, body: bytes) -> WirePage[Any]:
+        """The first half of reading a page, which is fast and tells the next page's token. Raises DecodeError when it is no list."""
         try:
-            page = self._page.decode(body)
-            parse = self._parse
-            rows = [(item.metadata.uid or key_of(item.metadata), parse(item)) for item in page.items or ()]
-            malformed: list[Malformed] = []
+            return self._page.decode(body)
         except UNREADABLE:
-            page = self._raw_page.decode(body)
-            rows, malformed = self._read_singly(page.items or ())
-        meta = page.metadata or ListMeta()
-        return Page(rows, malformed, meta.resource_version or "", meta.continue_ or "")
+            return self._raw_page.decode(body)
+
+    def parse_page(self, page: WirePage[Any]) -> Page[Row]:
+        """The second half: rows."""
+        items, parse = page.items or [], self._parse
+        malformed: list[Malformed] = []
+        try:
+            rows = {item.metadata.uid or key_of(item.metadata): parse(item) for item in items}
+        except UNREADABLE_OR_RAW:
+            rows, malformed = self._parse_singly(items)
+        return Page(rows, malformed, page.version, page.token)
 
     def read_item(self, body: bytes) -> Row:
         """One object, as `get` answers it. Raises what decoding and parsing raise."""
@@ -167,19 +188,22 @@ class ItemReader(Generic[Row]):
             event = self._raw_event.decode(line)
             if event.type == "ERROR":
                 raise WatchEnded(decode_status(bytes(event.object))) from None
-            malformed = self._report(event.object, error) if event.type in ("ADDED", "MODIFIED") else None
             meta = self._identity_of(event.object)
+            malformed = self._report(meta, error) if event.type in ("ADDED", "MODIFIED") else None
             return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
 
-    def _read_singly(self, items: Iterable[Raw]) -> tuple[list[tuple[str, Row]], list[Malformed]]:
-        rows: list[tuple[str, Row]] = []
+    def _parse_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:
+        rows: dict[str, Row] = {}
         malformed: list[Malformed] = []
-        for raw in items:
+        for each in items:
+            item = each
             try:
-                item = self._item.decode(raw)
-                rows.append((key_of(item.metadata), self._parse(item)))
+                if isinstance(each, Raw):
+                    item = self._item.decode(each)
+                rows[key_of(item.metadata)] = self._parse(item)
             except UNREADABLE as error:
-                malformed.append(self._report(raw, error))
+                meta = self._identity_of(each) if isinstance(each, Raw) else each.metadata
+                malformed.append(self._report(meta, error))
         return rows, malformed
 
     def _identity_of(self, raw: Raw) -> ObjectMeta:
@@ -188,8 +212,7 @@ class ItemReader(Generic[Row]):
         except msgspec.DecodeError:
             return ObjectMeta()
 
-    def _report(self, raw: Raw, error: Exception) -> Malformed:
-        meta = self._identity_of(raw)
+    def _report(self, meta: Any, error: Exception) -> Malformed:
         name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "without a name"
         found = Malformed(key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__)
         self.malformed_total += 1

@@ -55,7 +55,7 @@ class ClusterQuery:
                 pods = [pod for node in nodes for pod in self._pods(f"{HOLDING},spec.nodeName={node.name}")]
             else:
                 wanted = set(names)
-                nodes = [row for _, row in self._api.list_all(self._node_reader).rows if not wanted or row.name in wanted]
+                nodes = [row for row in self._api.list_all(self._node_reader).rows.values() if not wanted or row.name in wanted]
                 pods = [pod for pod in self._pods(f"{HOLDING},spec.nodeName!=") if not wanted or pod.node in wanted]
         topologies, sources = self._topologies(nodes)
         snapshot = ClusterSnapshot(
@@ -108,7 +108,7 @@ class ClusterQuery:
         return found
 
     def _pods(self, fields: str) -> list[Pod]:
-        return [row for _, row in self._api.list_all(self._pod_reader, Selection(fields=fields)).rows]
+        return list(self._api.list_all(self._pod_reader, Selection(fields=fields)).rows.values())
 
     def _topologies(self, nodes: Sequence[Node]) -> tuple[dict[str, GpuTopology], list[Source]]:
         """ConfigMaps only when a node wants one. When we may not read them, its nodes still count as topology nodes, without matrices."""
@@ -121,7 +121,7 @@ class ClusterQuery:
             rows = self._api.list_all(reader, Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)).rows
         except Forbidden as error:
             return dict.fromkeys(labelled, GpuTopology()), [Source(TOPOLOGIES, "forbidden", f"forbidden: {error.what}", error.hint)]
-        told = dict(row for _, row in rows)
+        told = dict(rows.values())
         return {name: told[name] for name in labelled if name in told}, [Source(TOPOLOGIES)]
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:

@@ -73,7 +73,7 @@ def _find_service(api: KubeBlocking) -> str:
 
 def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:
     reader = ItemReader(SERVICES, _WireService, lambda wire: (wire.metadata.namespace or "", wire.metadata.name or ""))
-    return sorted(row for _, row in api.list_all(reader, Selection(labels=labels)).rows)
+    return sorted(api.list_all(reader, Selection(labels=labels)).rows.values())
 
 
 def page_readings(url: str) -> tuple[GpuReading, ...]:

@@ -138,21 +138,27 @@ class KubeApi:
     async def _list_once(
         self, reader: ItemReader[Row], selection: Selection, limit: int | None, on_page: Callable[[Page[Row]], None] | None
     ) -> Listing[Row]:
-        listing: Listing[Row] = Listing([], [], "")
-        token = ""
-        while True:
-            request = api_request.list_request(reader.resource, selection, limit=limit, token=token)
-            answer = await self.send(request, encoding=self._list_encoding)
-            try:
-                page = reader.read_page(answer.body)
-            except msgspec.MsgspecError as error:
-                raise not_its_json(self._label, request, error) from error
-            listing.add(page)
-            if on_page is not None:
-                on_page(page)
-            token = page.token
-            if not token:
-                return listing
+        listing: Listing[Row] = Listing()
+        request = api_request.list_request(reader.resource, selection, limit=limit)
+        sending = asyncio.ensure_future(self.send(request, encoding=self._list_encoding))
+        try:
+            while True:
+                try:
+                    wire = reader.decode_page((await sending).body)
+                except msgspec.MsgspecError as error:
+                    raise not_its_json(self._label, request, error) from error
+                if wire.token:  # the server makes the next page while this one becomes rows
+                    request = api_request.list_request(reader.resource, selection, limit=limit, token=wire.token)
+                    sending = asyncio.ensure_future(self.send(request, encoding=self._list_encoding))
+                    await asyncio.sleep(0)
+                page = reader.parse_page(wire)
+                listing.add(page)
+                if on_page is not None:
+                    on_page(page)
+                if not wire.token:
+                    return listing
+        finally:
+            sending.cancel()
 
     async def watch(
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING

@@ -114,7 +114,7 @@ class KubeBlocking:
         return self._list_once(reader, selection, None)
 
     def _list_once(self, reader: ItemReader[Row], selection: Selection, limit: int | None) -> Listing[Row]:
-        listing: Listing[Row] = Listing([], [], "")
+        listing: Listing[Row] = Listing()
         token = ""
         while True:
             request = api_request.list_request(reader.resource, selection, limit=limit, token=token)

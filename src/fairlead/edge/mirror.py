@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, Generic, TypeVar
 
 Row = TypeVar("Row")
@@ -24,9 +24,11 @@ class Mirror(Generic[Row]):
             self._sorted = tuple(sorted(self._rows.values(), key=self._order))
         return self._sorted
 
-    def replace(self, rows: Sequence[tuple[str, Row]], unreadable: Collection[str]) -> None:
-        kept = {key: self._rows[key] for key in unreadable if key in self._rows}
-        self._rows = {**dict(rows), **kept}
+    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
+        for key in unreadable:
+            if key in self._rows:
+                rows[key] = self._rows[key]
+        self._rows = rows
         self._sorted = None
 
     def upsert(self, key: str, row: Row) -> None:
@@ -38,4 +40,4 @@ class Mirror(Generic[Row]):
             self._sorted = None
 
     def clear(self) -> None:
-        self.replace((), ())
+        self.replace({}, ())

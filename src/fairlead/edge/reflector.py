@@ -12,7 +12,7 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from fairlead.edge.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
@@ -25,19 +25,18 @@ from fairlead.errors import FairleadError
 log = logging.getLogger("fairlead.kubernetes")
 
 Row = TypeVar("Row")
-_Row_contra = TypeVar("_Row_contra", contravariant=True)
 
 SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
 
 
-class Sink(Protocol[_Row_contra]):
+class Sink(Protocol[Row]):
     """Where rows go. Keys are opaque (`api_page.key_of`)."""
 
-    def replace(self, rows: Sequence[tuple[str, _Row_contra]], unreadable: Collection[str]) -> None:
-        """All there is now. What was held under an `unreadable` key stays as it was."""
+    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
+        """All there is now, by key; the dict becomes the sink's own. What was held under an `unreadable` key stays as it was."""
         ...
 
-    def upsert(self, key: str, row: _Row_contra) -> None: ...
+    def upsert(self, key: str, row: Row) -> None: ...
 
     def remove(self, key: str) -> None: ...
 

@@ -25,10 +25,11 @@ from fairlead.wire.allocation import parse_card_memory, parse_grants
 from fairlead.wire.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
-_owners_cache: dict[tuple[str, str, str, bool], Owner] = {}
+_owners_cache: dict[tuple[str, str, str, bool], tuple[Owner]] = {}
 _labels_cache: dict[bytes, Mapping[str, str]] = {}
 _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
-_containers_cache: dict[tuple[str, str, bytes, bool], Container] = {}
+_containers_cache: dict[tuple[str, str, bytes, bool], tuple[Container]] = {}
+_annotations_cache: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _EMPTY_RAW: Final = (b"", b"{}", b"null")
 _SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
@@ -202,6 +203,7 @@ class WireEvent(Struct, gc=False, rename="camel"):
 
 
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
+_CONDITION_NEWS: Final = (b"False", b"Unknown", b'"reason"', b'"message"')
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
 _resources_decoder: Final = msgspec.json.Decoder(WireResources)
 _slots_decoder: Final = msgspec.json.Decoder(list[Raw])
@@ -318,48 +320,56 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
 
 
 def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`)."""
+    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`); equal sets are one shared value."""
     if not annotations:
         return _NO_LABELS
-    kept = {key: value or "" for key, value in annotations.items() if key.startswith(names.KEPT_ANNOTATION_PREFIXES)}
-    return kept or _NO_LABELS
+    kept = tuple([(key, value or "") for key, value in annotations.items() if key.startswith(names.KEPT_ANNOTATION_PREFIXES)])
+    if not kept:
+        return _NO_LABELS
+    found = _annotations_cache.get(kept)
+    if found is None:
+        if len(_annotations_cache) >= _CACHE_LIMIT:
+            _annotations_cache.clear()
+        found = _annotations_cache[kept] = dict(kept)
+    return found
 
 
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
+    """Owners; equal ones are one shared value, and so is the tuple of a single one, which is what nearly every pod has."""
     if not wires:
         return ()
-    if len(wires) == 1:  # nearly always, and three times as fast as the loop
-        return (_parse_owner(wires[0]),)
-    return tuple(_parse_owner(wire) for wire in wires)
+    if len(wires) == 1:
+        return _parse_owner(wires[0])
+    return tuple(_parse_owner(wire)[0] for wire in wires)
 
 
-def _parse_owner(wire: WireOwner) -> Owner:
+def _parse_owner(wire: WireOwner) -> tuple[Owner]:
     key = (wire.kind or "", wire.name or "", wire.uid or "", bool(wire.controller))
     found = _owners_cache.get(key)
     if found is None:
         if len(_owners_cache) >= _CACHE_LIMIT:
             _owners_cache.clear()
-        found = _owners_cache[key] = Owner(*key)
+        found = _owners_cache[key] = (Owner(*key),)
     return found
 
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
-    """Containers of a spec; equal ones (name, image, resources) are one shared value."""
+    """Containers of a spec; equal ones (name, image, resources) are one shared value, and so is the tuple of a single one."""
     if not wires:
         return ()
     if len(wires) == 1:
-        return (_parse_container(wires[0]),)
-    return tuple(_parse_container(wire) for wire in wires)
+        return _parse_container(wires[0])
+    return tuple(_parse_container(wire)[0] for wire in wires)
 
 
-def _parse_container(wire: WireContainer) -> Container:
+def _parse_container(wire: WireContainer) -> tuple[Container]:
     key = (wire.name or "", wire.image or "", bytes(wire.resources), wire.restart_policy == "Always")
     found = _containers_cache.get(key)
     if found is None:
         if len(_containers_cache) >= _CACHE_LIMIT:
             _containers_cache.clear()
         requests, limits = _parse_resources(key[2])
-        found = _containers_cache[key] = Container(key[0], key[1], requests, limits, key[3])
+        found = _containers_cache[key] = (Container(key[0], key[1], requests, limits, key[3]),)
     return found
 
 
@@ -424,9 +434,8 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none, and they are not even decoded."""
     text = bytes(raw)
-    if b"False" not in text and b"Unknown" not in text and b'"reason"' not in text and b'"message"' not in text:
-        if not text or text[:1] in b"[n":
-            return ()
+    if text[:1] in b"[n" and not any(word in text for word in _CONDITION_NEWS):
+        return ()
     wires = _conditions_decoder.decode(text) or []
     return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message])
 
