@@ -87,8 +87,17 @@ def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
     hungry = pod("x", "", {"cpu": 4000}, namespace="team-c")
     seen = picture([gpu_node()], [hungry, cores("team-a", "y", 12)], quota=quota_tree())
     assert seen.quota_sentence.code == "quota-starved"
-    assert seen.quota_sentence.text == "1 of 2 leaves borrows; 1 below its guaranteed minimum while pods wait."
+    assert seen.quota_sentence.text == "1 of 2 leaves borrows; 1 is below the guaranteed minimum while pods wait."
     assert [(leaf.path, leaf.resource, leaf.min, leaf.used) for leaf in seen.overview.starved_leaves] == [("root.b", "cpu", 20, 0)]
+
+
+def test_a_leaf_that_has_its_minimum_of_what_its_pods_wait_for_is_not_starved() -> None:
+    root = QuotaNode("root", "root", namespaces=("team-a",), min={"cpu": 10_000, "nvidia.com/gpu": 1}, max={})
+    ask = {"cpu": 1000, "nvidia.com/gpu": 1}
+    seen = picture([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask)], quota=root)
+    assert (seen.quota_sentence.code, seen.overview.starved_leaves) == ("quota", [])
+    seen = picture([gpu_node()], [pod("y", "", ask)], quota=root)
+    assert [(leaf.path, leaf.resource) for leaf in seen.overview.starved_leaves] == [("root", "nvidia.com/gpu")]
 
 
 def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:

@@ -74,6 +74,8 @@ class Guard:
         refused = refusal_of(error)
         if refused.status == 500:
             _log.exception("request %s %s failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
+        elif refused.status in (502, 504):
+            _log.warning("request %s %s: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
         if not reply.status:
             await error_answer(refused, request_id)(scope, receive, reply.send)
 

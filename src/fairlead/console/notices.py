@@ -61,13 +61,13 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 
 
 def series_missing(reporting: int, total: int) -> Warning | None:
-    """Some GPUs are silent while others report."""
+    """Some of the GPUs that should report are silent while others do."""
     if not 0 < reporting < total:
         return None
     return Warning(
         code="series-missing",
         source=TELEMETRY,
-        message=f"{reporting} of {total} GPUs report utilisation and memory; means are over those",
+        message=f"{reporting} of {total} working GPUs report utilisation and memory; means are over those",
         hint="look at the node exporters of the nodes whose figures are missing",
         values={"reporting": reporting, "total": total},
     )

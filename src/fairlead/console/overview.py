@@ -25,9 +25,10 @@ from fairlead.console.envelope import Sentence, counted, neat, neat_or_null, tim
 from fairlead.console.gpu_map_cells import idle_seconds
 from fairlead.console.jobs_page import JobRow
 from fairlead.console.quota_page import QuotaRow
-from fairlead.console.quota_rows import is_starved
+from fairlead.console.quota_rows import starved_paths
 from fairlead.model.event import Event
 from fairlead.model.occupancy import CardOccupancy, GpuTotals
+from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.node_status import gpu_model
@@ -129,13 +130,24 @@ def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: 
     ]
 
 
-def starved_leaves(rows: Iterable[QuotaRow]) -> list[StarvedLeaf]:
-    """Leaves that wait below their minimum, the largest gap first."""
-    found = sorted(filter(is_starved, rows), key=lambda row: (row.used / row.min, row.path, row.resource))
+def starved_leaves(rows: Sequence[QuotaRow]) -> list[StarvedLeaf]:
+    """Leaves that wait for what they are owed, each with its scarcest resource (GPUs before cores), the largest gap first."""
+    starved = starved_paths(rows)
+    scarcest: dict[str, QuotaRow] = {}
+    for row in rows:
+        if row.path in starved and row.requested > row.used:
+            known = scarcest.get(row.path)
+            if known is None or _scarcity(row) < _scarcity(known):
+                scarcest[row.path] = row
+    found = sorted(scarcest.values(), key=lambda row: (row.used / row.min, row.path))
     return [
         StarvedLeaf(path=row.path, resource=row.resource, unit=row.unit, min=row.min, used=row.used, waiting_pods=row.waiting_pods)
         for row in found[:LIST_MAX]
     ]
+
+
+def _scarcity(row: QuotaRow) -> tuple[bool, float]:
+    return (not is_gpu_resource(row.resource), row.used / row.min)
 
 
 def faulty_gpus(occupancy: ClusterOccupancy) -> list[FaultyGpu]:

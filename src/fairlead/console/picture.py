@@ -64,7 +64,8 @@ class Picture:
 
     def warnings(self, page: str) -> list[Warning]:
         warnings = warnings_of(self.snapshot.sources, page)
-        silent = series_missing(self.totals.gpus_reporting, self.totals.gpus) if page != "quota" else None
+        expected = self.totals.gpus - self.totals.gpus_unhealthy  # a card known to be broken owes no figures
+        silent = series_missing(self.totals.gpus_reporting, expected) if page != "quota" else None
         return [*warnings, silent] if silent else warnings
 
     @cached_property

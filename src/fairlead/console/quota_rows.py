@@ -6,7 +6,7 @@ leaves in proportion to what each leaves unused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -43,18 +43,26 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
     if not leaves:
         return Sentence("quota-none", {}, "This cluster has no quota tree.")
     borrowing = {row.path for row in rows if row.is_leaf and row.borrowed > 0}
-    starved = {row.path for row in rows if is_starved(row)}
+    starved = starved_paths(rows)
     values = {"leaves": len(leaves), "borrowing": len(borrowing), "starved": len(starved)}
     verb = "borrows" if len(borrowing) == 1 else "borrow"
     text = f"{len(borrowing)} of {counted(len(leaves), 'leaf').replace('leafs', 'leaves')} {verb}"
+    be = "is" if len(starved) == 1 else "are"
     if starved:
-        return Sentence("quota-starved", dict(values), f"{text}; {len(starved)} below its guaranteed minimum while pods wait.")
+        return Sentence("quota-starved", dict(values), f"{text}; {len(starved)} {be} below the guaranteed minimum while pods wait.")
     return Sentence("quota", dict(values), f"{text}; no leaf waits below its guaranteed minimum.")
 
 
-def is_starved(row: QuotaRow) -> bool:
-    """A leaf below its minimum in a resource that its waiting pods ask for."""
-    return row.is_leaf and row.waiting_pods > 0 and row.used < row.min and row.requested > row.used
+def starved_paths(rows: Iterable[QuotaRow]) -> set[str]:
+    """Leaves whose waiting pods ask only for what the leaf is still owed: below its minimum in every resource they ask for.
+
+    A leaf that has its minimum of GPUs and waits for more GPUs is not starved, however much of its cores it leaves unused.
+    """
+    owed: dict[str, bool] = {}
+    for row in rows:
+        if row.is_leaf and row.waiting_pods and row.requested > row.used:
+            owed[row.path] = owed.get(row.path, True) and row.used < row.min
+    return {path for path, is_owed in owed.items() if is_owed}
 
 
 def unit_of(resource: str) -> tuple[str, int]:
