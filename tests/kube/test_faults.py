@@ -7,6 +7,7 @@ Prometheus; answers that a healthy API server does not give come from the fault 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -30,6 +31,7 @@ from tests.kube.servers import Page, Server, running
 
 OUTAGE_SECONDS = 20
 STOP_SECONDS = 5
+FREE_NODE = "gpu-12"
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,10 @@ def proxy(company: ControlPlane) -> Iterator[FaultProxy]:
 
 @contextlib.contextmanager
 def one_more_pod(cluster: ControlPlane, name: str) -> Iterator[None]:
-    """A change that right boards must show: a pod with 8 GPUs."""
-    cluster.admin.create([pod(name, namespace="research", gpus=8)])
+    """A change that right boards must show: a pod with 8 GPUs, bound as it is made. (A scheduler that lost its API server takes long.)"""
+    made = pod(name, namespace="research", gpus=8)
+    made["spec"]["nodeName"] = FREE_NODE
+    cluster.admin.create([made])
     try:
         yield
     finally:
@@ -61,20 +65,21 @@ def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 20) -> No
     wait_until(f"the exporter shows {gpus:g} allocated GPUs", lambda: allocated(exporter) == pytest.approx(gpus), seconds)
 
 
-class TestApiServerKilled:
-    @pytest.fixture(scope="class")
-    def seen(self, company: ControlPlane, cluster_exporter: Server, console: Server) -> list[tuple[Page, dict[str, Any] | None]]:
-        """What exporter and console said, each second of the outage."""
-        answers = []
-        company.components["kube-apiserver"].kill()
-        try:
-            for _ in range(OUTAGE_SECONDS):
-                answers.append((cluster_exporter.metrics(), overview_or_nothing(console)))
-                time.sleep(1)
-        finally:
-            company.start_component("kube-apiserver")
-        return answers
+@pytest.fixture(scope="class")
+def seen(company: ControlPlane, cluster_exporter: Server, console: Server) -> list[tuple[Page, dict[str, Any] | None]]:
+    """What exporter and console said, each second of the outage."""
+    answers = []
+    company.components["kube-apiserver"].kill()
+    try:
+        for _ in range(OUTAGE_SECONDS):
+            answers.append((cluster_exporter.metrics(), overview_or_nothing(console)))
+            time.sleep(1)
+    finally:
+        company.start_component("kube-apiserver")
+    return answers
 
+
+class TestApiServerKilled:
     def test_the_exporter_never_shows_a_wrong_number(self, seen: list[tuple[Page, Any]], counts: Counts) -> None:
         for page, _ in seen:
             for name, truth in (("total", counts.gpus), ("allocated", counts.allocated), ("unhealthy", counts.unhealthy)):
@@ -130,7 +135,7 @@ class TestOddAnswers:
         with self.exporter(company, proxy, "429") as server:
             wait_for_allocated(server, counts.allocated)
             assert (fault.strikes, time.monotonic() - started > 2) == (1, True)
-            assert re.search(r"429|too many requests", server.log(), re.IGNORECASE), server.component.log_tail()
+            assert "asks to wait: slow down" in server.log(), server.component.log_tail()
 
     def test_a_malformed_object_costs_itself_only(self, company: ControlPlane, proxy: FaultProxy, counts: Counts) -> None:
         faults = [proxy.plan(with_malformed_item(resource)) for resource in ("pods", "nodes", "mpijobs")]
@@ -140,7 +145,7 @@ class TestOddAnswers:
             assert page.value("arena_total_gpus_of_cluster") == counts.gpus
             assert len([s for s in page.samples if s.name == "arena_duration_of_training_job"]) == 5
             assert [fault.strikes for fault in faults] == [1, 1, 1]
-            assert re.search(r"malformed|cannot be read|unreadable|skipped", server.log(), re.IGNORECASE), server.component.log_tail()
+            assert all(f"left out {resource}" in server.log() for resource in ("pods", "nodes", "mpijobs")), server.component.log_tail()
 
     @pytest.mark.parametrize("resource", ["pods", "nodes"])
     def test_a_watch_answered_410(self, company: ControlPlane, proxy: FaultProxy, counts: Counts, resource: str) -> None:
@@ -189,14 +194,26 @@ class TestPrometheusGone:
             prometheus.wait_for_data("fairlead_cluster_gpus_allocated")
             flags = (f"--kubeconfig={company.kubeconfig}", f"--prometheus={prometheus.url}")
             with running("console", *flags, log=company.logs / "console-prometheus.log") as console:
-                chart = console.api("/charts/cluster-gpus-allocated")
-                assert (chart["source"], len(chart["series"]) > 0) == ("prometheus", True)
+                wait_until("the chart comes from Prometheus", lambda: _has_prometheus_chart(console), 30)
                 prometheus.component.kill()
-                chart = console.api("/charts/cluster-gpus-allocated")
-                warning = next(w for w in chart["warnings"] if w["code"] == "prometheus-unreachable")
-                assert prometheus.url.removeprefix("http://") in warning["message"]
+                with pytest.raises(urllib.error.HTTPError) as refusal:
+                    console.api("/charts/cluster-gpus-allocated")
+                answer = json.load(refusal.value)
+                assert (refusal.value.code, answer["code"]) == (502, "outside-failed")
+                assert prometheus.url in answer["error"]
                 assert console.api("/overview")["gpus"]["allocated"] == pytest.approx(counts.allocated)
-                assert prometheus.url.removeprefix("http://") in console.log()
+                assert prometheus.url in console.log()
+                prometheus.component.start()
+                wait_until("the chart comes from Prometheus again", lambda: _has_prometheus_chart(console), 30)
+
+
+def _has_prometheus_chart(console: Server) -> bool:
+    now = int(time.time())
+    try:
+        chart = console.api("/charts/cluster-gpus-allocated", step="1", to=str(now * 1000), **{"from": str((now - 60) * 1000)})
+    except urllib.error.HTTPError:
+        return False
+    return chart["source"] == "prometheus" and bool(chart["series"])
 
 
 class TestDiskFull:
