@@ -5,6 +5,7 @@ Kubelets come here for whole cards (as to a device plugin) and report what start
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 
 from fairlead.model.device import DeviceSample
@@ -31,8 +32,7 @@ class Devices:
         """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do not answer)."""
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
         if not is_silent:
-            self._answering.append(node)
-            self._answering.sort()
+            insort(self._answering, node)
 
     def cards(self, node: str) -> Sequence[Card]:
         """The cards of a node, by index; empty for a node without."""
