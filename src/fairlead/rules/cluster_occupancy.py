@@ -26,6 +26,7 @@ class ClusterOccupancy:
         self.nodes = tuple(nodes)
         self.by_node = {each.node.name: each for each in self.nodes}
         self._seats: dict[str, list[Seat]] = {}
+        self._uses: dict[str, PodUse] = {}
         for each in self.nodes:
             for card in each.cards:
                 for holder in card.holders:
@@ -36,18 +37,22 @@ class ClusterOccupancy:
         return self._seats.get(pod.key, [])
 
     def use(self, pod: Pod) -> PodUse:
-        """What the pod holds and uses; nothing when it is not bound or has finished."""
-        if not pod.is_holding:
-            return _NO_USE
+        """What the pod holds and uses; nothing when it is not bound or has finished. Kept: a pod is asked about alone and in its job."""
+        found = self._uses.get(pod.key)
+        if found is None:
+            found = self._uses[pod.key] = self._use(pod) if pod.is_holding else _NO_USE
+        return found
+
+    def _use(self, pod: Pod) -> PodUse:
         seats, whole = self.seats(pod), whole_gpus(pod.limits)
         if not seats and not whole:
             return _NO_USE
-        return PodUse(
-            gpus=whole or sum(holder.ratio for _, holder in seats),
-            memory_allocated_mib=self._memory_allocated(pod, seats, whole),
-            memory_used_mib=_sum_known(seat_used(card, holder) for card, holder in seats),
-            utilization_ratio=_mean_known(seat_utilization(card, holder) for card, holder in seats),
-        )
+        if len(seats) == 1:  # nearly every pod: no sums to make
+            used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
+        else:
+            used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
+        gpus = whole or sum(holder.ratio for _, holder in seats)
+        return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
         """A job's use: sums over its pods, and the mean utilisation of the cards its pods sit on."""

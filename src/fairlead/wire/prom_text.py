@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from types import NoneType
 from typing import Final
 
 from msgspec import Struct
@@ -86,25 +86,44 @@ def render_page(families: Iterable[Family], number: RenderNumber = render_number
         shape = (id(family.keys), family.metric.labels, family.omits_empty)
         found = texts.get(shape)
         if found is None:  # the keys are kept beside their texts, so that no other list can get the same id
-            found = texts[shape] = (family.keys, [_render_labels(family, key) for key in family.keys])
+            found = texts[shape] = (family.keys, _render_labels(family))
         if lines := _render_lines(family, found[1], number):
             yield lines.encode("utf-8", "replace")
 
 
 def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> str:
-    known = [value is not None for value in family.values]
-    if not any(known):
+    values = family.values
+    kinds = set(map(type, values))
+    if not kinds - {NoneType}:
         return ""
-    name, metric = family.metric.name, family.metric
-    if number is render_number and all(type(value) is int for value in compress(family.values, known)):
+    if kinds <= {int, NoneType} and number in (render_number, render_dcgm_number):
         number = str
-    body = "\n".join([f"{name}{label} {number(value)}" for label, value in zip(labels, family.values, strict=True) if value is not None])
+    name, metric = family.metric.name, family.metric
+    if NoneType in kinds:
+        body = "\n".join([f"{name}{label} {number(value)}" for label, value in zip(labels, values, strict=True) if value is not None])
+    else:
+        body = "\n".join([f"{name}{label} {text}" for label, text in zip(labels, map(number, values), strict=True)])  # type: ignore[arg-type]
     return f"# HELP {name} {_escape_help(metric.help)}\n# TYPE {name} {metric.type}\n{body}\n"
 
 
-def _render_labels(family: Family, key: Key) -> str:
-    pairs = zip(family.metric.labels, key, strict=True)
-    text = ",".join([f'{name}="{_escape(value)}"' for name, value in pairs if value or not family.omits_empty])
+def _render_labels(family: Family) -> list[str]:
+    """`{a="x",b="y"}` of every key. All keys are filled into one template; only if something among them needs escaping, one by one."""
+    names, keys = family.metric.labels, family.keys
+    if not names:
+        return [""] * len(keys)
+    if not family.omits_empty:
+        template = "{" + ",".join([f'{name}="%s"' for name in names]) + "}"
+        texts = [template % key for key in keys]
+        together = "\n".join(texts)
+        is_plain = together.count('"') == 2 * len(names) * len(keys) and together.count("\n") == len(keys) - 1 and "\\" not in together
+        if is_plain or not keys:
+            return texts
+    return [_render_key(names, key, omits_empty=family.omits_empty) for key in keys]
+
+
+def _render_key(names: tuple[str, ...], key: Key, *, omits_empty: bool) -> str:
+    pairs = zip(names, key, strict=True)
+    text = ",".join([f'{name}="{_escape(value)}"' for name, value in pairs if value or not omits_empty])
     return f"{{{text}}}" if text else ""
 
 
