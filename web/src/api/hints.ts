@@ -2,12 +2,16 @@
 // One tab of a browser listens for all (HTTP/1.1 allows about six streams per host); a tab in the background for a minute stops.
 import type { QueryClient } from "@tanstack/react-query";
 import { apiAddress, getJson } from "./fetch";
+import { GPU_MAP_KEY } from "./queries";
+import type { GpuMapAnswer } from "./types";
 
 const JITTER_MS = 500;
 const POLL_MS = 10_000;
 const RETRY_MS = 3_000;
 const HIDDEN_MS = 60_000;
 const FAILURES_BEFORE_POLLING = 2;
+const LARGE_MAP_NODES = 500;
+const LARGE_MAP_MS = 10_000;
 const CHANNEL = "fairlead.hints";
 
 type OnTopic = (topic: string) => void;
@@ -15,9 +19,18 @@ type OnTopic = (topic: string) => void;
 /** Starts listening; the returned function stops it. */
 export function followHints(client: QueryClient, onTopic?: OnTopic): () => void {
   const stopRefetching = new AbortController();
+  const waiting = new Set<string>();
   const refresh: OnTopic = (topic) => {
     onTopic?.(topic);
-    setTimeout(() => void client.invalidateQueries({ queryKey: [topic] }), Math.random() * JITTER_MS);
+    if (waiting.has(topic)) return;
+    waiting.add(topic);
+    setTimeout(
+      () => {
+        waiting.delete(topic);
+        void client.invalidateQueries({ queryKey: [topic] });
+      },
+      Math.random() * JITTER_MS + patienceOf(client, topic),
+    );
   };
   const bus = openBus(refresh);
   const tell: OnTopic = (topic) => {
@@ -31,6 +44,14 @@ export function followHints(client: QueryClient, onTopic?: OnTopic): () => void 
     bus?.close();
   });
   return () => stopRefetching.abort();
+}
+
+/** A map of thousands of nodes is asked again every ten seconds at most: it is the one large answer. */
+function patienceOf(client: QueryClient, topic: string): number {
+  if (topic !== GPU_MAP_KEY[0]) return 0;
+  const state = client.getQueryState<GpuMapAnswer>(GPU_MAP_KEY);
+  if (!state?.data || state.data.nodes.length < LARGE_MAP_NODES) return 0;
+  return Math.max(0, state.dataUpdatedAt + LARGE_MAP_MS - Date.now());
 }
 
 function openBus(refresh: OnTopic): BroadcastChannel | null {

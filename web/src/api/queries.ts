@@ -3,6 +3,7 @@ import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { ApiError, getJson } from "./fetch";
 import type { ChartAnswer, GpuMapAnswer, JobDetail, JobRow, ListAnswer, Me, NodeDetail, NodeRow, Overview, QuotaAnswer } from "./types";
 
+export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 export const CHART_REFRESH_MS = 45_000;
 
 export function newQueryClient(): QueryClient {
@@ -31,7 +32,9 @@ const segment = encodeURIComponent;
 
 export const useMe = () => useQuery({ queryKey: ["me"], queryFn: ({ signal }) => getJson<Me>("/me", undefined, signal), staleTime: 60_000, refetchInterval: 60_000 });
 export const useOverview = () => useAnswer<Overview>("overview", "/overview");
-export const useGpuMap = () => useAnswer<GpuMapAnswer>("gpus", "/gpus/map");
+/** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
+export const useGpuMap = () =>
+  useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false });
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<NodeRow>>("nodes", "/nodes", params, enabled);
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<JobRow>>("jobs", "/jobs", params, enabled);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);

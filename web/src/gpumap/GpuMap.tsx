@@ -1,6 +1,6 @@
 // The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
 import { Segmented } from "antd";
-import { type KeyboardEvent, type PointerEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useGpuMap } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
 import { useWords } from "../i18n/locale";
@@ -90,7 +90,8 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
   const [byKeys, setByKeys] = useState(false);
   const [corner, setCorner] = useState({ left: 0, top: 0 });
 
-  useLayoutEffect(() => {
+  // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
+  useEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
     if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, nodesInFocus, groupTitle });
   }, [map, layout, palette, by, nodesInFocus, t, width]);

@@ -89,11 +89,11 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
   }
   return (
     <ul className="holders">
-      {cell.slices.slice(0, 6).map((slice, i) => (
-        <li key={`${slice.team}-${i}`}>
-          <i className="mark" style={{ background: palette.teams[slice.team] }} />
-          <span className="mono clip">{map.teams[slice.team]}</span>
-          {cell.state === "shared" && <span className="dim num">{percent(slice.share * 100)}</span>}
+      {cell.slices.slice(0, 6).map(([team, share], i) => (
+        <li key={`${team}-${i}`}>
+          <i className="mark" style={{ background: palette.teams[team] }} />
+          <span className="mono clip">{map.teams[team]}</span>
+          {cell.state === "shared" && <span className="dim num">{percent(share * 100)}</span>}
         </li>
       ))}
     </ul>

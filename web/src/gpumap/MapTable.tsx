@@ -18,7 +18,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
     { key: "memory", head: t("map.by.memory"), width: 100, number: true, cell: (c) => percent(c.memory) },
     { key: "celsius", head: t("map.by.temperature"), unit: "°C", width: 100, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
     { key: "idle", head: t("map.by.idle"), width: 90, number: true, cell: (c) => (c.idleSeconds ? roughDuration(c.idleSeconds) : UNKNOWN) },
-    { key: "teams", head: t("map.by.team"), width: 200, mono: true, cell: (c) => c.slices.map((s) => map.teams[s.team]).join(", ") || UNKNOWN },
+    { key: "teams", head: t("map.by.team"), width: 200, mono: true, cell: (c) => c.slices.map(([team]) => map.teams[team]).join(", ") || UNKNOWN },
   ];
   return (
     <DataTable

@@ -5,10 +5,8 @@ import type { GpuMapAnswer, MapNode } from "../api/types";
 export const STATES = ["free", "allocated", "shared", "unhealthy", "draining", "unknown"] as const;
 export type CellState = (typeof STATES)[number];
 
-export interface Slice {
-  readonly team: number;
-  readonly share: number;
-}
+/** Kept as on the wire: 40,000 cells have many. */
+export type Slice = readonly [team: number, share: number];
 
 export interface Cell {
   readonly node: number;
@@ -38,7 +36,7 @@ export function readMap(answer: GpuMapAnswer): GpuMapData {
   nodes.forEach((node, at) => {
     firstCell[at] = cells.length;
     for (const [index, state, util, memory, celsius, idleSeconds, slices] of node.gpus) {
-      cells.push({ node: at, index, state: STATES[state] ?? "unknown", util, memory, celsius, idleSeconds, slices: slices.map(([team, share]) => ({ team, share })) });
+      cells.push({ node: at, index, state: STATES[state] ?? "unknown", util, memory, celsius, idleSeconds, slices });
     }
   });
   firstCell[nodes.length] = cells.length;
@@ -61,7 +59,7 @@ export const isIdle = (cell: Cell): boolean => isHeld(cell) && cell.util !== nul
 export function heldByTeam(map: GpuMapData): { team: number; gpus: number }[] {
   const held = new Map<number, number>();
   for (const cell of map.cells) {
-    for (const { team, share } of cell.slices) held.set(team, (held.get(team) ?? 0) + share);
+    for (const [team, share] of cell.slices) held.set(team, (held.get(team) ?? 0) + share);
   }
   return [...held].map(([team, gpus]) => ({ team, gpus })).sort((a, b) => b.gpus - a.gpus || a.team - b.team);
 }

@@ -108,7 +108,7 @@ function fillTouching(context: CanvasRenderingContext2D, colour: string | Canvas
 /** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
 function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: ColourBy, cell: Cell, x: number, y: number, size: number): string | null {
   if (cell.state !== "shared" || by === "temperature" || cell.slices.length === 0) {
-    const fill = fillOf(cell, by, palette, cell.slices[0]?.team ?? null);
+    const fill = fillOf(cell, by, palette, cell.slices[0]?.[0] ?? null);
     if (fill !== null) {
       context.fillStyle = fill;
       context.fillRect(x, y, size, size);
@@ -117,9 +117,9 @@ function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: Colou
   }
   let left = x;
   let last: string | null = null;
-  cell.slices.forEach((slice, rank) => {
-    const width = slice.share * size;
-    last = fillOf(cell, by, palette, slice.team);
+  cell.slices.forEach(([team, share], rank) => {
+    const width = share * size;
+    last = fillOf(cell, by, palette, team);
     if (last !== null) {
       context.fillStyle = last;
       context.fillRect(left, y, Math.max(0.5, width - (rank < cell.slices.length - 1 && size >= 8 ? 1 : 0)), size);

@@ -43,61 +43,110 @@ const ROW_MAX = 8;
 
 /** The largest cells that fit. Among comfortable sizes fewer lines win, so that no node stands alone in the last one. */
 export function layOut(map: GpuMapData, width: number, heightMax: number): Layout {
-  let best: Layout | null = null;
+  const runs = runsOf(map);
+  let best: Plan | null = null;
   for (const size of CELL_SIZES) {
     if (best && size < COMFORTABLE) break;
-    const layout = place(map, width, size);
-    if (layout.height <= heightMax && (!best || layout.lines < best.lines)) best = layout;
+    const plan = planFor(runs, width, size);
+    if (plan.height <= heightMax && (!best || plan.lines < best.lines)) best = plan;
   }
-  return best ?? place(map, width, CELL_SIZES[CELL_SIZES.length - 1] as number);
+  return placeCells(map, width, best ?? planFor(runs, width, CELL_SIZES[CELL_SIZES.length - 1] as number));
 }
 
 /** Positions for one size of cell. */
 export function place(map: GpuMapData, width: number, cell: number): Layout {
+  return placeCells(map, width, planFor(runsOf(map), width, cell));
+}
+
+/** Neighbouring nodes of one model. */
+interface Run {
+  readonly model: number;
+  readonly start: number;
+  readonly end: number;
+  readonly gpus: number;
+  /** The most cards of one node. */
+  readonly most: number;
+}
+
+function runsOf(map: GpuMapData): Run[] {
+  const runs: Run[] = [];
+  for (let start = 0; start < map.nodes.length; ) {
+    const model = map.nodes[start]?.model ?? 0;
+    let end = start;
+    while (end < map.nodes.length && map.nodes[end]?.model === model) end += 1;
+    runs.push({ model, start, end, gpus: (map.firstCell[end] ?? 0) - (map.firstCell[start] ?? 0), most: largestNode(map, start, end) });
+    start = end;
+  }
+  return runs;
+}
+
+interface PlannedRun extends Run {
+  readonly top: number;
+  readonly columns: number;
+  readonly perLine: number;
+  readonly blockWidth: number;
+  readonly blockHeight: number;
+}
+
+interface Plan {
+  readonly cell: number;
+  readonly gap: number;
+  readonly nodeGap: number;
+  readonly rowGap: number;
+  readonly head: number;
+  readonly runs: readonly PlannedRun[];
+  readonly height: number;
+  readonly lines: number;
+}
+
+/** The sizes of everything for one size of cell, without placing a single one. */
+function planFor(runs: readonly Run[], width: number, cell: number): Plan {
   const gap = cell >= 14 ? 3 : cell >= 8 ? 2 : cell >= 5 ? 1 : 0;
   const nodeGap = cell >= 14 ? 18 : cell >= 8 ? 8 : cell >= 5 ? 4 : 2;
   const rowGap = cell >= 14 ? 12 : nodeGap;
-  const named = cell >= NAMED_FROM;
-  const head = named ? NAME_HEIGHT : 0;
-  const count = map.nodes.length;
-  const x = new Float32Array(map.cells.length);
-  const y = new Float32Array(map.cells.length);
-  const nodeX = new Float32Array(count);
-  const nodeY = new Float32Array(count);
-  const nodeWidth = new Float32Array(count);
-  const nodeHeight = new Float32Array(count);
-  const groups: Group[] = [];
+  const head = cell >= NAMED_FROM ? NAME_HEIGHT : 0;
+  const planned: PlannedRun[] = [];
   let top = 0;
   let lines = 0;
-  for (let start = 0; start < count; ) {
-    const model = map.nodes[start]?.model ?? 0;
-    let end = start;
-    while (end < count && map.nodes[end]?.model === model) end += 1;
-    const most = largestNode(map, start, end);
-    const columns = columnsOf(most, cell);
-    const blockWidth = Math.max(named ? NAMED_WIDTH_MIN : 0, columns * (cell + gap) - gap);
-    const blockHeight = head + Math.ceil(most / columns) * (cell + gap) - gap;
+  for (const run of runs) {
+    const columns = columnsOf(run.most, cell);
+    const blockWidth = Math.max(head ? NAMED_WIDTH_MIN : 0, columns * (cell + gap) - gap);
+    const blockHeight = head + Math.ceil(run.most / columns) * (cell + gap) - gap;
     const perLine = Math.max(1, Math.floor((width + nodeGap) / (blockWidth + nodeGap)));
-    groups.push({ model, y: top, nodes: end - start, gpus: (map.firstCell[end] ?? 0) - (map.firstCell[start] ?? 0) });
-    for (let node = start; node < end; node += 1) {
-      const rank = node - start;
-      const left = (rank % perLine) * (blockWidth + nodeGap);
-      const up = top + GROUP_HEAD + Math.floor(rank / perLine) * (blockHeight + rowGap);
+    const own = Math.ceil((run.end - run.start) / perLine);
+    planned.push({ ...run, top, columns, perLine, blockWidth, blockHeight });
+    lines += own;
+    top += GROUP_HEAD + own * (blockHeight + rowGap) - rowGap + GROUP_GAP;
+  }
+  return { cell, gap, nodeGap, rowGap, head, runs: planned, height: Math.max(0, top - GROUP_GAP), lines };
+}
+
+function placeCells(map: GpuMapData, width: number, plan: Plan): Layout {
+  const { cell, gap, head } = plan;
+  const x = new Float32Array(map.cells.length);
+  const y = new Float32Array(map.cells.length);
+  const nodeX = new Float32Array(map.nodes.length);
+  const nodeY = new Float32Array(map.nodes.length);
+  const nodeWidth = new Float32Array(map.nodes.length);
+  const nodeHeight = new Float32Array(map.nodes.length);
+  for (const run of plan.runs) {
+    for (let node = run.start; node < run.end; node += 1) {
+      const rank = node - run.start;
+      const left = (rank % run.perLine) * (run.blockWidth + plan.nodeGap);
+      const up = run.top + GROUP_HEAD + Math.floor(rank / run.perLine) * (run.blockHeight + plan.rowGap);
       nodeX[node] = left;
       nodeY[node] = up;
-      nodeWidth[node] = blockWidth;
-      nodeHeight[node] = blockHeight;
+      nodeWidth[node] = run.blockWidth;
+      nodeHeight[node] = run.blockHeight;
       const first = map.firstCell[node] ?? 0;
       for (let i = first; i < (map.firstCell[node + 1] ?? first); i += 1) {
-        x[i] = left + ((i - first) % columns) * (cell + gap);
-        y[i] = up + head + Math.floor((i - first) / columns) * (cell + gap);
+        x[i] = left + ((i - first) % run.columns) * (cell + gap);
+        y[i] = up + head + Math.floor((i - first) / run.columns) * (cell + gap);
       }
     }
-    lines += Math.ceil((end - start) / perLine);
-    top += GROUP_HEAD + Math.ceil((end - start) / perLine) * (blockHeight + rowGap) - rowGap + GROUP_GAP;
-    start = end;
   }
-  return { cell, gap, width, height: Math.max(0, top - GROUP_GAP), x, y, nodeX, nodeY, nodeWidth, nodeHeight, named, numbered: cell >= NUMBERED_FROM, groups, lines };
+  const groups = plan.runs.map((run) => ({ model: run.model, y: run.top, nodes: run.end - run.start, gpus: run.gpus }));
+  return { cell, gap, width, height: plan.height, x, y, nodeX, nodeY, nodeWidth, nodeHeight, named: head > 0, numbered: cell >= NUMBERED_FROM, groups, lines: plan.lines };
 }
 
 function largestNode(map: GpuMapData, start: number, end: number): number {
