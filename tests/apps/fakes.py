@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from fairlead.model.device import DeviceProcess, DeviceSample, XidEvent
 from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot, Source
 
 EPOCH = 1767600000.0
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 8) -> None:
+    """Ask again and again until it holds; fails after `seconds`."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110 - what is waited for is on the other side of a socket
+            await asyncio.sleep(0.05)
 
 
 class FixedClock:

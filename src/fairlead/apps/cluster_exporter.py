@@ -109,7 +109,7 @@ class ClusterExporter:
     async def refresh(self) -> None:
         """Make one page in a thread and swap it in."""
         began = time.monotonic()
-        is_synced = self._cluster.is_ready
+        is_synced = self._state.is_synced or self._cluster.is_ready  # a kind that appears later never empties the page
         snapshot = self._cluster.snapshot().with_gpus(self._readings.latest(), self._readings.source())
         self._state = structs.replace(self._state, is_synced=is_synced, scrapes=self._scrapes, page_bytes=self.page.size or None)
         pieces = self._render(snapshot, self._clock.now(), self._state)

@@ -1,0 +1,317 @@
+"""The cluster exporter: every family exact, no API request per scrape, nothing invented when a source is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from msgspec import structs
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.apps import cluster_exporter
+from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings, parse_compat
+from fairlead.apps.server import bind_socket
+from fairlead.errors import UserError
+from fairlead.model.gpu import GpuReading
+from fairlead.model.metric import Sample
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.rules import arena_metrics, cluster_metrics
+from fairlead.wire.prom_text import parse_page
+
+from .company import GIB, company, readings
+from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock, until
+
+CHOSEN = ClusterExporterSettings(node="host-1")
+MIB = 1 << 20
+
+
+async def page_text(snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...] = (), chosen: ClusterExporterSettings = CHOSEN) -> str:
+    made = ClusterExporter(FakeCluster(snapshot), FakeReadings(gpus), FixedClock(), chosen)
+    await made.refresh()
+    return b"".join(made.page.pieces).decode()
+
+
+@pytest.fixture
+async def page() -> list[Sample]:
+    return parse_page(await page_text(company(), readings())).samples
+
+
+def named(samples: list[Sample], name: str, **labels: str) -> list[Sample]:
+    return [each for each in samples if each.name == name and labels.items() <= each.labels.items()]
+
+
+def value(samples: list[Sample], name: str, **labels: str) -> float:
+    found = named(samples, name, **labels)
+    assert len(found) == 1, f"{name}{labels}: {len(found)} series"
+    return found[0].value
+
+
+async def test_every_family_of_the_contract_is_there(page: list[Sample]) -> None:
+    expected = {metric.name for metric in (*arena_metrics.NAMES, *cluster_metrics.NAMES)}
+    assert expected == {each.name for each in page if each.name.startswith(("arena_", "fairlead_")) and "_exporter_" not in each.name}
+    assert len(arena_metrics.NAMES) == 18
+
+
+async def test_the_page_is_valid_without_a_series_twice() -> None:
+    text = await page_text(company(), readings())
+    families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in families}) == len(families)
+    series = [(each.name, tuple(sorted(each.labels.items()))) for each in parse_page(text).samples]
+    assert len(set(series)) == len(series)
+
+
+async def test_sums_of_the_cluster(page: list[Sample]) -> None:
+    assert value(page, "arena_total_gpus_of_cluster") == 8
+    assert value(page, "arena_allocated_gpus_of_cluster") == 2.5, "bert 1, crash 1, two apps 4 of 15 units each"
+    assert value(page, "arena_unhealthy_gpus_of_cluster") == 2
+    assert value(page, "fairlead_cluster_gpu_nodes") == 3
+    assert value(page, "fairlead_cluster_gpu_nodes_allocated") == 3
+    assert value(page, "fairlead_cluster_gpu_nodes_unhealthy") == 1
+    assert value(page, "arena_used_gpu_memory_of_cluster") == (12100 + 3 + 6396 + 4) * MIB
+    assert value(page, "fairlead_cluster_gpu_utilization_ratio") == pytest.approx((0.9 + 0 + 0.5 + 0) / 4)
+
+
+async def test_the_four_metrics_of_a_node_carry_equal_labels(page: list[Sample]) -> None:
+    families = [f"arena_{name}_of_node" for name in ("used_gpus", "gpu_utilization", "allocated_gpu_memory", "used_gpu_memory")]
+    labels = [[each.labels for each in named(page, family)] for family in families]
+    assert labels[0] == labels[1] == labels[2] == labels[3]
+    assert labels[0] == [
+        _node("gpu-1", "10.0.0.1", "worker", "Ready", "exclusive", 2, 2 * 15360 * MIB),
+        _node("gpu-2", "10.0.0.2", "<none>", "Unknown", "exclusive", 4, -1),
+        _node("gpu-s", "10.0.0.3", "<none>", "Ready", "share", 2, 2 * 16130 * MIB),
+    ]
+
+
+def _node(name: str, ip: str, role: str, status: str, mode: str, gpus: int, memory: int) -> dict[str, str]:
+    return {
+        "node_name": name,
+        "node_ip": ip,
+        "node_role": role,
+        "node_status": status,
+        "gpu_mode": mode,
+        "total_gpus": str(gpus),
+        "total_gpu_mem": str(memory),
+    }
+
+
+async def test_values_of_nodes_and_minus_one_where_nobody_knows(page: list[Sample]) -> None:
+    assert {each.labels["node_name"]: each.value for each in named(page, "arena_used_gpus_of_node")} == {
+        "gpu-1": 1,
+        "gpu-2": 1,
+        "gpu-s": 0.5,
+    }
+    assert {each.labels["node_name"]: each.value for each in named(page, "arena_gpu_utilization_of_node")} == {
+        "gpu-1": 45,
+        "gpu-2": -1,
+        "gpu-s": 25,
+    }
+    assert value(page, "arena_allocated_gpu_memory_of_node", node_name="gpu-s") == 2 * 4301 * MIB
+    assert value(page, "arena_allocated_gpu_memory_of_node", node_name="gpu-2") == -1
+    assert not named(page, "fairlead_node_gpu_utilization_ratio", node_name="gpu-2"), "natively, unknown is absent"
+    assert value(page, "fairlead_node_schedulable", node_name="gpu-1") == 0
+    assert value(page, "fairlead_node_ready", node_name="gpu-1") == 1
+    assert value(page, "fairlead_node_gpus_unhealthy", node_name="gpu-s") == 1
+    assert named(page, "fairlead_node_info", node_name="gpu-1")[0].labels["gpu_model"] == "Tesla T4"
+
+
+async def test_jobs_in_two_spellings(page: list[Sample]) -> None:
+    arena = {each.labels["job_name"]: each.labels["job_status"] for each in named(page, "arena_duration_of_training_job")}
+    assert arena == {"bert": "RUNNING", "done": "SUCCEEDED", "failed": "FAILED", "sleeps": "PENDING", "waits": "PENDING"}
+    native = {each.labels["job_name"]: each.labels["status"] for each in named(page, "fairlead_job_status")}
+    assert native == {"bert": "running", "done": "succeeded", "failed": "failed", "sleeps": "suspended", "waits": "pending"}
+    counts = {each.labels["status"]: each.value for each in named(page, "fairlead_jobs")}
+    assert counts == {"queuing": 0, "pending": 1, "running": 1, "succeeded": 1, "failed": 1, "suspended": 1}
+    assert value(page, "arena_duration_of_training_job", job_name="done") == 790
+    assert value(page, "arena_duration_of_training_job", job_name="bert") == 890
+    assert value(page, "fairlead_job_queue_wait_seconds", job_name="bert") == 40
+    assert value(page, "fairlead_job_queue_wait_seconds", job_name="waits") == 900
+    assert value(page, "fairlead_job_gpus_requested", job_name="sleeps") == 1
+    assert value(page, "fairlead_job_gpus_allocated", job_name="waits") == 0
+
+
+async def test_what_a_job_uses_and_what_each_of_its_pods_does(page: list[Sample]) -> None:
+    assert value(page, "arena_gpu_utilization_of_training_job", job_name="bert") == 90
+    assert value(page, "arena_allocated_gpu_memory_of_training_job", job_name="bert") == 15360 * MIB
+    assert value(page, "arena_used_gpu_memory_of_training_job", job_name="bert") == 12000 * MIB
+    worker = {"job_name": "bert", "instance_name": "bert-worker-0", "instance_status": "Running", "request_gpus": "1"}
+    used = named(page, "arena_used_gpu_memory_of_training_job_instance", **worker)[0]
+    allocated = named(page, "arena_allocated_gpu_memory_of_training_job_instance", **worker)[0]
+    assert used.labels == allocated.labels, "they are divided by each other"
+    info = named(page, "fairlead_job_instance_info", instance_name="bert-worker-0")[0].labels
+    assert (info["role"], info["node_name"], info["instance_status"]) == ("worker", "gpu-1", "Running")
+    assert value(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x") == -1
+
+
+async def test_pods_with_gpus_say_why_they_do_not_run(page: list[Sample]) -> None:
+    crash = named(page, "fairlead_gpu_pod_info", pod_name="crash")[0].labels
+    assert (crash["phase"], crash["reason"], crash["gpu_mode"]) == ("Running", "CrashLoopBackOff", "exclusive")
+    assert value(page, "fairlead_gpu_pod_restarts_total", pod_name="crash") == 7
+    assert named(page, "fairlead_gpu_pod_info", pod_name="app-1")[0].labels["gpu_mode"] == "share"
+    assert not named(page, "fairlead_gpu_pod_info", pod_name="bert-launcher-x")
+
+
+async def test_quota_in_labels_for_the_reference_and_in_values_for_us(page: list[Sample]) -> None:
+    gpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="nvidia.com/gpu")[0].labels
+    assert (gpu["path"], gpu["namespaces"], gpu["max"], gpu["min"], gpu["used"]) == ("root", "vision", "4", "2", "2")
+    cpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="cpu")[0].labels
+    assert (cpu["max"], cpu["min"], cpu["used"]) == ("N/A", "0.5", "0.5")
+    assert value(page, "fairlead_quota_used", quota="root", resource="nvidia.com/gpu") == 2
+    assert value(page, "fairlead_quota_pending", quota="root.vision", resource="cpu") == 4
+    assert value(page, "fairlead_quota_max", quota="root.rest", resource="memory") == 64 * GIB
+    assert not named(page, "fairlead_quota_max", quota="root.vision", resource="cpu"), "no max: unlimited"
+    assert value(page, "fairlead_quota_namespace_used", namespace_name="notebooks", resource="memory") == 4 * GIB
+    assert value(page, "fairlead_quota_namespace_used", namespace_name="empty", resource="memory") == 0
+
+
+async def test_without_readings_use_is_absent_and_counts_are_not() -> None:
+    page = parse_page(await page_text(company())).samples
+    assert value(page, "arena_total_gpus_of_cluster") == 8
+    assert not named(page, "arena_used_gpu_memory_of_cluster")
+    assert not named(page, "fairlead_cluster_gpu_utilization_ratio")
+    assert {each.value for each in named(page, "arena_gpu_utilization_of_node")} == {-1}
+    assert value(page, "arena_unhealthy_gpus_of_cluster") == 2, "1 withheld of gpu-2, 15 of 30 units of gpu-s"
+
+
+@pytest.mark.parametrize("state", ["forbidden", "syncing"])
+async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) -> None:
+    blind = structs.replace(company(), pods=(), sources={"nodes": Source("nodes"), "pods": Source("pods", state)})
+    page = parse_page(await page_text(blind, readings())).samples
+    assert value(page, "arena_total_gpus_of_cluster") == 8
+    for name in (
+        "arena_allocated_gpus_of_cluster",
+        "arena_allocated_gpu_memory_of_cluster",
+        "fairlead_cluster_gpus_allocated",
+        "fairlead_quota_used",
+    ):
+        assert not named(page, name)
+    assert not named(page, "fairlead_node_gpus_allocated")
+    assert {each.value for each in named(page, "arena_used_gpus_of_node")} == {-1}
+
+
+async def test_a_source_that_fails_keeps_its_numbers_and_tells_its_age() -> None:
+    old = structs.replace(company(), sources={"nodes": Source("nodes"), "pods": Source("pods", "failing", "refused", good_at=EPOCH - 77)})
+    page = parse_page(await page_text(old)).samples
+    assert value(page, "arena_allocated_gpus_of_cluster") == 2.5
+    assert value(page, "fairlead_exporter_source_up", source="pods") == 0
+    assert value(page, "fairlead_exporter_source_age_seconds", source="pods") == 77
+
+
+async def test_before_the_first_read_there_are_self_metrics_only() -> None:
+    cluster = FakeCluster(company(), is_ready=False)
+    made = ClusterExporter(cluster, FakeReadings(), FixedClock(), CHOSEN)
+    await made.refresh()
+    page = parse_page(b"".join(made.page.pieces).decode()).samples
+    assert value(page, "fairlead_exporter_synced") == 0
+    assert not [each for each in page if each.name.startswith(("arena_", "fairlead_cluster_", "fairlead_node_"))]
+
+
+async def test_only_the_newest_jobs_have_series_but_all_are_counted() -> None:
+    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(max_jobs=1))).samples
+    assert [each.labels["job_name"] for each in named(page, "fairlead_job_duration_seconds")] == ["sleeps"]
+    assert sum(each.value for each in named(page, "fairlead_jobs")) == 5
+
+
+async def test_the_reference_families_can_be_left_out() -> None:
+    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(compat=parse_compat("none")))).samples
+    assert not [each for each in page if each.name.startswith("arena_")]
+    with pytest.raises(UserError, match="`dcgm` is no family"):
+        parse_compat("dcgm")
+
+
+async def test_names_from_outside_are_escaped() -> None:
+    odd = company()
+    node = structs.replace(odd.nodes[1], name='<img onerror="x">\\\n', labels={})
+    page = parse_page(await page_text(structs.replace(odd, nodes=(node,)))).samples
+    assert named(page, "fairlead_node_gpus")[0].labels["node_name"] == node.name
+
+
+@contextlib.asynccontextmanager
+async def serving(cluster: FakeCluster, gpus: FakeReadings | None = None) -> AsyncIterator[str]:
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    port = sock.getsockname()[1]
+    running = cluster_exporter.run(cluster, gpus or FakeReadings(), FixedClock(), CHOSEN, sock=sock, ready=ready)
+    task = asyncio.create_task(running)
+    try:
+        await asyncio.wait_for(ready.wait(), 10)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_scrapes_ask_the_cluster_nothing_and_changes_appear_soon() -> None:
+    cluster = FakeCluster(company())
+    async with serving(cluster) as url, aiohttp.ClientSession() as session:
+
+        async def total() -> float | None:
+            samples = parse_page(await (await session.get(f"{url}/metrics")).text()).samples
+            found = named(samples, "arena_total_gpus_of_cluster")
+            return found[0].value if found else None
+
+        async def shows(gpus: float) -> bool:
+            return await total() == gpus
+
+        await until(lambda: shows(8))
+        taken = cluster.snapshots_taken
+        for _ in range(20):
+            await total()
+        assert cluster.snapshots_taken <= taken + 1
+        cluster.show(structs.replace(company(), nodes=company().nodes[:2]))
+        await until(lambda: shows(2))
+
+
+async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
+    waiting = {"nodes": Source("nodes"), "pods": Source("pods", "syncing", "the first list runs")}
+    cluster = FakeCluster(ClusterSnapshot(sources=waiting), is_ready=False)
+    async with serving(cluster) as url, aiohttp.ClientSession() as session:
+        assert (await session.get(f"{url}/healthz")).status == 200
+        response = await session.get(f"{url}/readyz")
+        assert response.status == 503
+        assert "pods: syncing the first list runs" in await response.text()
+        cluster.is_ready = True
+        cluster.show(company())
+
+        async def is_ready() -> bool:
+            return (await session.get(f"{url}/readyz")).status == 200
+
+        await until(is_ready)
+
+
+async def test_a_page_that_cannot_be_made_leaves_the_last_one(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = FakeCluster(company())
+    async with serving(cluster) as url, aiohttp.ClientSession() as session:
+
+        async def shows_the_cluster() -> bool:
+            return "arena_total_gpus_of_cluster 8" in await (await session.get(f"{url}/metrics")).text()
+
+        async def has_complained() -> bool:
+            return "could not be made" in caplog.text
+
+        await until(shows_the_cluster)
+        broken = structs.replace(company().jobs[0], type="no-such-kind")
+        cluster.show(structs.replace(company(), jobs=(broken,)))
+        await until(has_complained)
+        assert await shows_the_cluster()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: apt-get install prometheus")
+def test_promtool_finds_nothing_in_native_families() -> None:
+    text = asyncio.run(page_text(company(), readings()))
+    native = "".join(line for line in text.splitlines(True) if line.startswith(("fairlead_", "# HELP fairlead_", "# TYPE fairlead_")))
+    checked = subprocess.run(["promtool", "check", "metrics"], input=native, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+async def test_a_kind_that_appears_later_does_not_empty_the_page() -> None:
+    cluster = FakeCluster(company())
+    made = ClusterExporter(cluster, FakeReadings(), FixedClock(), CHOSEN)
+    await made.refresh()
+    cluster.is_ready = False
+    await made.refresh()
+    assert b"arena_total_gpus_of_cluster 8" in b"".join(made.page.pieces)
