@@ -1,0 +1,112 @@
+"""Watch events applied per second over TLS: ours against the official Python client, each in a process of its own.
+
+    .venv/bin/python bench/watch_events.py [--events 100000] [--official-events 5000] [--runs 3]
+
+Both read the same MODIFIED events of 4.4 kB pods as fast as they can and keep a mirror of the pods. The official client's rate does not
+depend on the number of events, so it gets fewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PODS = 5_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--official-events", type=int, default=5_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--client", choices=["ours", "official"], help=argparse.SUPPRESS)
+    parser.add_argument("--kubeconfig", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.client:
+        run = {"ours": run_ours, "official": run_official}[arguments.client]
+        print(json.dumps(run(arguments.kubeconfig, arguments.events)))
+    else:
+        compare(arguments.events, arguments.official_events, arguments.runs)
+
+
+def compare(events: int, official_events: int, runs: int) -> None:
+    ours = measure("ours", events, runs)
+    official = measure("official", official_events, runs)
+    print(f"\nwatch events of 4.4 kB pods over TLS, applied to a mirror, median of {runs}")
+    print(f"{'client':30}{'events':>10}{'seconds':>10}{'CPU s':>10}{'events/s':>12}")
+    for name, count, row in (("fairlead (reflector)", events, ours), ("official (watch.Watch)", official_events, official)):
+        print(f"{name:30}{count:>10,}{row['seconds']:>10.2f}{row['cpu']:>10.2f}{count / row['seconds']:>12,.0f}")
+    ratio = (events / ours["seconds"]) / (official_events / official["seconds"])
+    print(f"\nfairlead / official: {ratio:.1f}x the events per second")
+
+
+def measure(client: str, events: int, runs: int) -> dict[str, float]:
+    from pod_source import pod_server
+
+    rows = []
+    with tempfile.TemporaryDirectory() as directory, pod_server(PODS, events, Path(directory)) as kubeconfig:
+        command = [sys.executable, __file__, "--client", client, "--kubeconfig", str(kubeconfig), "--events", str(events)]
+        for _ in range(runs):
+            rows.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+            print(f"{client}: {rows[-1]}", file=sys.stderr)
+    return {name: statistics.median(row[name] for row in rows) for name in ("seconds", "cpu")}
+
+
+def run_ours(kubeconfig: str, events: int) -> dict[str, float]:
+    import asyncio
+
+    import uvloop
+
+    from fairlead.edge.followed import POD_SUBJECT
+    from fairlead.edge.kube_api import KubeApi
+    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.mirror import Mirror
+    from fairlead.edge.reflector import Reflector
+
+    connection = find_connection(kubeconfig)
+    assert connection is not None
+
+    async def run() -> dict[str, float]:
+        mirror = Mirror(POD_SUBJECT.order)
+        async with KubeApi(connection) as api:
+            changed = asyncio.Event()
+            reflector = Reflector(api, POD_SUBJECT.reader(POD_SUBJECT.resource), mirror, on_change=changed.set)
+            task = asyncio.create_task(reflector.run())
+            while not reflector.is_synced:
+                await changed.wait()
+                changed.clear()
+            started, cpu = time.perf_counter(), time.process_time()
+            while reflector.events_total < events:
+                await changed.wait()
+                changed.clear()
+            seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+            task.cancel()
+            assert len(mirror) == PODS
+            return {"seconds": seconds, "cpu": cpu}
+
+    return uvloop.run(run())
+
+
+def run_official(kubeconfig: str, events: int) -> dict[str, float]:
+    from kubernetes import client, config, watch
+
+    config.load_kube_config(kubeconfig)
+    core = client.CoreV1Api()
+    mirror = {pod.metadata.uid: pod for pod in core.list_pod_for_all_namespaces(limit=500).items}
+    started, cpu = time.perf_counter(), time.process_time()
+    watcher = watch.Watch()
+    for number, event in enumerate(watcher.stream(core.list_pod_for_all_namespaces, resource_version="5000000"), 1):
+        mirror[event["object"].metadata.uid] = event["object"]
+        if number == events:
+            break
+    return {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu}
+
+
+if __name__ == "__main__":
+    main()
