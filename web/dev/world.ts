@@ -135,6 +135,8 @@ function makeJob(rnd: () => number, i: number, teams: readonly string[], nodes: 
     nodes: running ? [nodes[i % Math.max(1, nodes.length)]?.name ?? ""] : [],
     gpuSeconds: held * age,
     coreSeconds: held * age * 8,
+    cost: null,
+    listCost: null,
     live: i % 13 !== 5,
   };
 }

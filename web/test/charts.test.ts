@@ -33,8 +33,9 @@ describe("series", () => {
   });
 });
 
+const at = (query: string) => rangeOf(new URLSearchParams(query), "30m", 1_000_000_007);
+
 describe("the time range", () => {
-  const at = (query: string) => rangeOf(new URLSearchParams(query), "30m", 1_000_000_007);
   it("a window ends now, aligned", () => {
     expect(at("window=1h")).toEqual({ from: 999_990_000 - 3_600_000, to: 999_990_000, window: "1h" });
     expect(at("window=weird").window).toBe("30m");

@@ -65,8 +65,9 @@ describe("geometry", () => {
   });
 });
 
+const cells = (...gpus: MapGpu[]) => readMap(answer([node("a", 0, gpus)]));
+
 describe("colour", () => {
-  const cells = (...gpus: MapGpu[]) => readMap(answer([node("a", 0, gpus)]));
   const palette = (map: ReturnType<typeof cells>) => paletteOf(tokens.light, map);
   const first = (map: ReturnType<typeof cells>) => map.cells[0] as Cell;
 

@@ -1,7 +1,7 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
 import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { ApiError, getJson } from "./fetch";
-import type { ChartAnswer, GpuMapAnswer, JobDetail, JobRow, ListAnswer, Me, NodeDetail, NodeRow, Overview, QuotaAnswer } from "./types";
+import type { ChartAnswer, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 export const CHART_REFRESH_MS = 45_000;
@@ -35,8 +35,8 @@ export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 /** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
 export const useGpuMap = () =>
   useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false });
-export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<NodeRow>>("nodes", "/nodes", params, enabled);
-export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<ListAnswer<JobRow>>("jobs", "/jobs", params, enabled);
+export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
+export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
 export function useNode(name: string | null) {
