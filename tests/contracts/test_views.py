@@ -162,8 +162,10 @@ def test_a_pod_that_is_going(both: Both) -> None:
     [
         {},
         {
-            **{"startTime": "2026-01-05T08:00:00Z", "completionTime": "2026-01-05T08:03:20Z", "succeeded": 1},
-            **{"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]},
+            "startTime": "2026-01-05T08:00:00Z",
+            "completionTime": "2026-01-05T08:03:20Z",
+            "succeeded": 1,
+            "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}],
         },
         {"conditions": [{"type": "Suspended", "status": "True"}]},
         {"conditions": [{"type": "FailureTarget", "status": "True"}]},

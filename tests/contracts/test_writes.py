@@ -93,6 +93,14 @@ def test_yaml_is_understood(api: ApiClient, space: str) -> None:
     assert api.ask("POST", config_maps(space), body, headers={"Content-Type": "application/yaml"}).body["data"] == {"x": "y"}
 
 
+def test_protobuf_is_understood(api: ApiClient) -> None:
+    """What `kubectl create namespace` sends, as Go clients do with all built-in kinds."""
+    head = "6b3873000a0f0a02763112094e616d657370616365121b0a130a03666f6f12001a0022002a00320038004200" + "12001a020a001a002200"
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+    made = api.ask("POST", "/api/v1/namespaces", bytes.fromhex(head), query={"dryRun": "All"}, headers=headers)
+    assert (made.status, made.body["metadata"]["name"]) == (201, "foo")
+
+
 def test_generated_names(api: ApiClient, space: str) -> None:
     made = api.post(config_maps(space), {"metadata": {"generateName": "run-"}})
     assert re.fullmatch(r"run-[bcdfghjklmnpqrstvwxz2456789]{5}", made.body["metadata"]["name"])

@@ -174,6 +174,29 @@ def test_label_annotate_edit_and_patch(kubectl: Kubectl) -> None:
     assert kubectl.get("pods", "-l", "tier") == []
 
 
+@pytest.mark.parametrize(
+    ("what", "resource"),
+    [
+        ("namespace made", "namespace"),
+        ("configmap made --from-literal=a=b", "configmap"),
+        ("secret generic made --from-literal=a=b", "secret"),
+        ("job made --image=train:1", "job"),
+        ("cronjob made --image=train:1 --schedule=@daily", "cronjob"),
+        ("deployment made --image=web:1 --replicas=0", "deployment"),
+        ("service clusterip made --tcp=80:8080", "service"),
+        ("role made --verb=get --resource=pods", "role"),
+        ("rolebinding made --role=r --serviceaccount=default:default", "rolebinding"),
+        ("poddisruptionbudget made --selector=a=b --min-available=50%", "poddisruptionbudget"),
+        ("priorityclass made --value=5", "priorityclass"),
+        ("serviceaccount made", "serviceaccount"),
+    ],
+)
+def test_create(kubectl: Kubectl, what: str, resource: str) -> None:
+    assert kubectl.run("create", *what.split()).endswith("made created\n")
+    assert kubectl.run("get", resource, "made", "-o", "name").endswith("/made\n")
+    kubectl.run("delete", resource, "made")
+
+
 def test_wait(kubectl: Kubectl) -> None:
     assert kubectl.run("wait", "pod/train-a", "--for=condition=Ready", "--timeout=5s") == "pod/train-a condition met\n"
     assert kubectl.run("wait", "pod/train-b", "--for=jsonpath={.status.phase}=Pending", "--timeout=5s") == "pod/train-b condition met\n"

@@ -15,6 +15,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from fairlead.wire.kube_path import ResourcePath
+from fairlead.wire.kube_protobuf import MEDIA_TYPE as PROTOBUF
+from fairlead.wire.kube_protobuf import parse_protobuf
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import Predicate, parse_field_selector, parse_label_selector
 from fairlead.wire.kube_status import ApiStatus, bad_request, too_large, unsupported_media_type
@@ -86,8 +88,10 @@ async def read_body(request: Request) -> bytes:
 
 
 def decode_body(body: bytes, content_type: str) -> Any:
-    """JSON or YAML to plain values. Raises 400 for what cannot be read and 415 for other media types."""
+    """JSON, YAML or protobuf to plain values. Raises 400 for what cannot be read and 415 for other media types."""
     media = media_type(content_type)
+    if media == PROTOBUF:
+        return parse_protobuf(body)
     try:
         if media in YAML_TYPES:
             return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -95,7 +99,7 @@ def decode_body(body: bytes, content_type: str) -> Any:
             return msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    raise unsupported_media_type((JSON, "application/yaml"))
+    raise unsupported_media_type((JSON, "application/yaml", PROTOBUF))
 
 
 def decode_object(body: bytes, content_type: str) -> dict[str, Any]:
