@@ -1,0 +1,70 @@
+"""GPU values by one Prometheus query: old samples are not taken for new ones, and a silent Prometheus empties nothing at once."""
+
+from __future__ import annotations
+
+from fairlead.edge.prometheus_answer import PrometheusFailure
+from fairlead.edge.prometheus_answer import Sample as Answer
+from fairlead.edge.prometheus_readings import QUERY, PrometheusReadings, readings_of
+from fairlead.wire.gpu_readings import METRICS
+
+LABELS = {"__name__": "fairlead_gpu_utilization_ratio", "node_name": "n1", "gpu": "0", "uuid": "GPU-a", "model": "T4"}
+
+
+class Clock:
+    at = 1000.0
+
+    def now(self) -> float:
+        return self.at
+
+
+class Prometheus:
+    address = "http://prometheus:9090"
+
+    def __init__(self) -> None:
+        self.answer: list[Answer] | PrometheusFailure = []
+        self.asked: list[str] = []
+
+    async def query(self, promql: str) -> list[Answer]:
+        self.asked.append(promql)
+        if isinstance(self.answer, PrometheusFailure):
+            raise self.answer
+        return self.answer
+
+
+def made() -> tuple[PrometheusReadings, Prometheus, Clock]:
+    prometheus, clock = Prometheus(), Clock()
+    return PrometheusReadings(prometheus, clock), prometheus, clock  # type: ignore[arg-type]
+
+
+async def test_one_query_for_all_metrics() -> None:
+    readings, prometheus, _ = made()
+    prometheus.answer = [Answer(LABELS, 995.0, 0.5)]
+    assert await readings.read_once()
+    assert prometheus.asked == [QUERY]
+    assert all(metric in QUERY for metric in METRICS)
+    assert [(each.node, each.utilization_ratio) for each in readings.latest()] == [("n1", 0.5)]
+    assert readings.source().state == "ok"
+
+
+async def test_no_answer_keeps_readings_for_a_minute() -> None:
+    readings, prometheus, clock = made()
+    prometheus.answer = [Answer(LABELS, 995.0, 0.5)]
+    await readings.read_once()
+    prometheus.answer = PrometheusFailure("Prometheus `x` refused the connection", "check it")
+    clock.at += 30
+    assert not await readings.read_once()
+    assert len(readings.latest()) == 1
+    assert (readings.source().state, readings.source().good_at) == ("failing", 1000.0)
+    clock.at += 40
+    await readings.read_once()
+    assert readings.latest() == ()
+
+
+async def test_a_prometheus_without_gpu_metrics_says_so() -> None:
+    readings, _, _ = made()
+    await readings.read_once()
+    assert "has no GPU metrics" in readings.source().message
+
+
+def test_samples_older_than_a_minute_are_not_taken_for_now() -> None:
+    assert readings_of([Answer(LABELS, 900.0, 0.5)], 1000.0) == ()

@@ -1,0 +1,91 @@
+"""Readings from three dialects of exporter pages; a card is one reading, and what nobody said is unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.wire.gpu_readings import parse_readings, with_idle_since
+from fairlead.wire.prom_text import parse_page
+
+PAGES = Path(__file__).parent / "pages"
+NATIVE = (PAGES / "native.prom").read_text()
+CONTAINERS = (PAGES / "containers.prom").read_text()
+DCGM = (PAGES / "dcgm.prom").read_text()
+LEGACY = (PAGES / "legacy.prom").read_text()
+
+
+def readings(text: str, node: str = "") -> tuple[GpuReading, ...]:
+    return parse_readings(parse_page(text).samples, 100.0, node)
+
+
+def test_our_own_page() -> None:
+    lost, busy = readings(NATIVE + CONTAINERS)
+    assert lost == GpuReading("n1", 0, "GPU-a", "T4", healthy=False, last_xid=79, last_xid_at=50, read_at=100.0)
+    assert busy == GpuReading(
+        "n1",
+        1,
+        "GPU-b",
+        "T4",
+        memory_total_mib=15360,
+        memory_used_mib=1,
+        utilization_ratio=0.25,
+        temperature_celsius=61,
+        healthy=True,
+        driver_version="570.1",
+        read_at=100.0,
+        holders=(GpuHolder("ns", "p", "c", "share", 1, 2, None),),
+    )
+
+
+def test_dcgm_exporters_page() -> None:
+    (found,) = readings(DCGM)
+    assert (found.node, found.index, found.model, found.driver_version) == ("n1", 0, "T4", "550.1")
+    assert (found.utilization_ratio, found.memory_used_mib, found.memory_total_mib) == (0.8, 100, 15360)
+    assert (found.last_xid, found.last_xid_at, found.healthy) == (31, None, None)
+    assert found.holders == (GpuHolder("ns", "p", "c", "exclusive"),)
+
+
+def test_dcgm_behind_a_prometheus_that_renamed_pod_labels() -> None:
+    text = DCGM.replace(",container=", ",exported_container=").replace(",namespace=", ',namespace="monitoring",exported_namespace=')
+    (found,) = readings(text.replace(",pod=", ',pod="exporter-x",exported_pod='))
+    assert found.holders == (GpuHolder("ns", "p", "c", "exclusive"),)
+
+
+def test_a_total_is_not_guessed_from_two_of_its_three_parts() -> None:
+    (found,) = readings("\n".join(line for line in DCGM.splitlines() if "FB_RESERVED" not in line))
+    assert found.memory_total_mib is None
+
+
+def test_the_legacy_page_has_devices_and_their_sharers() -> None:
+    (found,) = readings(LEGACY)
+    assert (found.node, found.index, found.model, found.power_watts) == ("n2", 1, "V100", 250.5)
+    assert (found.utilization_ratio, found.memory_used_mib) == (0.4, 2)
+    assert found.holders == (GpuHolder("ns", "p", "c", "share", 1, None, 0.15),)
+
+
+def test_our_own_families_win_where_a_card_has_both() -> None:
+    both = {each.uuid: each for each in readings(NATIVE + DCGM + LEGACY)}
+    assert sorted(both) == ["GPU-a", "GPU-b", "GPU-v"]
+    assert both["GPU-a"].utilization_ratio is None, "a lost card of ours has no value, whatever stands beside it"
+
+
+def test_a_page_without_host_names_takes_its_nodes() -> None:
+    assert readings(DCGM.replace('Hostname="n1",', "").replace(',Hostname="n1"', ""), "n9")[0].node == "n9"
+
+
+def test_mig_instances_are_not_taken_for_their_card() -> None:
+    mig = 'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",GPU_I_PROFILE="1g.18gb",GPU_I_ID="3",Hostname="n1"} 7\n'
+    assert readings(DCGM + mig)[0].memory_used_mib == 100
+
+
+def test_idle_since_starts_with_the_first_idle_look_and_ends_with_work() -> None:
+    def at(ratio: float | None, read_at: float) -> GpuReading:
+        return GpuReading("n", 0, "u", utilization_ratio=ratio, read_at=read_at)
+
+    (first,) = with_idle_since([at(0.0, 10)], {})
+    (second,) = with_idle_since([at(0.005, 20)], {"u": first})
+    (busy,) = with_idle_since([at(0.5, 30)], {"u": second})
+    (again,) = with_idle_since([at(0.0, 40)], {"u": busy})
+    (unknown,) = with_idle_since([at(None, 50)], {"u": again})
+    assert [each.idle_since for each in (first, second, busy, again, unknown)] == [10, 10, None, 40, None]
