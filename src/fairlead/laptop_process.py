@@ -60,7 +60,13 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
             world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
-            api_server = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token], logs=simulation.world.logs)
+            api_server = ApiServer(
+                simulation.world.cluster,
+                simulation.world.clock,
+                [credentials.token],
+                logs=simulation.world.logs,
+                catch_up=simulation.driver.catch_up,
+            )
             exported = gpu_exporter.settings_from_flags(address=(HOST, port_of(sockets.gpu_exporter)))
             told = cluster_exporter.ClusterExporterSettings(port=port_of(sockets.cluster_exporter))
             await run_all(

@@ -88,7 +88,13 @@ async def _run_api_server(asked: Invocation) -> None:
     credentials = make_credentials()
     path = Path(args.kubeconfig or "fairlead.kubeconfig")
     write_whole(path, render_kubeconfig(_url(sock, "https"), credentials))
-    app = ApiServer(simulation.world.cluster, simulation.world.clock, [credentials.token], logs=simulation.world.logs)
+    app = ApiServer(
+        simulation.world.cluster,
+        simulation.world.clock,
+        [credentials.token],
+        logs=simulation.world.logs,
+        catch_up=simulation.driver.catch_up,
+    )
     await run_all(
         [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready, stopping=app.stop)],
         [simulation.driver.run()],

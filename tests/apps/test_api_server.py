@@ -203,6 +203,16 @@ async def test_only_a_known_token_is_let_in(cluster: Cluster, header: str) -> No
     assert (status, body["reason"], body["code"]) == (401, "Unauthorized", 401)
 
 
+async def test_the_world_lives_up_to_now_before_each_request(cluster: Cluster) -> None:
+    def catch_up() -> None:
+        cluster.clock.at += 100  # type: ignore[attr-defined]
+
+    app = ApiServer(cluster, cluster.clock, [TOKEN], catch_up=catch_up)
+    body = b'{"metadata": {"name": "late"}}'
+    made = (await ask(app, "POST", "/api/v1/namespaces/default/configmaps", body))[1]
+    assert made["metadata"]["creationTimestamp"] == "2026-01-05T08:01:40Z"
+
+
 async def test_a_bug_is_an_internal_error_and_a_trace_in_the_log(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*arguments: Any) -> Any:
         raise ZeroDivisionError

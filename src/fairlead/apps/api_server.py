@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -37,7 +37,10 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """The ASGI application. Every request but health and version needs `Authorization: Bearer` with one of `tokens`."""
+    """The ASGI application. Every request but health and version needs `Authorization: Bearer` with one of `tokens`.
+
+    `catch_up` is called before each request for a resource: it lets the world live up to now, so that a write happens at its time.
+    """
 
     def __init__(
         self,
@@ -46,10 +49,12 @@ class ApiServer:
         tokens: Sequence[str],
         *,
         logs: PodLogs | None = None,
+        catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
         self._store = store
         self._tokens = [token.encode() for token in tokens]
+        self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
         self._writes = Writes(store, self._reads)
@@ -129,9 +134,12 @@ class ApiServer:
         if path.namespace is not None and not ref.namespaced:
             raise unknown_path()
         request = ApiRequest(http, path, ref)
+        body = b"" if http.method in ("GET", "HEAD") else await read_body(http)
+        if self._catch_up is not None:
+            self._catch_up()
         if http.method in ("GET", "HEAD"):
             return self._read(request)
-        status, answer = self._write(request, await read_body(http))
+        status, answer = self._write(request, body)
         return _json(answer, status)
 
     def _served(self, group: str, version: str, plural: str) -> ResourceKind | None:
