@@ -144,7 +144,17 @@ async def test_what_a_job_uses_and_what_each_of_its_pods_does(page: list[Sample]
     assert used.labels == allocated.labels, "they are divided by each other"
     info = named(page, "fairlead_job_instance_info", instance_name="bert-worker-0")[0].labels
     assert (info["role"], info["node_name"], info["instance_status"]) == ("worker", "gpu-1", "Running")
-    assert value(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x") == -1
+    assert value(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x") == 0, "it holds no GPU"
+    assert not named(page, "arena_gpu_utilization_of_training_job_instance", instance_name="bert-launcher-x")
+    assert value(page, "arena_allocated_gpu_memory_of_training_job", job_name="sleeps") == 0
+    assert value(page, "arena_gpu_utilization_of_training_job", job_name="sleeps") == -1
+
+
+async def test_an_instance_that_nobody_measured_is_absent_and_its_job_is_minus_one() -> None:
+    page = parse_page(await page_text(company())).samples
+    assert not named(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-worker-0")
+    assert value(page, "arena_allocated_gpu_memory_of_training_job_instance", instance_name="bert-worker-0") == 15360 * MIB
+    assert value(page, "arena_used_gpu_memory_of_training_job", job_name="bert") == -1
 
 
 async def test_pods_with_gpus_say_why_they_do_not_run(page: list[Sample]) -> None:

@@ -1,7 +1,7 @@
 """What do the reference suite's four boards read? Every `arena_*` family, exactly spelt (telemetry contract 3.2).
 
 What a newcomer gets wrong: the four metrics of a node (and of a job) must carry identical label values, because tables merge equal
-rows, so they share one `keys` list; and here, unlike everywhere else, unknown is -1.
+rows, so they share one `keys` list; and for nodes and jobs, unlike everywhere else, unknown is -1.
 """
 
 from __future__ import annotations
@@ -48,13 +48,9 @@ JOB_ALLOCATED: Final = _gauge(
 JOB_UTILIZATION: Final = _gauge(
     "gpu_utilization_of_training_job", _J, "Mean GPU utilization of the training job in percent, -1 when unknown"
 )
-POD_USED: Final = _gauge("used_gpu_memory_of_training_job_instance", _I, "Used GPU memory of the instance in bytes, -1 when unknown")
-POD_ALLOCATED: Final = _gauge(
-    "allocated_gpu_memory_of_training_job_instance", _I, "Allocated GPU memory of the instance in bytes, -1 when unknown"
-)
-POD_UTILIZATION: Final = _gauge(
-    "gpu_utilization_of_training_job_instance", _I, "Mean GPU utilization of the instance in percent, -1 when unknown"
-)
+POD_USED: Final = _gauge("used_gpu_memory_of_training_job_instance", _I, "Used GPU memory of the instance in bytes")
+POD_ALLOCATED: Final = _gauge("allocated_gpu_memory_of_training_job_instance", _I, "Allocated GPU memory of the instance in bytes")
+POD_UTILIZATION: Final = _gauge("gpu_utilization_of_training_job_instance", _I, "Mean GPU utilization of the instance in percent")
 QUOTA: Final = _gauge("elastic_resource_quota_tree", _Q, "1; the node of the elastic quota tree, its numbers in labels")
 NAMES: Final = (
     TOTAL_GPUS,
@@ -127,8 +123,8 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
     keys = [_job_key(row) for row in jobs]
     return [
         Family(JOB_DURATION, keys, [row.duration_seconds for row in jobs]),
-        Family(JOB_USED, keys, [_or_unknown(row.use.memory_used_mib) for row in jobs]),
-        Family(JOB_ALLOCATED, keys, [_or_unknown(row.use.memory_allocated_mib) for row in jobs]),
+        Family(JOB_USED, keys, [_held(row.use, row.use.memory_used_mib, _UNKNOWN) for row in jobs]),
+        Family(JOB_ALLOCATED, keys, [_held(row.use, row.use.memory_allocated_mib, _UNKNOWN) for row in jobs]),
         Family(JOB_UTILIZATION, keys, [_percent(row.use.utilization_ratio) for row in jobs]),
     ]
 
@@ -139,6 +135,7 @@ def _job_key(row: JobRow) -> Key:
 
 
 def _instances(jobs: Sequence[JobRow]) -> list[Family]:
+    """Unknown is absent here: used and allocated are divided by each other, and -1 / -1 would read as 100 %."""
     keys: list[Key] = []
     uses: list[PodUse] = []
     for row in jobs:
@@ -147,9 +144,9 @@ def _instances(jobs: Sequence[JobRow]) -> list[Family]:
             keys.append((*key, instance.pod.name, instance.status))
             uses.append(instance.use)
     return [
-        Family(POD_USED, keys, [_or_unknown(use.memory_used_mib) for use in uses]),
-        Family(POD_ALLOCATED, keys, [_or_unknown(use.memory_allocated_mib) for use in uses]),
-        Family(POD_UTILIZATION, keys, [_percent(use.utilization_ratio) for use in uses]),
+        Family(POD_USED, keys, [_held(use, use.memory_used_mib, None) for use in uses]),
+        Family(POD_ALLOCATED, keys, [_held(use, use.memory_allocated_mib, None) for use in uses]),
+        Family(POD_UTILIZATION, keys, [None if use.utilization_ratio is None else _percent(use.utilization_ratio) for use in uses]),
     ]
 
 
@@ -208,6 +205,13 @@ def _bytes(mib: float | None) -> int | None:
 
 def _or_unknown(mib: float | None) -> int:
     return _UNKNOWN if mib is None else round(mib * _MIB)
+
+
+def _held(use: PodUse, mib: float | None, unknown: int | None) -> int | None:
+    """Memory of whoever holds GPUs; a launcher, and a job that waits or is over, holds none: that is a zero, not an unknown."""
+    if use.gpus == 0:
+        return 0
+    return unknown if mib is None else round(mib * _MIB)
 
 
 def _percent(ratio: float | None) -> float:

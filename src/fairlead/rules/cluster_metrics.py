@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
-from fairlead.model.occupancy import NodeOccupancy
+from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.resources import CPU, Amounts
 from fairlead.rules.cluster_summary import ClusterSummary, InstanceRow, JobRow
@@ -169,8 +169,8 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
         lambda row: row.wait_seconds,
         lambda row: row.gpus_requested,
         lambda row: row.gpus_allocated,
-        lambda row: _bytes(row.use.memory_allocated_mib),
-        lambda row: _bytes(row.use.memory_used_mib),
+        lambda row: _held(row.use, row.use.memory_allocated_mib),
+        lambda row: _held(row.use, row.use.memory_used_mib),
         lambda row: row.use.utilization_ratio,
     )
     families = [Family(metric, keys, [value(row) for row in jobs]) for metric, value in zip(JOB, columns, strict=True)]
@@ -186,8 +186,8 @@ def _instances(jobs: Sequence[JobRow]) -> list[Family]:
     keys = [(*_job_key(row), instance.pod.name, instance.pod.node) for row, instance in rows]
     facts = [(*key, instance.status, instance.role) for key, (_, instance) in zip(keys, rows, strict=True)]
     columns: tuple[Callable[[InstanceRow], float | int | None], ...] = (
-        lambda instance: _bytes(instance.use.memory_allocated_mib),
-        lambda instance: _bytes(instance.use.memory_used_mib),
+        lambda instance: _held(instance.use, instance.use.memory_allocated_mib),
+        lambda instance: _held(instance.use, instance.use.memory_used_mib),
         lambda instance: instance.use.utilization_ratio,
     )
     families = [Family(metric, keys, [value(each) for _, each in rows]) for metric, value in zip(INSTANCE, columns, strict=True)]
@@ -226,6 +226,11 @@ def _base(amounts: Amounts, resource: str) -> float | int:
     """Base units: cores, bytes, counts."""
     amount = amounts.get(resource, 0)
     return amount / 1000 if resource == CPU else amount
+
+
+def _held(use: PodUse, mib: float | None) -> int | None:
+    """Memory of whoever holds GPUs; who holds none uses none: that is a zero, not an unknown."""
+    return 0 if use.gpus == 0 else _bytes(mib)
 
 
 def _bytes(mib: float | None) -> int | None:

@@ -1,0 +1,91 @@
+"""Whole /metrics pages of both exporters for one small set of devices and one small cluster, byte for byte.
+
+`make golden` rewrites them; read the diff. What no two runs share (the process's own numbers, how long things took) is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.apps.company import company, readings
+from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, device, four_cards, process
+
+from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.apps.metrics_page import MetricsPage
+from fairlead.model.device import DeviceSample
+from fairlead.rules.dcgm_metrics import DcgmLabels
+
+FOLDER = Path(__file__).parent / "metrics"
+VOLATILE = (
+    "process_",
+    "fairlead_exporter_cycle_duration_seconds",
+    "fairlead_exporter_page_bytes",
+    "fairlead_exporter_render_duration_seconds",
+)
+ONLY_DCGM = ("dcgm",)
+
+
+def time_sliced() -> list[DeviceSample]:
+    """One card offered four times: two pods take turns on it."""
+    turns = (process("a", "timeslice", 700, 15360, 40), process("b", "timeslice", 0, 15360, 0))
+    return [device(0, used=704, util=40, processes=turns)]
+
+
+GPU_PAGES: dict[str, tuple[Sequence[DeviceSample], GpuExporterSettings]] = {
+    "gpu-exporter": (four_cards(), GpuExporterSettings(node="gpu-1")),
+    "gpu-exporter-time-sliced": (time_sliced(), GpuExporterSettings(node="gpu-1")),
+    "gpu-exporter-without-devices": ((), GpuExporterSettings(node="gpu-1")),
+    "gpu-exporter-custom": (four_cards(), GpuExporterSettings(node="gpu-1", compat=("custom",))),
+    "gpu-exporter-old-namespace": (
+        four_cards(),
+        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(has_old_names=True, has_blanks_replaced=True)),
+    ),
+    "gpu-exporter-both-hostnames": (
+        four_cards(),
+        GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(("Hostname", "hostname"))),
+    ),
+    "gpu-exporter-no-hostname": (four_cards(), GpuExporterSettings(node="gpu-1", compat=ONLY_DCGM, labels=DcgmLabels(()))),
+}
+
+
+async def gpu_page(samples: Sequence[DeviceSample], chosen: GpuExporterSettings) -> MetricsPage:
+    made = GpuExporter(FakeDevices(samples), FixedClock(), chosen)
+    await made.sample_once()
+    return made.page
+
+
+async def cluster_page(*, with_readings: bool) -> MetricsPage:
+    made = ClusterExporter(
+        FakeCluster(company()), FakeReadings(readings() if with_readings else ()), FixedClock(), ClusterExporterSettings(node="host-1")
+    )
+    await made.refresh()
+    return made.page
+
+
+@pytest.mark.parametrize("name", GPU_PAGES)
+def test_a_page_of_the_gpu_exporter_is_the_recorded_one(name: str) -> None:
+    held_against_record(name, asyncio.run(gpu_page(*GPU_PAGES[name])))
+
+
+@pytest.mark.parametrize("with_readings", [True, False], ids=["with readings", "without readings"])
+def test_a_page_of_the_cluster_exporter_is_the_recorded_one(with_readings: bool) -> None:
+    name = "cluster-exporter" if with_readings else "cluster-exporter-without-readings"
+    held_against_record(name, asyncio.run(cluster_page(with_readings=with_readings)))
+
+
+def held_against_record(name: str, page: MetricsPage) -> None:
+    lines = b"".join(page.pieces).decode().splitlines(keepends=True)
+    text = "".join(line for line in lines if not is_volatile(line))
+    file = FOLDER / f"{name}.prom"
+    if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), "`make golden` rewrites the record; read its diff"
+
+
+def is_volatile(line: str) -> bool:
+    return line.removeprefix("# HELP ").removeprefix("# TYPE ").startswith(VOLATILE)
