@@ -51,7 +51,7 @@ class ClusterOccupancy:
             used, ratio = seat_used(*seats[0]), seat_utilization(*seats[0])
         else:
             used, ratio = _sum_known(seat_used(*seat) for seat in seats), _mean_known(seat_utilization(*seat) for seat in seats)
-        gpus = whole or sum(holder.ratio for _, holder in seats)
+        gpus: float = whole or sum(holder.ratio for _, holder in seats)
         return PodUse(gpus, self._memory_allocated(pod, seats, whole), used, ratio)
 
     def use_together(self, pods: Iterable[Pod]) -> PodUse:
