@@ -67,9 +67,10 @@ describe("geometry", () => {
 
 const cells = (...gpus: MapGpu[]) => readMap(answer([node("a", 0, gpus)]));
 
+const palette = (map: ReturnType<typeof cells>) => paletteOf(tokens.light, map);
+const first = (map: ReturnType<typeof cells>) => map.cells[0] as Cell;
+
 describe("colour", () => {
-  const palette = (map: ReturnType<typeof cells>) => paletteOf(tokens.light, map);
-  const first = (map: ReturnType<typeof cells>) => map.cells[0] as Cell;
 
   it("free is an outline; held at 0 % is filled, and not on the teal scale", () => {
     const map = cells(gpu(0, 0, 0, []), gpu(1, 1, 0), gpu(2, 1, 1));

@@ -2,10 +2,11 @@
 import { LineChart } from "echarts/charts";
 import { GridComponent } from "echarts/components";
 import { init, use, type EChartsType } from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 import type { Tokens } from "../look/tokens";
 
-use([LineChart, GridComponent, CanvasRenderer]);
+use([LineChart, GridComponent, LabelLayout, CanvasRenderer]);
 
 export interface Line {
   readonly name: string;

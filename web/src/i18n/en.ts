@@ -232,6 +232,8 @@ export const en = {
   "table.size": "Rows per page",
   "table.perPage": "{n} per page",
   "table.page": "{page} / {pages}",
+  "table.noPage": "There is no page {page}.",
+  "table.firstPage": "Go to the first page",
   "table.previous": "Previous page",
   "table.next": "Next page",
 

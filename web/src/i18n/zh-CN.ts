@@ -233,6 +233,8 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "table.size": "每页行数",
   "table.perPage": "每页 {n} 行",
   "table.page": "{page} / {pages}",
+  "table.noPage": "没有第 {page} 页。",
+  "table.firstPage": "回到第一页",
   "table.previous": "上一页",
   "table.next": "下一页",
 

@@ -17,6 +17,10 @@ interface ChoiceProps extends Shared {
   width?: number;
 }
 
+/** Room for the word, one chosen value, and how many more. */
+const CHOSEN_WIDTH = 236;
+const TAG_LETTERS = 13;
+
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
 export function Choice({ name, label, choices, nameOf, params, set, width = 160 }: ChoiceProps) {
   const { t } = useWords();
@@ -25,14 +29,16 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160 
   return (
     <Select
       mode="multiple"
-      maxTagCount="responsive"
+      maxTagCount={1}
+      maxTagTextLength={TAG_LETTERS}
+      maxTagPlaceholder={(hidden) => `+${hidden.length}`}
       allowClear
       showSearch
       prefix={<span className={label ? "filter-word" : "filter-word mono"}>{label ?? name}</span>}
       aria-label={label ?? name}
       data-testid={`filter-${name}`}
       placeholder={t("filter.all")}
-      style={{ minWidth: width }}
+      style={{ width: value.length > 0 ? Math.max(width, CHOSEN_WIDTH) : width }}
       popupMatchSelectWidth={false}
       value={value}
       options={options}

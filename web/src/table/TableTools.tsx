@@ -1,9 +1,10 @@
 // The tools of a table: which columns, how dense, the rows as CSV; and the foot that turns pages.
-import { Checkbox, Popover, Segmented, Select } from "antd";
+import { Popover, Segmented, Select } from "antd";
 import { apiAddress } from "../api/fetch";
 import { count } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
+import { Empty } from "../parts/States";
 import { PAGE_SIZES, type Paging } from "../router/query";
 import type { SetQuery } from "../router/usequery";
 import { type Column, isShown, type TableView } from "./columns";
@@ -33,12 +34,14 @@ export function TableTools<Row>({ view, columns, csv }: ToolProps<Row>) {
         ]}
       />
       <h3>{t("table.columns")}</h3>
-      {columns.map((c) => (
-        <label key={c.key}>
-          <Checkbox checked={isShown(c, view)} disabled={Boolean(c.fixed)} onChange={() => view.toggle(c)} />
-          {c.head}
-        </label>
-      ))}
+      <div className="column-list">
+        {columns.map((c) => (
+          <label key={c.key}>
+            <input type="checkbox" checked={isShown(c, view)} disabled={Boolean(c.fixed)} onChange={() => view.toggle(c)} />
+            {c.head}
+          </label>
+        ))}
+      </div>
     </div>
   );
   return (
@@ -86,5 +89,19 @@ export function TableFoot({ total, paging, set }: { total: number; paging: Pagin
         </div>
       )}
     </div>
+  );
+}
+
+/** An address may name a page that the list no longer has. */
+export function BeyondLastPage({ page, set }: { page: number; set: SetQuery }) {
+  const { t } = useWords();
+  return (
+    <Empty why={t("table.noPage", { page: count(page) })}>
+      <div className="actions">
+        <button type="button" className="link" onClick={() => set({ page: null })}>
+          {t("table.firstPage")}
+        </button>
+      </div>
+    </Empty>
   );
 }

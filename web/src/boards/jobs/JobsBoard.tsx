@@ -14,7 +14,7 @@ import { useQueryState } from "../../router/usequery";
 import { isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
-import { TableFoot, TableTools } from "../../table/TableTools";
+import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 import { jobColumns, jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
@@ -100,6 +100,8 @@ function JobTable({ asked, asking, open, onOpen }: TableProps) {
                 {t("jobs.noneNext")} <code>arena submit mpijob --name=mpi-test --gpus=1 --workers=1 …</code>
               </Empty>
             )
+          ) : list.items.length === 0 ? (
+            <BeyondLastPage page={paging.page} set={set} />
           ) : (
             <>
               <DataTable

@@ -14,7 +14,7 @@ import { useQueryState } from "../../router/usequery";
 import { isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
-import { TableFoot, TableTools } from "../../table/TableTools";
+import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 import { modeWord, nodeColumns } from "./columns";
 import { NodeCharts } from "./NodeCharts";
 import { NodeFacts } from "./NodeFacts";
@@ -94,6 +94,8 @@ function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps)
                 {t("nodes.noneNext")} <code>fairlead up</code>
               </Empty>
             )
+          ) : list.items.length === 0 ? (
+            <BeyondLastPage page={paging.page} set={set} />
           ) : (
             <>
               <DataTable
