@@ -1,0 +1,58 @@
+"""The metrics reference is fresh, and whatever stands on a page stands in it, with the labels it says."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from fairlead.apps.counters_file import built_in_counters
+from fairlead.wire.prom_text import parse_page
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted((ROOT / "tests" / "golden" / "metrics").glob("*.prom"))
+TARGET_LABELS = {"job", "instance", "namespace", "pod", "container", "service", "endpoint"}
+
+
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_metrics", ROOT / "tools" / "docs_metrics.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REFERENCE = reference()
+
+
+def test_the_reference_is_fresh() -> None:
+    assert REFERENCE.FILE.read_text(encoding="utf-8") == REFERENCE.metrics_text(), "stale: run `python tools/docs_metrics.py`"
+
+
+def test_there_are_pages_to_hold_against_it() -> None:
+    assert len(PAGES) >= 9
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_series_of_a_page_is_documented_with_its_labels(page: Path) -> None:
+    labels_of: dict[str, set[str]] = {}
+    for metric in REFERENCE.all_names():
+        labels_of.setdefault(metric.name, set()).update(metric.labels)
+    counters = {counter.name for counter in built_in_counters().counters}
+    for sample in parse_page(page.read_text(encoding="utf-8")).samples:
+        if sample.name in counters:
+            continue
+        assert sample.name in labels_of, f"`{sample.name}` is not in docs/metrics.md"
+        assert set(sample.labels) <= labels_of[sample.name]
+
+
+def test_names_and_types_keep_the_rules() -> None:
+    for metric in REFERENCE.all_names():
+        if not metric.name.startswith("fairlead_"):
+            continue
+        assert (metric.type == "counter") == metric.name.endswith("_total"), metric.name
+        assert not metric.name.endswith(("_count", "_sum", "_bucket")), metric.name
+        assert not TARGET_LABELS & set(metric.labels), metric.name
+        assert metric.help.rstrip(").").strip(), metric.name
