@@ -16,7 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
-from console import build_console, is_console_built
+from console_pages import build_console, is_console_built
 from locks import only_one
 from progress import StepFailed, run_step, say, spoken_seconds
 from toolchains import REPOSITORY, find_uv

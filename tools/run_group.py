@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from console import install_node_modules
+from console_pages import install_node_modules
 from debian import why_missing
 from groups import Group, Step
 from junit import Tally, read_report

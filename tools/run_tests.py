@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import debian
-from console import build_console
+from console_pages import build_console
 from environment import make_environment
 from groups import Group, check_groups, real_groups
 from junit import Tally
@@ -27,6 +28,7 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
+LONGEST = "unit"
 
 
 def run_tests(only: Sequence[str]) -> int:
@@ -39,7 +41,7 @@ def run_tests(only: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     try:
         problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
-        outcomes += [run_group(_broken_by(problem, group)) for group in checks]
+        outcomes += _run_in_two_lanes([_broken_by(problem, group) for group in checks])
     finally:
         preparation.join()
     outcomes += [run_group(_broken_by(problem, group)) for group in reals]
@@ -48,6 +50,14 @@ def run_tests(only: Sequence[str]) -> int:
 
 def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> list[Group]:
     return [group for group in groups if not only or group.name in only or together in only]
+
+
+def _run_in_two_lanes(groups: list[Group]) -> list[Outcome]:
+    """The unit tests, which take longest, beside all others; outcomes in the order of the groups."""
+    lanes = [[group for group in groups if (group.name == LONGEST) == is_first] for is_first in (True, False)]
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        done = [outcome for lane in pool.map(lambda lane: [run_group(group) for group in lane], lanes) for outcome in lane]
+    return sorted(done, key=lambda outcome: groups.index(outcome.group))
 
 
 def _build_console() -> str:
