@@ -145,6 +145,7 @@ async def test_what_a_job_uses_and_what_each_of_its_pods_does(page: list[Sample]
     info = named(page, "fairlead_job_instance_info", instance_name="bert-worker-0")[0].labels
     assert (info["role"], info["node_name"], info["instance_status"]) == ("worker", "gpu-1", "Running")
     assert value(page, "arena_used_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x") == 0, "it holds no GPU"
+    assert not named(page, "arena_allocated_gpu_memory_of_training_job_instance", instance_name="bert-launcher-x"), "nothing to divide by"
     assert not named(page, "arena_gpu_utilization_of_training_job_instance", instance_name="bert-launcher-x")
     assert value(page, "arena_allocated_gpu_memory_of_training_job", job_name="sleeps") == 0
     assert value(page, "arena_gpu_utilization_of_training_job", job_name="sleeps") == -1

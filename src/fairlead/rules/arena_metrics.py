@@ -135,7 +135,7 @@ def _job_key(row: JobRow) -> Key:
 
 
 def _instances(jobs: Sequence[JobRow]) -> list[Family]:
-    """Unknown is absent here: used and allocated are divided by each other, and -1 / -1 would read as 100 %."""
+    """Unknown is absent here, and so is an allocation of nothing: used is divided by allocated, and neither -1 / -1 nor 0 / 0 is a share."""
     keys: list[Key] = []
     uses: list[PodUse] = []
     for row in jobs:
@@ -145,7 +145,7 @@ def _instances(jobs: Sequence[JobRow]) -> list[Family]:
             uses.append(instance.use)
     return [
         Family(POD_USED, keys, [_held(use, use.memory_used_mib, None) for use in uses]),
-        Family(POD_ALLOCATED, keys, [_held(use, use.memory_allocated_mib, None) for use in uses]),
+        Family(POD_ALLOCATED, keys, [_held(use, use.memory_allocated_mib, None) or None for use in uses]),
         Family(POD_UTILIZATION, keys, [None if use.utilization_ratio is None else _percent(use.utilization_ratio) for use in uses]),
     ]
 
