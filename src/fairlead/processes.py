@@ -25,7 +25,7 @@ from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
 from fairlead.edge.connection import Connection
 from fairlead.edge.kubeconfig import find_connection
-from fairlead.errors import UserError
+from fairlead.errors import FairleadError, UserError
 from fairlead.laptop_process import run_laptop
 from fairlead.wiring import Simulation, followed_world, log_to_stderr
 
@@ -46,8 +46,19 @@ def run_process(name: str, args: argparse.Namespace, options: GlobalOptions, env
 
     log_to_stderr(options.loglevel)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_PROCESSES[name](Invocation(args, options, env, messages)))
+        try:
+            runner.run(_PROCESSES[name](Invocation(args, options, env, messages)))
+        except BaseExceptionGroup as group:
+            raise _expected(group) from group
     return 0
+
+
+def _expected(group: BaseExceptionGroup) -> BaseException:
+    """The failure with a sentence inside a task group's bundle, if there is one; else the bundle, which is a bug."""
+    found: BaseException | None = group.subgroup(FairleadError)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found or group
 
 
 async def _run_up(asked: Invocation) -> None:
@@ -112,6 +123,7 @@ async def _run_console(asked: Invocation) -> None:
     check_address(chosen)
     sock = bind_socket(host, port)
     async with followed_world(_required_connection(asked), args, asked.env) as world:
+        asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         console = ConsoleServer(world, chosen)
         await run_all(
             [lambda ready: console.run(sock, ready)],
@@ -126,6 +138,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     host, port = parse_address(args.listen)
     sock = bind_socket(host, port)
     async with followed_world(_required_connection(asked), args, asked.env) as world:
+        asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         chosen = cluster_exporter.ClusterExporterSettings(
             host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
         )

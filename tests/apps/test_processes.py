@@ -1,0 +1,104 @@
+"""Servers as a person starts them alone: what is refused, and how they behave while the API server is away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+SECONDS = 30.0
+NOBODY = (
+    "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
+)
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+def refused(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "fairlead", *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, env=environment(home), check=False)
+
+
+@contextmanager
+def running(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process and its address, told by the line it prints."""
+    argv = [sys.executable, "-m", "fairlead", *arguments, "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment(home))
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        while " http://127.0.0.1:" not in line:
+            assert line, "it ended without a word"
+            line = process.stderr.readline()
+        yield process, "http://" + line.split(" http://", 1)[1].split("/", 1)[0]
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def status_of(url: str) -> int:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("console",), "there is no cluster to follow: no kubeconfig and no service account"),
+        (("cluster-exporter", "--listen", "127.0.0.1:0"), "there is no cluster to follow"),
+        (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
+        (("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
+        (("api-server", "--listen", ":0"), "can be reached from other machines"),
+        (("gpu-exporter", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"), "counters file `/absent.csv` cannot be read"),
+        (("gpu-exporter", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
+        (("console", "--kubeconfig", "KUBECONFIG", "--gpu-source", "prometheus"), "`--gpu-source prometheus` needs a Prometheus"),
+        (("console", "--kubeconfig", "KUBECONFIG", "--gpu-exporter", "gpu-1"), "`gpu-1` is no address of an exporter's page"),
+    ],
+)
+def test_what_cannot_start_ends_with_a_sentence(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    ended = refused(tmp_path, *(str(tmp_path / "config") if each == "KUBECONFIG" else each for each in arguments))
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.startswith("error: ") and words in ended.stderr
+    assert "\nhint: " in ended.stderr and "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
+def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
+        assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+        assert time.monotonic() - started < 5
+
+
+def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
+    with running(tmp_path, "gpu-exporter", "--no-hostname", "--seed", "3") as (process, url):
+        with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+            page = answer.read().decode()
+        sample = next(line for line in page.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{"))
+        assert "Hostname" not in sample and 'gpu="0"' in sample
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
