@@ -76,9 +76,9 @@ def _labels(metric: MetricName) -> str:
 def _dcgm() -> str:
     rows = "".join(f"| `{each.name}` | {each.type} | {_cell(each.help)} |\n" for each in built_in_counters().counters)
     words = (
-        "`--compat dcgm` (on). Which fields, in which order: the counters CSV (`--collectors`), by default this one. A `label` row becomes\n"
-        "a label of every DCGM metric. Labels: `gpu` `UUID` `pci_bus_id` `device` `modelName` `Hostname`, then label rows, then `container`\n"
-        "`namespace` `pod` where one pod has the GPU for itself (`XID_ERRORS`: and `err_code` `err_msg`)."
+        "`--compat dcgm` (on). Which fields, in which order: the counters CSV (`--collectors`), by default this one. A `label` row\n"
+        "becomes a label of every DCGM metric. Labels: `gpu` `UUID` `pci_bus_id` `device` `modelName` `Hostname`, then label rows,\n"
+        "then `container` `namespace` `pod` where one pod has the GPU for itself (`XID_ERRORS`: and `err_code` `err_msg`)."
     )
     return f"### `DCGM_*`\n\n{words}\n\n| field | type | help |\n|---|---|---|\n{rows}\n"
 

@@ -135,7 +135,7 @@ def _job_key(row: JobRow) -> Key:
 
 
 def _instances(jobs: Sequence[JobRow]) -> list[Family]:
-    """Unknown is absent here, and so is an allocation of nothing: used is divided by allocated, and neither -1 / -1 nor 0 / 0 is a share."""
+    """Unknown is absent here, and so is an allocation of nothing: used is divided by allocated; -1 / -1 and 0 / 0 are no shares."""
     keys: list[Key] = []
     uses: list[PodUse] = []
     for row in jobs:
