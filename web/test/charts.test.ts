@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { axisStart, rangeOf } from "../src/charts/range";
-import { chartCsv, colourOf, EntityColours, firstSample, seriesNames, valueAt } from "../src/charts/series";
+import { chartCsv, EntityColours, firstSample, lineColours, seriesNames, valueAt } from "../src/charts/series";
 import { tokens } from "../src/look/tokens";
 
 const line = (labels: Record<string, string>, points: [number, number | null][] = []) => ({ labels, points });
@@ -15,11 +15,23 @@ describe("series", () => {
     const names = seriesNames([line({ namespace: "a", instance: "w-0" }), line({ namespace: "b", instance: "w-0" }), line({ namespace: "b", instance: "w-1" })]);
     expect(names).toEqual(["a · w-0", "b · w-0", "w-1"]);
   });
-  it("colours follow the entity; lines with a meaning have its colour", () => {
+  it("an entity keeps its colour from chart to chart", () => {
     const colours = new EntityColours();
-    const of = (name: string) => colourOf(line({ node: name }), name, colours, tokens.light);
-    expect([of("a"), of("b"), of("a")]).toEqual([tokens.light.series[0], tokens.light.series[1], tokens.light.series[0]]);
-    expect(colourOf(line({ line: "failed" }), "failed", colours, tokens.light)).toBe(tokens.light.red);
+    const of = (...names: string[]) => lineColours(names.map((node) => line({ node })), names, colours, tokens.light);
+    const [a, b] = of("a", "b");
+    expect(of("b", "a", "c").slice(0, 2)).toEqual([b, a]);
+  });
+  it("the lines of one chart have different colours, however many entities the page has", () => {
+    const colours = new EntityColours();
+    for (const group of ["a", "b", "c"]) {
+      const names = Array.from({ length: 8 }, (_, i) => `${group}${i}`);
+      lineColours(names.map((node) => line({ node })), names, colours, tokens.light);
+    }
+    const mixed = ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2"];
+    expect(new Set(lineColours(mixed.map((node) => line({ node })), mixed, colours, tokens.light)).size).toBe(8);
+  });
+  it("lines with a meaning have its colour", () => {
+    expect(lineColours([line({ line: "failed" })], ["failed"], new EntityColours(), tokens.light)).toEqual([tokens.light.red]);
   });
   it("a gap is a gap", () => {
     const points: [number, number | null][] = [[0, 1], [15, null], [30, 3]];

@@ -4,6 +4,8 @@ import { ApiError, getJson } from "./fetch";
 import type { ChartAnswer, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
+/** Hints come sooner; this bounds the age of what is shown where they do not. */
+const BOARD_REFRESH_MS = 30_000;
 export const CHART_REFRESH_MS = 45_000;
 
 export function newQueryClient(): QueryClient {
@@ -24,6 +26,7 @@ function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, ena
     queryKey: [topic, path, params?.toString() ?? ""],
     queryFn: ({ signal }) => getJson<T>(path, params, signal),
     placeholderData: keepPreviousData,
+    refetchInterval: BOARD_REFRESH_MS,
     enabled,
   });
 }
@@ -34,7 +37,7 @@ export const useMe = () => useQuery({ queryKey: ["me"], queryFn: ({ signal }) =>
 export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 /** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
 export const useGpuMap = () =>
-  useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false });
+  useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);

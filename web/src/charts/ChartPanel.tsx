@@ -14,7 +14,7 @@ import { useSeen } from "../parts/useSeen";
 import { DataTable } from "../table/DataTable";
 import { HeatMap } from "./HeatMap";
 import { useChartPage } from "./page";
-import { chartCsv, colourOf, seriesNames } from "./series";
+import { chartCsv, lineColours, seriesNames } from "./series";
 import { unitStyle } from "./units";
 
 const LineChart = lazy(() => import("./LineChart"));
@@ -76,29 +76,30 @@ function ChartBones({ height }: { height: number }) {
 
 function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; names: readonly string[]; view: View; title: string; height: number }) {
   const { t } = useWords();
+  const { tokens } = useLook();
+  const page = useChartPage();
   const unit = useMemo(() => unitStyle(data.unit), [data.unit]);
+  const colours = useMemo(() => lineColours(data.series, names, page.colours, tokens), [data.series, names, page.colours, tokens]);
   const label = t("chart.label", { title, n: data.series.length, unit: unit.axis });
   if (data.series.length === 0) return <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty>;
   if (view === "table") return <ChartTable data={data} names={names} title={title} />;
   if (view === "heat") return <HeatMap names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} />;
   return (
     <Suspense fallback={<ChartBones height={height} />}>
-      <LineChart names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
-      {data.series.length > LABELLED_MAX && <ChartLegend names={names} data={data} />}
+      <LineChart names={names} colours={colours} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
+      {data.series.length > LABELLED_MAX && <ChartLegend names={names} colours={colours} data={data} />}
     </Suspense>
   );
 }
 
-function ChartLegend({ names, data }: { names: readonly string[]; data: ChartAnswer }) {
+function ChartLegend({ names, colours, data }: { names: readonly string[]; colours: readonly string[]; data: ChartAnswer }) {
   const { t } = useWords();
-  const { colours } = useChartPage();
-  const { tokens } = useLook();
   return (
     <div className="chart-legend">
-      {data.series.map((one, i) => (
-        <span key={names[i]} className="clip" title={names[i]}>
-          <i style={{ background: colourOf(one, names[i] ?? "", colours, tokens) }} />
-          {names[i]}
+      {names.map((name, i) => (
+        <span key={name} className="clip" title={name}>
+          <i style={{ background: colours[i] }} />
+          {name}
         </span>
       ))}
       {data.total > data.shown && <span className="num">{t("chart.top", { shown: count(data.shown), total: count(data.total) })}</span>}

@@ -6,7 +6,8 @@ import { onScale } from "../gpumap/colour";
 import { ramp } from "../look/scale";
 import { useLook } from "../look/theme";
 import { useChartPage } from "./page";
-import { valueAt } from "./series";
+import { axisStart } from "./range";
+import { firstSample, valueAt } from "./series";
 import type { UnitStyle } from "./units";
 
 interface Props {
@@ -30,7 +31,9 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
   const [width, setWidth] = useState(0);
   const scale = useMemo(() => ramp(tokens.scaleTeal), [tokens]);
   const most = useMemo(() => unit.reach ?? Math.max(1, ...series.flatMap((s) => s.points.map((p) => p[1] ?? 0))), [series, unit]);
-  const columns = Math.max(1, Math.min(240, Math.round((range.to - range.from) / 1000 / stepSeconds)));
+  const from = axisStart(range, firstSample(series));
+  const span = range.to - from;
+  const columns = Math.max(1, Math.min(240, Math.round(span / 1000 / stepSeconds)));
 
   useLayoutEffect(() => {
     if (!box.current) return;
@@ -55,7 +58,7 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
       pen.fillStyle = tokens.text2;
       pen.fillText(tail(names[row] ?? ""), 0, row * ROW + ROW / 2, NAMES_WIDTH - 8);
       for (let i = 0; i < columns; i += 1) {
-        const ms = range.from + ((i + 0.5) * (range.to - range.from)) / columns;
+        const ms = from + ((i + 0.5) * span) / columns;
         const value = valueAt(s.points, ms, stepSeconds * 1000);
         if (value === null) continue;
         pen.fillStyle = value === 0 ? tokens.idleFill : onScale(scale, value / most);
@@ -65,9 +68,9 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
     pen.fillStyle = tokens.text3;
     for (const share of [0, 0.5, 1]) {
       pen.textAlign = share === 0 ? "left" : share === 1 ? "right" : "center";
-      pen.fillText(timeOfDay(range.from + share * (range.to - range.from)).slice(0, 5), NAMES_WIDTH + share * (width - NAMES_WIDTH), series.length * ROW + 10);
+      pen.fillText(timeOfDay(from + share * span).slice(0, 5), NAMES_WIDTH + share * (width - NAMES_WIDTH), series.length * ROW + 10);
     }
-  }, [width, series, names, tokens, scale, most, columns, range, stepSeconds]);
+  }, [width, series, names, tokens, scale, most, columns, from, span, stepSeconds]);
 
   const onMove = (event: PointerEvent) => {
     const rect = event.currentTarget.getBoundingClientRect();
@@ -75,7 +78,7 @@ export function HeatMap({ names, series, unit, stepSeconds, label }: Props) {
     const share = (event.clientX - rect.left - NAMES_WIDTH) / (width - NAMES_WIDTH);
     const one = series[row];
     if (!one || share < 0 || share > 1) return setSaid("");
-    const ms = range.from + share * (range.to - range.from);
+    const ms = from + share * span;
     setSaid(`${names[row]} · ${timeOfDay(ms)} · ${unit.format(valueAt(one.points, ms, stepSeconds * 1000))}`);
   };
   return (

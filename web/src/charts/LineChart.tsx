@@ -7,11 +7,12 @@ import { useLook } from "../look/theme";
 import { drawLines, type Line, openChart } from "./lines";
 import { useChartPage } from "./page";
 import { axisStart, RANGE_MIN_MS } from "./range";
-import { colourOf, firstSample, valueAt } from "./series";
+import { firstSample, valueAt } from "./series";
 import type { UnitStyle } from "./units";
 
 interface Props {
   names: readonly string[];
+  colours: readonly string[];
   series: readonly ChartSeries[];
   unit: UnitStyle;
   stepSeconds: number;
@@ -21,7 +22,7 @@ interface Props {
 
 const LABELLED_MAX = 5;
 
-export default function LineChart({ names, series, unit, stepSeconds, label, height }: Props) {
+export default function LineChart({ names, colours, series, unit, stepSeconds, label, height }: Props) {
   const { tokens } = useLook();
   const page = useChartPage();
   const id = useId();
@@ -32,8 +33,8 @@ export default function LineChart({ names, series, unit, stepSeconds, label, hei
   const self = useMemo(() => ({ id }), [id]);
 
   const lines = useMemo<Line[]>(
-    () => series.map((s, i) => ({ name: names[i] ?? "", colour: colourOf(s, names[i] ?? "", page.colours, tokens), points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
-    [series, names, page.colours, tokens, unit],
+    () => series.map((s, i) => ({ name: names[i] ?? "", colour: colours[i] ?? "", points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
+    [series, names, colours, unit],
   );
   const from = axisStart(page.range, firstSample(series));
   const { to } = page.range;

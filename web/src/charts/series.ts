@@ -31,23 +31,34 @@ const MEANT: Readonly<Record<string, keyof Tokens>> = {
   failed: "red",
 };
 
-/** The cluster's own lines carry the label `line`; all others are entities. */
-export function colourOf(series: ChartSeries, name: string, colours: EntityColours, tokens: Tokens): string {
-  const meant = MEANT[series.labels["line"] ?? ""];
-  return meant ? (tokens[meant] as string) : colours.of(name, tokens.series);
+/** One colour per line: distinct within the chart, and kept for an entity across the charts of a page as far as eight colours reach. */
+export function lineColours(series: readonly ChartSeries[], names: readonly string[], colours: EntityColours, tokens: Tokens): string[] {
+  const used = new Set<string>();
+  return series.map((one, i) => {
+    const meant = MEANT[one.labels["line"] ?? ""];
+    const colour = meant ? (tokens[meant] as string) : colours.of(names[i] ?? "", tokens.series, used);
+    used.add(colour);
+    return colour;
+  });
 }
 
-/** Hands out one colour per entity, the same in all charts of a page, in order of appearance. */
+/** Remembers which entity has which of the colours. */
 export class EntityColours {
   private readonly rank = new Map<string, number>();
 
-  of(entity: string, colours: readonly string[]): string {
-    let rank = this.rank.get(entity);
-    if (rank === undefined) {
-      rank = this.rank.size;
-      this.rank.set(entity, rank);
-    }
-    return colours[rank % colours.length] as string;
+  /** The entity's colour; another one, for this chart only, where a line of the chart has it already. */
+  of(entity: string, colours: readonly string[], used: ReadonlySet<string> = new Set()): string {
+    const known = this.rank.get(entity);
+    if (known !== undefined && !used.has(colours[known % colours.length] as string)) return colours[known % colours.length] as string;
+    const free = this.leastUsed(colours, used);
+    if (known === undefined) this.rank.set(entity, free);
+    return colours[free] as string;
+  }
+
+  private leastUsed(colours: readonly string[], used: ReadonlySet<string>): number {
+    const taken = colours.map((colour) => (used.has(colour) ? Number.MAX_SAFE_INTEGER : 0));
+    for (const rank of this.rank.values()) taken[rank % colours.length] = (taken[rank % colours.length] ?? 0) + 1;
+    return taken.indexOf(Math.min(...taken));
   }
 }
 

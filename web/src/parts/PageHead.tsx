@@ -1,7 +1,7 @@
 // The top of a board: its name, one sentence of state, how fresh it is.
 import { type ReactNode, useEffect } from "react";
 import type { Answer, Sentence } from "../api/types";
-import { useNow } from "../app/clock";
+import { useClock, useNow } from "../app/clock";
 import { duration, exactTime, gpus, parseTime, roughDuration } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Values } from "../i18n/translate";
@@ -42,15 +42,20 @@ function spoken(values: Sentence["values"]): Values {
   return { ...Object.fromEntries(said), wait: duration(values["waitSeconds"] as number | null | undefined) };
 }
 
+/** Boards are read every 30 s at least: an answer twice as old means that the server is out of reach. */
+const LOST_SECONDS = 60;
+
 function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void }) {
   const { t } = useWords();
   const now = useNow(1000);
   const ms = parseTime(answer.generatedAt);
+  const { speed } = useClock();
   const age = ms === null ? null : Math.max(0, now - ms) / 1000;
+  const stale = answer.stale || (age ?? 0) > LOST_SECONDS * Math.max(1, speed);
   return (
-    <div className="fresh" data-stale={answer.stale} data-testid="freshness">
+    <div className="fresh" data-stale={stale} data-testid="freshness">
       <time className="num" dateTime={answer.generatedAt} title={exactTime(ms)}>
-        {t(answer.stale ? "fresh.stale" : "fresh.updated", { time: roughDuration(age) })}
+        {t(stale ? "fresh.stale" : "fresh.updated", { time: roughDuration(age) })}
       </time>
       <button type="button" className="tool" aria-label={t("action.refresh")} title={t("action.refresh")} onClick={onRefresh}>
         <Icon name="refresh" />

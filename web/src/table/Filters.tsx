@@ -18,7 +18,7 @@ interface ChoiceProps extends Shared {
 }
 
 /** Room for the word, one chosen value, and how many more. */
-const CHOSEN_WIDTH = 236;
+const CHOSEN_WIDTH = 230;
 const TAG_LETTERS = 13;
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
@@ -31,6 +31,7 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160 
       mode="multiple"
       maxTagCount={1}
       maxTagTextLength={TAG_LETTERS}
+      tagRender={({ label: text }) => <span className="tag">{text}</span>}
       maxTagPlaceholder={(hidden) => `+${hidden.length}`}
       allowClear
       showSearch

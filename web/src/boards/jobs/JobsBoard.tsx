@@ -46,7 +46,7 @@ export function JobsBoard() {
       <main className="page" data-testid="page-jobs">
         <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} />
+          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={176} />
           <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={142} />
           <Choice name="job_name" choices={facets?.["job_name"] ?? []} params={params} set={set} width={176} />
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={150} />

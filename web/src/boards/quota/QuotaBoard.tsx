@@ -146,12 +146,12 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
   const head = { unit: shown, number: true, unsortable: true };
   return [
     { key: "name", head: t("col.quotaName"), width: 148, mono: true, fixed: true, cell: (l) => <QuotaName line={l} /> },
-    { key: "namespaces", head: t("col.namespace"), width: 138, mono: true, cell: (l) => <Namespaces line={l} /> },
+    { key: "namespaces", head: t("col.namespace"), width: 130, mono: true, cell: (l) => <Namespaces line={l} /> },
     { key: "resource", head: t("col.resource"), width: 150, mono: true, cell: (l) => l.row.resource },
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => own(l, l.row.min) },
     { ...head, key: "used", head: t("col.used"), width: 84, cell: (l) => amount(unit, l.used) },
-    { key: "bar", head: t("col.bar"), width: 196, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
+    { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
     { ...head, key: "requested", head: t("col.requested"), width: 110, optional: true, cell: (l) => own(l, l.row.requested) },
