@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fairlead.apps.api_request import ApiRequest, wanted_form
-from fairlead.apps.api_store import Object, ObjectStore
+from fairlead.apps.api_store import Object, Objects, ObjectStore
 from fairlead.ports import Clock
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import ApiStatus, bad_request, gone, not_found
@@ -36,7 +36,7 @@ class Reads:
     def __init__(self, store: ObjectStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._lists: OrderedDict[int, tuple[list[Object], int]] = OrderedDict()
+        self._lists: OrderedDict[int, tuple[Objects, int]] = OrderedDict()
         self._next_list = 1
 
     def get(self, request: ApiRequest) -> Object:
@@ -73,13 +73,13 @@ class Reads:
         include = request.query.get("includeObject", "Metadata")
         return render_table(request.ref, objects, self._clock.now(), metadata=metadata, include=include, with_headers=with_headers)
 
-    def matching(self, request: ApiRequest) -> list[Object]:
+    def matching(self, request: ApiRequest) -> Objects:
         """All objects that the selectors of the request choose."""
         objects = self._store.list(request.ref, request.path.namespace)
         chooses = request.chooses()
         return objects if chooses is None else [obj for obj in objects if chooses(obj)]
 
-    def _page(self, request: ApiRequest) -> tuple[list[Object], Object]:
+    def _page(self, request: ApiRequest) -> tuple[Objects, Object]:
         limit, token = request.number("limit") or 0, request.query.get("continue", "")
         if token:
             number, start = _read_token(token)
@@ -97,7 +97,7 @@ class Reads:
                 metadata["remainingItemCount"] = len(objects) - end
         return objects[start:end] if start or end < len(objects) else objects, metadata
 
-    def _keep(self, objects: list[Object], version: int) -> int:
+    def _keep(self, objects: Objects, version: int) -> int:
         number, self._next_list = self._next_list, self._next_list + 1
         self._lists[number] = (objects, version)
         if len(self._lists) > _KEPT_LISTS:

@@ -52,7 +52,7 @@ class LineStream:
             outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
         if outcome is None or self._ending.is_set():
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        elif not isinstance(outcome, asyncio.CancelledError | TimeoutError):
+        elif isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError | TimeoutError):
             raise outcome
 
     async def _stream(self, send: Send) -> None:
@@ -85,7 +85,7 @@ class Watches:
         wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
         shape = self._shape(request, form)
         objects = self._reads.matching(request) if wants_initial else []
-        initial = (_line("ADDED", shape(obj)) for obj in objects)
+        initial: Iterable[bytes] = (_line("ADDED", shape(obj)) for obj in objects)
         if request.is_true("sendInitialEvents"):
             initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
         try:
