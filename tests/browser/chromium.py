@@ -1,0 +1,94 @@
+"""Which browser do the tests drive, and what may a page of ours never do? Chromium of the operating system, watched.
+
+Every window records requests to strangers, errors in the console, policy reports and answers from 500 up; `complaints` must be empty at
+the end of each test, whatever the test was about.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright, Request, Response, expect
+
+OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "browser"
+NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+HARMLESS = ("Failed to load resource",)
+"""The browser's own line about an answer from 400 up; answers are judged by their status."""
+
+
+def chromium_path(playwright: Playwright) -> str:
+    """`CHROMIUM_PATH`, then the machine's, then Playwright's own; "" when there is none."""
+    named = os.environ.get("CHROMIUM_PATH", "")
+    if named:
+        return named
+    found = next((path for name in NAMES if (path := shutil.which(name))), "")
+    own = playwright.chromium.executable_path
+    return found or (own if Path(own).exists() else "")
+
+
+class Window:
+    """One tab at one console. `complaints` is what it did that no page of ours may do."""
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+        self.complaints: list[str] = []
+        page.on("request", self._hear_request)
+        page.on("response", self._hear_response)
+        page.on("console", self._hear_console)
+        page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
+
+    def open(self, path: str, page_id: str) -> None:
+        """Go to a board and wait until it shows data: its sentence. (Panels out of sight keep their skeletons.)"""
+        self.page.goto(f"{self.base}{path}")
+        expect(self.at(f"page-{page_id}")).to_be_visible()
+        expect(self.at("sentence")).to_be_visible()
+
+    def at(self, test_id: str) -> Locator:
+        return self.page.get_by_test_id(test_id)
+
+    def keep(self, name: str) -> None:
+        """A screenshot under test-output, for people to look at."""
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
+
+    def column(self, table: str, head: str) -> dict[str, str]:
+        """Row name -> text of the column under a head (as it begins), of the rows in sight."""
+        box = self.at(f"table-{table}")
+        heads = [text or "" for text in box.locator("thead th").evaluate_all("cells => cells.map(cell => cell.title)")]
+        names = [index for index, text in enumerate(heads) if text.startswith(head)]
+        assert names, f"no column `{head}` among {heads}"
+        cells = box.locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))")
+        keys = box.locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => row.dataset.key)")
+        return {key: row[names[0]] for key, row in zip(keys, cells, strict=True)}
+
+    def _hear_request(self, request: Request) -> None:
+        if not request.url.startswith((self.base, "data:", "blob:")):
+            self.complaints.append(f"request to a stranger: {request.url}")
+
+    def _hear_response(self, response: Response) -> None:
+        if response.status >= 500:
+            self.complaints.append(f"status {response.status}: {response.url}")
+
+    def _hear_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
+            self.complaints.append(f"console {message.type}: {message.text}")
+
+
+@contextmanager
+def window(
+    browser: Browser, base: str, locale: str = "en-US", width: int = 1280, height: int = 900, scheme: str = "light"
+) -> Iterator[Window]:
+    """A fresh tab (own storage) in a language; at its end nothing to complain about is left."""
+    context = browser.new_context(locale=locale, viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+    context.set_default_timeout(15_000)
+    try:
+        tab = Window(context.new_page(), base)
+        yield tab
+        assert tab.complaints == []
+    finally:
+        context.close()

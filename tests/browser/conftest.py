@@ -1,0 +1,57 @@
+"""The browser, and two clusters to look at: the laptop's simulated one and a real control plane, each behind its own console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+from tests.browser.chromium import OUTPUT, chromium_path
+from tests.browser.sight import Sight
+from tests.kube.company import build_company
+from tests.kube.control_plane import running_control_plane
+from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.servers import running
+
+expect.set_options(timeout=15_000)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        if not path:
+            pytest.skip("no Chromium: install chromium-headless-shell or set CHROMIUM_PATH")
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def laptop() -> Iterator[Laptop]:
+    """`fairlead up`, as a person starts it."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / "laptop.log") as running_one:
+        yield running_one
+
+
+@pytest.fixture(scope="session")
+def simulated(laptop: Laptop) -> Sight:
+    return Sight("simulated", laptop.console.url, laptop.kubectl)
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[Sight]:
+    """A company's cluster on a real API server, and `fairlead console --kubeconfig` beside it."""
+    with running_control_plane() as cluster:
+        build_company(cluster)
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        with running("console", f"--kubeconfig={cluster.kubeconfig}", log=OUTPUT / "console.log") as server:
+            yield Sight("real", server.url, cluster.admin)
+
+
+@pytest.fixture(params=["simulated", "real"])
+def sight(request: pytest.FixtureRequest) -> Sight:
+    """Each test once per cluster."""
+    found: Sight = request.getfixturevalue(request.param)
+    return found

@@ -1,0 +1,89 @@
+"""What should a person see? Counted from kubectl's JSON by code that shares nothing with Fairlead's."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.kube.counts import Counts, count
+from tests.kube.kubectl import Kubectl, KubectlError
+
+JOB_KINDS = ("mpijobs", "tfjobs", "pytorchjobs")
+BOARD_WORDS = {"Failed": "Failed", "Succeeded": "Succeeded", "Suspended": "Pending", "Restarting": "Running", "Running": "Running"}
+SETTLE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A cluster: the console that shows it and kubectl that knows it."""
+
+    name: str
+    url: str
+    kubectl: Kubectl
+
+    def counts(self) -> Counts:
+        return count(self.kubectl)
+
+    def node_names(self) -> set[str]:
+        return {node["metadata"]["name"] for node in self.kubectl.get("nodes")}
+
+    def jobs(self) -> dict[str, str]:
+        """`namespace/type/name` -> board word, by the order of conditions of the CLI contract, with the overlay of a Pending pod."""
+        pods = self.kubectl.get("pods")
+        return {self._key(job): self._word(job, pods) for kind in JOB_KINDS for job in self._all(kind)}
+
+    def job_counts(self) -> Counter[str]:
+        return Counter(self.jobs().values())
+
+    def _all(self, kind: str) -> list[dict[str, Any]]:
+        try:
+            return list(self.kubectl.get(kind))
+        except KubectlError:
+            return []  # a kind that this cluster does not serve
+
+    @staticmethod
+    def _key(job: dict[str, Any]) -> str:
+        return f"{job['metadata']['namespace']}/{job['kind'].lower()}/{job['metadata']['name']}"
+
+    @staticmethod
+    def _word(job: dict[str, Any], pods: list[dict[str, Any]]) -> str:
+        true = {each["type"] for each in job.get("status", {}).get("conditions") or [] if each["status"] == "True"}
+        word = next((board for condition, board in BOARD_WORDS.items() if condition in true), "Pending")
+        metadata = job["metadata"]
+        own = [
+            pod
+            for pod in pods
+            if pod["metadata"]["namespace"] == metadata["namespace"]
+            and pod["metadata"].get("labels", {}).get("training.kubeflow.org/job-name") == metadata["name"]
+        ]
+        waits = any(pod["status"]["phase"] == "Pending" for pod in own)
+        return "Pending" if "Running" in true and word == "Running" and waits else word
+
+    def used_gpus_by_namespace(self) -> Counter[str]:
+        """Whole GPUs of pods on a node that have not ended."""
+        used: Counter[str] = Counter()
+        for pod in self.kubectl.get("pods"):
+            if pod["spec"].get("nodeName") and pod["status"]["phase"] not in ("Succeeded", "Failed"):
+                limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
+                used[pod["metadata"]["namespace"]] += sum(int(each.get("nvidia.com/gpu", 0)) for each in limits)
+        return used
+
+
+def shown(number: float) -> str:
+    """A count of GPUs as the page prints it: whole, or with one decimal."""
+    return f"{number:.0f}" if abs(number - round(number)) < 0.05 else f"{number:.1f}"
+
+
+def soon(what: str, seen: Callable[[], Any], expected: Callable[[], Any], seconds: float = SETTLE_SECONDS) -> None:
+    """The page and kubectl agree at some moment: the cluster lives, so one of them may be a step ahead."""
+    end = time.monotonic() + seconds
+    while True:
+        page, known = seen(), expected()
+        if page == known:
+            return
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: the page shows {page!r}, kubectl says {known!r}")
+        time.sleep(0.3)
