@@ -1,4 +1,8 @@
-"""How do conditions change? By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same object."""
+"""What does an object's status say, and how do conditions change?
+
+By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same object. People may have patched a status
+away, so it is read through `status_of`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,19 @@ def find_condition(conditions: Sequence[Object], kind: str) -> Object | None:
     return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
+def status_of(obj: Object) -> Object:
+    return obj.get("status") or {}
+
+
+def conditions_of(obj: Object) -> list[Object]:
+    return status_of(obj).get("conditions") or []
+
+
+def phase_of(pod: Object) -> str:
+    return str(status_of(pod).get("phase", "Pending"))
+
+
 def is_true(obj: Object, kind: str) -> bool:
     """Whether the object's condition of this type says `True`."""
-    condition = find_condition(obj.get("status", {}).get("conditions") or (), kind)
+    condition = find_condition(conditions_of(obj), kind)
     return condition is not None and condition["status"] == "True"

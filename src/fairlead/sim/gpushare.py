@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from fairlead.model.resources import GPU_MEMORY
 from fairlead.sim.allocation import granted
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.conditions import phase_of
 from fairlead.sim.needs import limit_of
 from fairlead.sim.resources import NODES, PODS
 from fairlead.sim.watch_log import DELETED, WatchEvent
@@ -93,7 +94,7 @@ class BestFit:
     def _on_pod(self, event: WatchEvent) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
-        is_over = event.type == DELETED or pod["status"].get("phase") in ("Succeeded", "Failed")
+        is_over = event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed")
         if is_over:
             for uuid, units in self._grants.pop(uid, ()):
                 self._used[uuid] -= units

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.conditions import is_true, with_condition
-from fairlead.sim.plan import Plan, View, is_active, phase_of, pod_from, restarts_of
+from fairlead.sim.conditions import is_true, phase_of, with_condition
+from fairlead.sim.plan import Plan, View, is_active, pod_from, restarts_of
 from fairlead.wire.kube_time import parse_time
 
 Object = dict[str, Any]

@@ -13,6 +13,7 @@ from fairlead.sim.allocation import allocate
 from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_of
 from fairlead.sim.chance import between
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.conditions import is_true, phase_of, status_of
 from fairlead.sim.devices import Devices
 from fairlead.sim.load import LOADS
 from fairlead.sim.needs import is_sidecar
@@ -63,14 +64,14 @@ class Kubelets:
         run = self._runs.get(uid)
         if run is None:
             node = pod["spec"].get("nodeName")
-            if node and pod["status"].get("phase", "Pending") == "Pending":
+            if node and phase_of(pod) == "Pending":
                 self._admit_soon(pod, node)
         elif "deletionTimestamp" in pod["metadata"] and not run.is_ending:
             self._begin_end(run, pod)
 
     def _admit_soon(self, pod: Object, node_name: str) -> None:
         node = self._cluster.get(NODES, None, node_name)
-        if node is None or not _is_ready(node) or unreadable(pod):
+        if node is None or not is_true(node, "Ready") or unreadable(pod):
             return
         run = _new_run(pod, node, self._timers.clock.now())
         self._runs[run.uid] = run
@@ -264,7 +265,7 @@ class Kubelets:
         def with_status(pod: Object) -> Object | None:
             if pod["metadata"]["uid"] != run.uid:
                 return None
-            new = {**pod, "status": render_status(run, pod["status"], now)}
+            new = {**pod, "status": render_status(run, status_of(pod), now)}
             return change(new) if change else new
 
         self._cluster.mutate(PODS, run.namespace, run.name, with_status)
@@ -281,15 +282,15 @@ class Kubelets:
         used = self._addresses.get(node, 0)
         self._addresses[node] = used + 1
         found = self._cluster.get(NODES, None, node)
-        cidr = found["spec"].get("podCIDR", "10.244.255.0/24") if found else "10.244.255.0/24"
+        cidr = ((found or {}).get("spec") or {}).get("podCIDR") or "10.244.255.0/24"
         return f"{cidr.rpartition('.')[0]}.{2 + used % 253}"
 
 
 def _new_run(pod: Object, node: Object, now: float) -> PodRun:
     metadata, spec = pod["metadata"], pod["spec"]
-    addresses = node["status"].get("addresses", ())
+    addresses = status_of(node).get("addresses") or ()
     host_ip = next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
-    inits = [_container_run(container, is_init=True) for container in spec.get("initContainers", ())]
+    inits = [_container_run(container, is_init=True) for container in spec.get("initContainers") or ()]
     apps = [_container_run(container, is_init=False) for container in spec["containers"]]
     if inits:
         for app in apps:
@@ -303,10 +304,6 @@ def _container_run(container: Object, *, is_init: bool) -> ContainerRun:
     program = next(iter(container.get("command") or ()), "")
     sidecar = is_init and is_sidecar(container)
     return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar)
-
-
-def _is_ready(node: Object) -> bool:
-    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in node["status"].get("conditions", ()))
 
 
 def _assigned(pod: Object) -> Object:

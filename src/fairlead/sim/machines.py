@@ -9,6 +9,7 @@ from typing import Any
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.card import Card
 from fairlead.sim.chance import uuid_of
+from fairlead.sim.conditions import conditions_of, status_of
 from fairlead.sim.scenario import NodePool
 from fairlead.wire import names
 from fairlead.wire.kube_time import render_micro_time, render_time
@@ -61,22 +62,22 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
     annotations = {**(node["metadata"].get("annotations") or {}), names.ANNOTATION_GPUS: _inventory(cards)}
     if cards[0].is_shared:
         annotations[names.ANNOTATION_GPU_UNIT] = "GiB"
-    status = node["status"]
+    status = status_of(node)
     return {
         **node,
         "metadata": {**node["metadata"], "annotations": annotations},
         "status": {
             **status,
-            "capacity": {**status["capacity"], **_offer(cards, cards)},
-            "allocatable": {**status["allocatable"], **_offer(cards, healthy)},
+            "capacity": {**status.get("capacity", {}), **_offer(cards, cards)},
+            "allocatable": {**status.get("allocatable", {}), **_offer(cards, healthy)},
         },
     }
 
 
 def with_heartbeat(node: Object, now: float) -> Object:
     time = render_time(now)
-    conditions = [{**condition, "lastHeartbeatTime": time} for condition in node["status"]["conditions"]]
-    return {**node, "status": {**node["status"], "conditions": conditions}}
+    conditions = [{**condition, "lastHeartbeatTime": time} for condition in conditions_of(node)]
+    return {**node, "status": {**status_of(node), "conditions": conditions}}
 
 
 def render_lease(node: Object, now: float) -> Object:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.sim.chance import suffix_of
+from fairlead.sim.conditions import phase_of, status_of
 from fairlead.wire.kube_time import render_time
 
 Object = dict[str, Any]
@@ -75,14 +76,10 @@ def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] 
     return {"apiVersion": "v1", "kind": "Pod", "metadata": new, "spec": template["spec"]}
 
 
-def phase_of(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase", "Pending"))
-
-
 def is_active(pod: Object) -> bool:
     """Neither finished nor on its way out."""
     return phase_of(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 
 
 def restarts_of(pod: Object) -> int:
-    return sum(status["restartCount"] for status in (pod.get("status") or {}).get("containerStatuses") or ())
+    return sum(status["restartCount"] for status in status_of(pod).get("containerStatuses") or ())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.conditions import is_true
-from fairlead.sim.plan import Plan, View, is_active, phase_of, pod_from
+from fairlead.sim.conditions import is_true, phase_of
+from fairlead.sim.plan import Plan, View, is_active, pod_from
 
 Object = dict[str, Any]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.model.resources import CPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts
+from fairlead.sim.conditions import is_true, status_of
 from fairlead.sim.needs import amounts_of, selects, untolerated
 
 Object = dict[str, Any]
@@ -62,10 +63,9 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 def room_of(node: Object, before: Room | None) -> Room:
     """The room of a node; what is used carries over from the room before."""
-    spec, status = node["spec"], node.get("status", {})
+    spec, status = node.get("spec") or {}, status_of(node)
     taints = list(spec.get("taints") or ())
-    is_ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions") or ())
-    if not is_ready and not any(taint["key"] == _NOT_READY["key"] for taint in taints):
+    if not is_true(node, "Ready") and not any(taint["key"] == _NOT_READY["key"] for taint in taints):
         taints.append(_NOT_READY)
     return Room(
         name=node["metadata"]["name"],

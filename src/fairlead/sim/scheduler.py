@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, Amounts
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.conditions import find_condition, with_condition
+from fairlead.sim.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
 from fairlead.sim.gpushare import Extender
 from fairlead.sim.needs import pod_needs
 from fairlead.sim.pod_shape import unreadable
@@ -74,7 +74,7 @@ class Scheduler:
     def _on_pod(self, event: WatchEvent) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
-        if event.type == DELETED or pod["status"].get("phase") in ("Succeeded", "Failed"):
+        if event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed"):
             self._waiting.pop(uid, None)
             self._let_go(uid)
         elif pod["spec"].get("nodeName"):
@@ -201,14 +201,14 @@ class Scheduler:
 
     def _write_condition(self, pod: Object, reason: str, message: str) -> bool:
         """Write why the pod waits; False when it already says so."""
-        before = find_condition(pod["status"].get("conditions") or (), "PodScheduled")
+        before = find_condition(conditions_of(pod), "PodScheduled")
         if before is not None and (before.get("reason"), before.get("message")) == (reason, message):
             return False
         time = render_time(self._timers.clock.now())
 
         def change(old: Object) -> Object:
-            conditions = with_condition(old["status"].get("conditions") or [], "PodScheduled", "False", reason, message, time)
-            return {**old, "status": {**old["status"], "conditions": conditions}}
+            conditions = with_condition(conditions_of(old), "PodScheduled", "False", reason, message, time)
+            return {**old, "status": {**status_of(old), "conditions": conditions}}
 
         metadata = pod["metadata"]
         self._cluster.mutate(PODS, metadata["namespace"], metadata["name"], change)

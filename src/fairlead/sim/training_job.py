@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.sim.conditions import find_condition, is_true
+from fairlead.sim.conditions import find_condition, is_true, phase_of
 from fairlead.sim.kubeflow_status import expire, is_over, run_policy, set_state
-from fairlead.sim.plan import Plan, View, is_active, owned_by, phase_of, pod_from, restarts_of
+from fairlead.sim.plan import Plan, View, is_active, owned_by, pod_from, restarts_of
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_JOB_ROLE, LABEL_OPERATOR, LABEL_REPLICA_INDEX, LABEL_REPLICA_TYPE
 
 Object = dict[str, Any]
