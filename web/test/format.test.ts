@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { amount, amountUnit, count, duration, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, roughDuration, share, UNKNOWN } from "../src/format/format";
+import { amount, amountUnit, count, duration, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, UNKNOWN } from "../src/format/format";
 
 describe("numbers", () => {
   it("unknown is a dash, never zero", () => {
@@ -25,7 +25,7 @@ describe("numbers", () => {
   });
   it("durations have two units at most", () => {
     expect([8, 192, 7500, 273600, 3600, 60, -5].map(duration)).toEqual(["8s", "3m12s", "2h5m", "3d4h", "1h", "1m", "0s"]);
-    expect([8, 192, 7500, 273600].map(roughDuration)).toEqual(["8s", "3m", "2h", "3d"]);
+    expect([8, 192, 7500, 273600].map(span)).toEqual([{ n: 8, unit: "s" }, { n: 3, unit: "m" }, { n: 2, unit: "h" }, { n: 3, unit: "d" }]);
   });
   it("quota amounts follow the server's unit", () => {
     expect(amount("bytes", 1.5 * 1024 ** 3)).toBe("1.5");

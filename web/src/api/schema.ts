@@ -1,449 +1,450 @@
-// Generated from docs/openapi.json by `npm run types`. Do not edit.
+// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.
 
 /** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
 export interface Chart {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly title: string;
-  readonly unit: string;
-  readonly series: readonly ChartLine[];
-  readonly total: number;
-  readonly shown: number;
-  readonly source: string;
-  readonly query: string;
-  readonly step: number;
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  title: string
+  unit: string
+  series: Array<ChartLine>
+  total: number
+  shown: number
+  source: string
+  query: string
+  step: number
 }
 
 export interface ChartLine {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly points: readonly (readonly [number, number | null])[];
+  labels: Record<string, string>
+  points: Array<[number, number | null]>
 }
 
 /** The cluster's time. Ages count from here, because simulated time runs at its own `speed`. */
 export interface ClockFace {
-  readonly now: string;
-  readonly speed: number;
+  now: string
+  speed: number
 }
 
 /** `version` is Fairlead's snapshot version, a number that grows with every change. */
 export interface ClusterName {
-  readonly name: string;
-  readonly world: "kubernetes" | "simulated";
-  readonly version: string;
+  name: string
+  world: 'kubernetes' | 'simulated'
+  version: string
 }
 
 export interface ConditionRow {
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly at: string | null;
+  type: string
+  status: string
+  reason: string
+  message: string
+  at: string | null
 }
 
 export interface Consumer {
-  readonly namespace: string;
-  readonly gpus: number;
-  readonly gpuMemoryMiB: number | null;
-  readonly jobs: number;
+  namespace: string
+  gpus: number
+  gpuMemoryMiB: number | null
+  jobs: number
 }
 
 /** Every answer from 400 up. `requestId` is also in the header `X-Request-Id` and in the server's log. */
 export interface ErrorAnswer {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly code: string;
-  readonly error: string;
-  readonly hint: string;
-  readonly fields: readonly FieldFault[];
-  readonly requestId: string;
+  ok: boolean
+  status: number
+  code: string
+  error: string
+  hint: string
+  fields: Array<FieldFault>
+  requestId: string
 }
 
+/** `index` is null where a node offers fewer GPUs than it has and nobody says which are missing. */
 export interface FaultyGpu {
-  readonly node: string;
-  readonly index: number;
-  readonly uuid: string;
-  readonly model: string;
-  readonly reason: string;
+  node: string
+  index: number | null
+  uuid: string
+  model: string
+  reason: string
 }
 
 export interface Features {
-  readonly prometheus: boolean;
+  prometheus: boolean
 }
 
 export interface FieldFault {
-  readonly path: string;
-  readonly rule: string;
-  readonly error: string;
+  path: string
+  rule: string
+  error: string
 }
 
 export interface GpuCounts {
-  readonly total: number;
-  readonly allocated: number;
-  readonly unhealthy: number;
+  total: number
+  allocated: number
+  unhealthy: number
 }
 
 /** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown. */
 export interface GpuMap {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly teams: readonly string[];
-  readonly models: readonly string[];
-  readonly nodes: readonly MapNode[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  teams: Array<string>
+  models: Array<string>
+  nodes: Array<MapNode>
 }
 
 export interface GpuMemory {
-  readonly totalMiB: number | null;
-  readonly allocatedMiB: number | null;
-  readonly usedMiB: number | null;
+  totalMiB: number | null
+  allocatedMiB: number | null
+  usedMiB: number | null
 }
 
 /** `unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says. */
 export interface GpuNodeCounts {
-  readonly total: number;
-  readonly allocated: number;
-  readonly unhealthy: number;
-  readonly faulty: number;
+  total: number
+  allocated: number
+  unhealthy: number
+  faulty: number
 }
 
 /** A pod on one GPU. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per pod. */
 export interface GpuPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly job: string;
-  readonly allocatedMiB: number | null;
-  readonly usedMiB: number | null;
-  readonly utilPercent: number | null;
+  namespace: string
+  name: string
+  job: string
+  allocatedMiB: number | null
+  usedMiB: number | null
+  utilPercent: number | null
 }
 
 /** `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour). */
 export interface GpuRow {
-  readonly index: number;
-  readonly uuid: string;
-  readonly model: string;
-  readonly mode: string;
-  readonly memoryTotalMiB: number | null;
-  readonly memoryAllocatedMiB: number | null;
-  readonly memoryUsedMiB: number | null;
-  readonly utilPercent: number | null;
-  readonly temperatureC: number | null;
-  readonly powerW: number | null;
-  readonly health: string;
-  readonly reason: string;
-  readonly lastXid: LastXid | null;
-  readonly idleSeconds: number | null;
-  readonly pods: readonly GpuPod[];
-  readonly migInstances: readonly string[];
-  readonly flags: readonly string[];
+  index: number
+  uuid: string
+  model: string
+  mode: string
+  memoryTotalMiB: number | null
+  memoryAllocatedMiB: number | null
+  memoryUsedMiB: number | null
+  utilPercent: number | null
+  temperatureC: number | null
+  powerW: number | null
+  health: string
+  reason: string
+  lastXid: LastXid | null
+  idleSeconds: number | null
+  pods: Array<GpuPod>
+  migInstances: Array<string>
+  flags: Array<string>
 }
 
 /** One pod of the job. `ageSeconds` is the instance's own: first start to last finish, or waiting since it was made. */
 export interface Instance {
-  readonly name: string;
-  readonly role: string;
-  readonly status: string;
-  readonly node: string;
-  readonly ip: string;
-  readonly gpus: number;
-  readonly gpuIndexes: readonly number[];
-  readonly gpuUuids: readonly string[];
-  readonly gpuMemoryAllocatedMiB: number | null;
-  readonly gpuMemoryUsedMiB: number | null;
-  readonly gpuUtilPercent: number | null;
-  readonly restarts: number;
-  readonly ageSeconds: number;
-  readonly isChief: boolean;
+  name: string
+  role: string
+  status: string
+  node: string
+  ip: string
+  gpus: number
+  gpuIndexes: Array<number>
+  gpuUuids: Array<string>
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  restarts: number
+  ageSeconds: number
+  isChief: boolean
 }
 
 export interface InstanceCounts {
-  readonly desired: number;
-  readonly running: number;
-  readonly pending: number;
-  readonly succeeded: number;
-  readonly failed: number;
+  desired: number
+  running: number
+  pending: number
+  succeeded: number
+  failed: number
 }
 
 /** Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running. */
 export interface JobCounts {
-  readonly running: number;
-  readonly pending: number;
-  readonly succeeded: number;
-  readonly failed: number;
+  running: number
+  pending: number
+  succeeded: number
+  failed: number
 }
 
 export interface JobDetail {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly job: JobRow;
-  readonly instances: readonly Instance[];
-  readonly events: readonly JobEvent[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  job: JobRow
+  instances: Array<Instance>
+  events: Array<JobEvent>
 }
 
 export interface JobEvent {
-  readonly at: string | null;
-  readonly type: string;
-  readonly reason: string;
-  readonly object: string;
-  readonly message: string;
-  readonly count: number;
+  at: string | null
+  type: string
+  reason: string
+  object: string
+  message: string
+  count: number
 }
 
 export interface JobList {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly total: number;
-  readonly page: number;
-  readonly size: number;
-  readonly sentence: Sentence;
-  readonly facets: Readonly<Record<string, readonly string[]>>;
-  readonly items: readonly JobRow[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<JobRow>
 }
 
 /** `live`: the object still exists. `gpuSeconds`, `coreSeconds`, `cost` and `listCost` need the ledger: null without it. */
 export interface JobRow {
-  readonly namespace: string;
-  readonly name: string;
-  readonly type: string;
-  readonly status: string;
-  readonly state: string;
-  readonly waiting: Waiting | null;
-  readonly durationSeconds: number;
-  readonly gpusRequested: number;
-  readonly gpusAllocated: number;
-  readonly gpuMemoryRequestedMiB: number | null;
-  readonly gpuMemoryAllocatedMiB: number | null;
-  readonly gpuMemoryUsedMiB: number | null;
-  readonly gpuUtilPercent: number | null;
-  readonly uid: string;
-  readonly apiVersion: string;
-  readonly user: string;
-  readonly quotaPath: string;
-  readonly createdAt: string | null;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-  readonly instances: InstanceCounts;
-  readonly nodes: readonly string[];
-  readonly gpuSeconds: number | null;
-  readonly coreSeconds: number | null;
-  readonly cost: string | null;
-  readonly listCost: string | null;
-  readonly live: boolean;
+  namespace: string
+  name: string
+  type: string
+  status: string
+  state: string
+  waiting: Waiting | null
+  durationSeconds: number
+  gpusRequested: number
+  gpusAllocated: number
+  gpuMemoryRequestedMiB: number | null
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  uid: string
+  apiVersion: string
+  user: string
+  quotaPath: string
+  createdAt: string | null
+  startedAt: string | null
+  finishedAt: string | null
+  instances: InstanceCounts
+  nodes: Array<string>
+  gpuSeconds: number | null
+  coreSeconds: number | null
+  cost: string | null
+  listCost: string | null
+  live: boolean
 }
 
 export interface LastXid {
-  readonly code: number;
-  readonly at: string | null;
+  code: number
+  at: string | null
 }
 
 /** `model` is an index into `models`. */
 export interface MapNode {
-  readonly name: string;
-  readonly model: number;
-  readonly mode: string;
-  readonly status: string;
-  readonly gpus: readonly (readonly [number, number, number | null, number | null, number | null, number | null, readonly (readonly [number, number])[]])[];
+  name: string
+  model: number
+  mode: string
+  status: string
+  gpus: Array<[number, number, number | null, number | null, number | null, number | null, Array<[number, number]>]>
 }
 
 /** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. */
 export interface Me {
-  readonly user: Person;
-  readonly csrf: string;
-  readonly cluster: ClusterName;
-  readonly clock: ClockFace;
-  readonly features: Features;
-  readonly version: string;
+  user: Person
+  csrf: string
+  cluster: ClusterName
+  clock: ClockFace
+  features: Features
+  version: string
 }
 
 export interface NamespaceUse {
-  readonly namespace: string;
-  readonly used: number;
+  namespace: string
+  used: number
 }
 
 export interface NodeDetail {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly node: NodeRow;
-  readonly conditions: readonly ConditionRow[];
-  readonly taints: readonly TaintRow[];
-  readonly labels: Readonly<Record<string, string>>;
-  readonly kubeletVersion: string;
-  readonly runtimeVersion: string;
-  readonly osImage: string;
-  readonly gpus: readonly GpuRow[];
-  readonly pods: readonly NodePod[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  node: NodeRow
+  conditions: Array<ConditionRow>
+  taints: Array<TaintRow>
+  labels: Record<string, string>
+  kubeletVersion: string
+  runtimeVersion: string
+  osImage: string
+  gpus: Array<GpuRow>
+  pods: Array<NodePod>
 }
 
 export interface NodeList {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly total: number;
-  readonly page: number;
-  readonly size: number;
-  readonly sentence: Sentence;
-  readonly facets: Readonly<Record<string, readonly string[]>>;
-  readonly items: readonly NodeRow[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<NodeRow>
 }
 
 /** A pod that holds GPUs of this node. */
 export interface NodePod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly job: string;
-  readonly phase: string;
-  readonly gpus: number;
-  readonly gpuMemoryAllocatedMiB: number | null;
-  readonly createdAt: string | null;
+  namespace: string
+  name: string
+  job: string
+  phase: string
+  gpus: number
+  gpuMemoryAllocatedMiB: number | null
+  createdAt: string | null
 }
 
 /** `gpusAllocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`. */
 export interface NodeRow {
-  readonly name: string;
-  readonly ip: string;
-  readonly role: string;
-  readonly status: string;
-  readonly schedulable: boolean;
-  readonly gpuMode: string;
-  readonly gpusTotal: number;
-  readonly gpuMemoryTotalMiB: number | null;
-  readonly gpusAllocated: number;
-  readonly gpuMemoryAllocatedMiB: number | null;
-  readonly gpuMemoryUsedMiB: number | null;
-  readonly gpuUtilPercent: number | null;
-  readonly gpuModel: string;
-  readonly isolation: string;
-  readonly gpusUnhealthy: number;
-  readonly gpusReporting: number;
-  readonly driverVersion: string;
-  readonly instanceType: string;
-  readonly zone: string;
-  readonly createdAt: string | null;
-  readonly cpuTotalCores: number;
-  readonly memoryTotalMiB: number;
+  name: string
+  ip: string
+  role: string
+  status: string
+  schedulable: boolean
+  gpuMode: string
+  gpusTotal: number
+  gpuMemoryTotalMiB: number | null
+  gpusAllocated: number
+  gpuMemoryAllocatedMiB: number | null
+  gpuMemoryUsedMiB: number | null
+  gpuUtilPercent: number | null
+  gpuModel: string
+  isolation: string
+  gpusUnhealthy: number
+  gpusReporting: number
+  driverVersion: string
+  instanceType: string
+  zone: string
+  createdAt: string | null
+  cpuTotalCores: number
+  memoryTotalMiB: number
 }
 
 export interface Overview {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly sentence: Sentence;
-  readonly gpuNodes: GpuNodeCounts;
-  readonly gpus: GpuCounts;
-  readonly gpuMemory: GpuMemory;
-  readonly gpuUtilPercent: number | null;
-  readonly gpusReporting: number;
-  readonly jobs: JobCounts;
-  readonly idleGpus: number;
-  readonly pools: readonly Pool[];
-  readonly topConsumers: readonly Consumer[];
-  readonly starvedLeaves: readonly StarvedLeaf[];
-  readonly faultyGpus: readonly FaultyGpu[];
-  readonly recentWarnings: readonly RecentWarning[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  sentence: Sentence
+  gpuNodes: GpuNodeCounts
+  gpus: GpuCounts
+  gpuMemory: GpuMemory
+  gpuUtilPercent: number | null
+  gpusReporting: number
+  jobs: JobCounts
+  idleGpus: number
+  pools: Array<Pool>
+  topConsumers: Array<Consumer>
+  starvedLeaves: Array<StarvedLeaf>
+  faultyGpus: Array<FaultyGpu>
+  recentWarnings: Array<RecentWarning>
 }
 
 export interface Person {
-  readonly name: string;
-  readonly role: string;
+  name: string
+  role: string
 }
 
 /** All GPUs of one model and mode: what a person who wants GPUs looks at. */
 export interface Pool {
-  readonly model: string;
-  readonly mode: string;
-  readonly nodes: number;
-  readonly gpus: number;
-  readonly gpusAllocated: number;
+  model: string
+  mode: string
+  nodes: number
+  gpus: number
+  gpusAllocated: number
 }
 
 /** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. */
 export interface QuotaRow {
-  readonly name: string;
-  readonly path: string;
-  readonly parent: string;
-  readonly depth: number;
-  readonly isLeaf: boolean;
-  readonly namespaces: readonly string[];
-  readonly resource: string;
-  readonly unit: string;
-  readonly max: number | null;
-  readonly min: number;
-  readonly used: number;
-  readonly requested: number;
-  readonly borrowed: number;
-  readonly lent: number;
-  readonly waitingPods: number;
-  readonly waitingJobs: number;
-  readonly byNamespace: readonly NamespaceUse[];
+  name: string
+  path: string
+  parent: string
+  depth: number
+  isLeaf: boolean
+  namespaces: Array<string>
+  resource: string
+  unit: string
+  max: number | null
+  min: number
+  used: number
+  requested: number
+  borrowed: number
+  lent: number
+  waitingPods: number
+  waitingJobs: number
+  byNamespace: Array<NamespaceUse>
 }
 
 /** `resources`: the managed resources in the order of the tables. */
 export interface QuotaUsage {
-  readonly generatedAt: string;
-  readonly stale: boolean;
-  readonly version: string;
-  readonly warnings: readonly Warning[];
-  readonly total: number;
-  readonly page: number;
-  readonly size: number;
-  readonly sentence: Sentence;
-  readonly facets: Readonly<Record<string, readonly string[]>>;
-  readonly items: readonly QuotaRow[];
-  readonly resources: readonly string[];
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<QuotaRow>
+  resources: Array<string>
 }
 
 export interface RecentWarning {
-  readonly at: string | null;
-  readonly namespace: string;
-  readonly object: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly count: number;
+  at: string | null
+  namespace: string
+  object: string
+  reason: string
+  message: string
+  count: number
 }
 
 /** One sentence of state: `code` and `values` for the catalogues of the client, `text` in English. */
 export interface Sentence {
-  readonly code: string;
-  readonly values: Readonly<Record<string, string | number | number | null>>;
-  readonly text: string;
+  code: string
+  values: Record<string, string | number | null>
+  text: string
 }
 
 /** A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`. */
 export interface StarvedLeaf {
-  readonly path: string;
-  readonly resource: string;
-  readonly unit: string;
-  readonly min: number;
-  readonly used: number;
-  readonly waitingPods: number;
+  path: string
+  resource: string
+  unit: string
+  min: number
+  used: number
+  waitingPods: number
 }
 
 export interface TaintRow {
-  readonly key: string;
-  readonly value: string;
-  readonly effect: string;
+  key: string
+  value: string
+  effect: string
 }
 
 export interface Waiting {
-  readonly reason: string;
-  readonly message: string;
+  reason: string
+  message: string
 }
 
 /** What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English. */
 export interface Warning {
-  readonly code: string;
-  readonly source: string;
-  readonly message: string;
-  readonly hint: string;
-  readonly values: Readonly<Record<string, string | number | number | null>>;
+  code: string
+  source: string
+  message: string
+  hint: string
+  values: Record<string, string | number | null>
 }

@@ -65,14 +65,18 @@ function pair(big: number, bigUnit: string, small: number, smallUnit: string): s
   return small ? `${big}${bigUnit}${small}${smallUnit}` : `${big}${bigUnit}`;
 }
 
-/** One unit, the largest: `3h`. For "3h ago", where a second unit would be noise. */
-export function roughDuration(seconds: Maybe): string {
-  if (!isKnown(seconds)) return UNKNOWN;
+export interface Span {
+  readonly n: number;
+  readonly unit: "s" | "m" | "h" | "d";
+}
+
+/** The largest whole unit, for "3h ago", where a second unit would be noise. */
+export function span(seconds: number): Span {
   const s = Math.max(0, Math.floor(seconds));
-  if (s < 60) return `${s}s`;
-  if (s < 3600) return `${Math.floor(s / 60)}m`;
-  if (s < 86400) return `${Math.floor(s / 3600)}h`;
-  return `${Math.floor(s / 86400)}d`;
+  if (s < 60) return { n: s, unit: "s" };
+  if (s < 3600) return { n: Math.floor(s / 60), unit: "m" };
+  if (s < 86400) return { n: Math.floor(s / 3600), unit: "h" };
+  return { n: Math.floor(s / 86400), unit: "d" };
 }
 
 const BYTES_PER_GIB = 1024 ** 3;

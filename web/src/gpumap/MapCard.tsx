@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 import { useNode } from "../api/queries";
 import type { GpuRow } from "../api/types";
-import { memoryFraction, percent, roughDuration, UNKNOWN } from "../format/format";
+import { memoryFraction, percent, duration, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import type { Cell, GpuMapData } from "./cells";
@@ -53,7 +53,7 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
         {cell.idleSeconds ? (
           <>
             <dt>{t("map.by.idle")}</dt>
-            <dd>{roughDuration(cell.idleSeconds)}</dd>
+            <dd>{duration(cell.idleSeconds)}</dd>
           </>
         ) : null}
       </dl>

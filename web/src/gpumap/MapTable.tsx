@@ -1,5 +1,5 @@
 // The map as a table: the same cells, one row each, for those who read rather than look.
-import { percent, roughDuration, UNKNOWN } from "../format/format";
+import { percent, duration, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { navigate } from "../router/router";
 import type { Column } from "../table/columns";
@@ -17,7 +17,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
     { key: "util", head: t("map.by.util"), width: 92, number: true, cell: (c) => percent(c.util) },
     { key: "memory", head: t("map.by.memory"), width: 92, number: true, cell: (c) => percent(c.memory) },
     { key: "celsius", head: t("map.by.temperature"), unit: "°C", width: 100, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
-    { key: "idle", head: t("map.by.idle"), width: 90, number: true, cell: (c) => (c.idleSeconds ? roughDuration(c.idleSeconds) : UNKNOWN) },
+    { key: "idle", head: t("map.by.idle"), width: 90, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
     { key: "teams", head: t("map.by.team"), width: 200, mono: true, cell: (c) => c.slices.map(([team]) => map.teams[team]).join(", ") || UNKNOWN },
   ];
   return (

@@ -1,9 +1,15 @@
 // "3h ago", with the exact time on hover and for machines.
 import { useNow } from "../app/clock";
-import { exactTime, parseTime, roughDuration, UNKNOWN } from "../format/format";
-import { useWords } from "../i18n/locale";
+import { exactTime, parseTime, span, UNKNOWN } from "../format/format";
+import { useWords, type Words } from "../i18n/locale";
 
 const MINUTE_MS = 30_000;
+
+/** "3h ago", "3 小时前". */
+export function ago(seconds: number, t: Words["t"]): string {
+  const { n, unit } = span(seconds);
+  return t(`ago.${unit}`, { n });
+}
 
 export function Ago({ at }: { at: string | null }) {
   const { t } = useWords();
@@ -12,7 +18,7 @@ export function Ago({ at }: { at: string | null }) {
   if (ms === null) return UNKNOWN;
   return (
     <time dateTime={at ?? ""} title={exactTime(ms)}>
-      {t("time.ago", { time: roughDuration((now - ms) / 1000) })}
+      {ago((now - ms) / 1000, t)}
     </time>
   );
 }

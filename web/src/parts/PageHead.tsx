@@ -2,9 +2,10 @@
 import { type ReactNode, useEffect } from "react";
 import type { Answer, Sentence } from "../api/types";
 import { useClock, useNow } from "../app/clock";
-import { duration, exactTime, gpus, parseTime, roughDuration } from "../format/format";
+import { duration, exactTime, gpus, parseTime, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import type { Values } from "../i18n/translate";
+import { ago } from "./Ago";
 import { Icon } from "./Icon";
 
 interface Props {
@@ -55,7 +56,7 @@ function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void })
   return (
     <div className="fresh" data-stale={stale} data-testid="freshness">
       <time className="num" dateTime={answer.generatedAt} title={exactTime(ms)}>
-        {t(stale ? "fresh.stale" : "fresh.updated", { time: roughDuration(age) })}
+        {t(stale ? "fresh.stale" : "fresh.updated", { ago: age === null ? UNKNOWN : ago(age, t) })}
       </time>
       <button type="button" className="tool" aria-label={t("action.refresh")} title={t("action.refresh")} onClick={onRefresh}>
         <Icon name="refresh" />

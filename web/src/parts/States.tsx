@@ -55,12 +55,20 @@ export function Empty({ why, children }: { why: string; children?: ReactNode }) 
   );
 }
 
+const faultOf = (error: Error): ApiError => (error instanceof ApiError ? error : new ApiError(0, "bug", error.message, null, null));
+
+function useFaultWords(): (fault: ApiError) => string {
+  const { code } = useWords();
+  return (fault) => code("error", fault.code, { status: fault.status, error: fault.message }, fault.message);
+}
+
 export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
-  const { t, code } = useWords();
-  const fault = error instanceof ApiError ? error : new ApiError(0, "bug", error.message, null, null);
+  const { t } = useWords();
+  const words = useFaultWords();
+  const fault = faultOf(error);
   return (
     <div className="state" data-testid="state-error" role="alert">
-      <b>{code("error", fault.code, { status: fault.status, error: fault.message }, fault.message)}</b>
+      <b>{words(fault)}</b>
       {fault.hint && <div>{fault.hint}</div>}
       {fault.requestId && (
         <div>
@@ -99,12 +107,13 @@ function WarningBanner({ warning }: { warning: Warning }) {
 /** New data could not be read; what is on screen is from before. */
 export function FailedRefresh({ asked }: { asked: readonly Asked<unknown>[] }) {
   const { t } = useWords();
+  const words = useFaultWords();
   const failed = asked.find((a) => a.data !== undefined && a.error);
   if (!failed?.error) return null;
   return (
     <div className="banner broken" role="status" data-testid="state-outdated">
       <span>
-        {t("state.notRefreshed")} <span className="hint">{failed.error.message}</span>
+        {t("state.notRefreshed")} <span className="hint">{words(faultOf(failed.error))}</span>
       </span>
       <button type="button" className="link" onClick={() => failed.refetch()}>
         {t("action.retry")}
