@@ -87,6 +87,15 @@ def test_faulty_gpus_are_named_with_their_reason() -> None:
     assert [(each.node, each.index, each.reason) for each in board.faulty_gpus] == [("gpu-1", 0, "XID 79")]
 
 
+def test_gpus_that_a_node_withholds_are_faulty_though_nobody_says_which() -> None:
+    node = gpu_node(gpus=4)
+    node = Node(node.name, capacity=node.capacity, allocatable={**node.allocatable, "nvidia.com/gpu": 2}, conditions=node.conditions)
+    seen = picture([node], [pod("a", "gpu-1", GPU)])
+    assert states(seen) == [ALLOCATED, FREE, UNHEALTHY, UNHEALTHY]
+    (fault,) = seen.overview.faulty_gpus
+    assert (fault.node, fault.index, fault.reason) == ("gpu-1", None, "2 of 4 GPUs not offered to pods; nobody says which")
+
+
 def test_recent_warnings_are_of_the_last_hour_newest_first() -> None:
     def event(name: str, at: float, type_: str = "Warning") -> Event:
         return Event("team-a", name, type=type_, reason="BackOff", message=name, object_kind="Pod", object_name="x", at=at)

@@ -58,8 +58,10 @@ class StarvedLeaf(Json, frozen=True):
 
 
 class FaultyGpu(Json, frozen=True):
+    """`index` is null where a node offers fewer GPUs than it has and nobody says which are missing."""
+
     node: str
-    index: int
+    index: int | None
     uuid: str
     model: str
     reason: str

@@ -56,10 +56,26 @@ def idle_seconds(card: CardOccupancy, now: float) -> int | None:
     return None if since is None else max(0, int(now - since))
 
 
+def withheld_gpus(occupied: NodeOccupancy) -> int:
+    """GPUs that the node does not offer though it has them, beyond the cards that are known to be broken."""
+    return max(0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards))
+
+
 def _cells(occupied: NodeOccupancy, teams: Numbering, now: float) -> list[Cell]:
     claims = _unplaced_claims(occupied)
     is_known = is_ready(occupied.node)
-    return [_cell(card, claims.get(card.index), is_known, teams, now) for card in occupied.cards]
+    cells = [_cell(card, claims.get(card.index), is_known, teams, now) for card in occupied.cards]
+    withheld = withheld_gpus(occupied)
+    return _with_withheld(cells, withheld) if withheld and is_known and _are_nameless(occupied.cards) else cells
+
+
+def _with_withheld(cells: list[Cell], withheld: int) -> list[Cell]:
+    """The last free cells as unhealthy: of cards without identity only their number is known."""
+    for place in reversed(range(len(cells))):
+        if withheld and cells[place][1] == FREE:
+            cells[place] = (cells[place][0], UNHEALTHY, *cells[place][2:])
+            withheld -= 1
+    return cells
 
 
 def _cell(card: CardOccupancy, claim: Pod | str | None, is_known: bool, teams: Numbering, now: float) -> Cell:

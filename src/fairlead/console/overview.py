@@ -6,7 +6,7 @@ What a newcomer gets wrong: `idle` means allocated and below 1 % for an hour; a 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -22,12 +22,12 @@ from fairlead.console.cluster_page import (
     StarvedLeaf,
 )
 from fairlead.console.envelope import Sentence, counted, neat, neat_or_null, timestamp
-from fairlead.console.gpu_map_cells import idle_seconds
+from fairlead.console.gpu_map_cells import idle_seconds, withheld_gpus
 from fairlead.console.jobs_page import JobRow
 from fairlead.console.quota_page import QuotaRow
 from fairlead.console.quota_rows import starved_paths
 from fairlead.model.event import Event
-from fairlead.model.occupancy import CardOccupancy, GpuTotals
+from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
 from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
@@ -151,11 +151,18 @@ def _scarcity(row: QuotaRow) -> tuple[bool, float]:
 
 
 def faulty_gpus(occupancy: ClusterOccupancy) -> list[FaultyGpu]:
-    found = (card for each in occupancy.nodes for card in each.cards if card.is_healthy is False)
-    return [
-        FaultyGpu(node=card.node, index=card.index, uuid=card.uuid, model=card.model, reason=card.reason)
-        for card in islice(found, LIST_MAX)
-    ]
+    """Broken cards by node and index; where a node only offers fewer GPUs than it has, one row without an index."""
+    return list(islice((fault for each in occupancy.nodes for fault in _faults(each)), LIST_MAX))
+
+
+def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
+    for card in occupied.cards:
+        if card.is_healthy is False:
+            yield FaultyGpu(node=card.node, index=card.index, uuid=card.uuid, model=card.model, reason=card.reason)
+    withheld = withheld_gpus(occupied)
+    if withheld:
+        reason = f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; nobody says which"
+        yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
 
 
 def recent_warnings(events: Iterable[Event], now: float) -> list[RecentWarning]:

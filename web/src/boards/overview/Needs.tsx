@@ -21,7 +21,7 @@ export function FaultyGpus({ gpus, className }: { gpus: readonly FaultyGpu[]; cl
               <Link to={`/nodes/${encodeURIComponent(gpu.node)}`} className="mono">
                 {gpu.node}
               </Link>{" "}
-              GPU {gpu.index}
+              {gpu.index !== null && `GPU ${gpu.index}`}
               <div className="message">{gpu.reason}</div>
             </div>
           </li>
