@@ -43,7 +43,7 @@ ROOTS = {
     "authorization.k8s.io/v1": "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview",
     "meta/v1": "DeleteOptions",
 }
-SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "i", "uint8": "i", "float64": "d", "types.UID": "s"}
+SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "l", "uint8": "i", "float64": "d", "types.UID": "s"}
 SPECIAL = {"Time": "t", "MicroTime": "T", "FieldsV1": "f"}
 FOREIGN = {"resource.Quantity": "q", "intstr.IntOrString": "o", "runtime.RawExtension": "r", "types.NodeName": "s", "rest.Verb": "s"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.contracts.api_client import ApiClient, until
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
 
@@ -89,6 +90,13 @@ def test_a_namespace_goes_with_its_content(api: ApiClient, space: str) -> None:
     assert answer.body["metadata"]["name"] == space
     until("the namespace is gone", lambda: api.get(f"/api/v1/namespaces/{space}").status == 404)
     assert api.get(config_maps(space, "a")).status == 404
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+def test_some_namespaces_cannot_go(api: ApiClient, name: str) -> None:
+    answer = api.delete(f"/api/v1/namespaces/{name}")
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+    assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
 def test_an_eviction_of_a_pod_nobody_guards(api: ApiClient, space: str) -> None:

@@ -186,7 +186,7 @@ def test_a_rehearsal_checks_and_answers_but_changes_nothing(cluster: Cluster) ->
     assert stage.create(pod("b"))["metadata"]["uid"]
     assert stage.merge_patch(PODS, "default", "a", {"metadata": {"labels": {"x": "y"}}})["metadata"]["labels"] == {"x": "y"}
     stage.delete(PODS, "default", "a")
-    stage.delete(NAMESPACES, None, "default")
+    stage.delete(NAMESPACES, None, "kube-node-lease")
     with refused("AlreadyExists"):
         stage.create(pod("a"))
     assert (cluster.resource_version, cluster.names.counter, cluster.list(PODS)) == before

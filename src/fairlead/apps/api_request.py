@@ -6,7 +6,7 @@ Everything here refuses with the real server's words; unknown query parameters a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -29,11 +29,12 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One authenticated request for a resource."""
+    """One authenticated request for a resource. `warnings` are told to the client beside the answer."""
 
     http: Request
     path: ResourcePath
     ref: ResourceKind
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def query(self) -> QueryParams:
@@ -103,12 +104,10 @@ def decode_body(body: bytes, content_type: str) -> Any:
 
 
 def decode_object(body: bytes, content_type: str) -> dict[str, Any]:
-    """As `decode_body`, for bodies that must be an object whose metadata, where given, is one too."""
+    """As `decode_body`, for bodies that must be an object."""
     decoded = decode_body(body, content_type)
     if not isinstance(decoded, dict):
         raise bad_request(f"couldn't get version/kind; json parse error: the body is a {type(decoded).__name__}, not an object")
-    if not isinstance(decoded.get("metadata") or {}, dict):
-        raise bad_request("json: cannot unmarshal the field `metadata` into an object")
     return decoded
 
 

@@ -140,7 +140,11 @@ class ApiServer:
         if http.method in ("GET", "HEAD"):
             return self._read(request)
         status, answer = self._write(request, body)
-        return _json(answer, status)
+        response = _json(answer, status)
+        for warning in request.warnings:
+            quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+            response.headers.append("warning", f'299 - "{quoted}"')
+        return response
 
     def _served(self, group: str, version: str, plural: str) -> ResourceKind | None:
         wanted = (group, version, plural)

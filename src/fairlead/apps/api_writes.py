@@ -13,6 +13,7 @@ from fairlead.apps.api_request import ApiRequest, decode_body, decode_object, me
 from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_schema import strict_error, typed
 from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, unsupported_media_type
 
 JSON_PATCH = "application/json-patch+json"
@@ -78,11 +79,12 @@ class Writes:
         return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
 
     def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        self._store_for(request).bind(request.namespace, request.path.name, self._decoded(request, body))
+        binding = _typed(request, "v1", "Binding", self._decoded(request, body))
+        self._store_for(request).bind(request.namespace, request.path.name, binding)
         return 201, _success()
 
     def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        options = self._decoded(request, body).get("deleteOptions") or {}
+        options = _typed(request, "policy/v1", "Eviction", self._decoded(request, body)).get("deleteOptions") or {}
         self._store_for(request, options).evict(request.namespace, request.path.name, options)
         return 201, _success()
 
@@ -114,7 +116,10 @@ class Writes:
     def _addressed(self, request: ApiRequest, obj: Object) -> Object:
         """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
         ref, path = request.ref, request.path
-        metadata = dict(obj.get("metadata") or {})
+        given = obj.get("metadata")
+        if not isinstance(given or {}, dict):
+            _typed(request, ref.api_version, ref.kind, obj)  # refuses it in the words of the kind
+        metadata = dict(given or {})
         if path.subresource != "scale":
             _check_kind(ref, obj)
         if path.name and metadata.setdefault("name", path.name) != path.name:
@@ -124,12 +129,20 @@ class Writes:
             if metadata["namespace"] != path.namespace:
                 raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if path.subresource == "scale":
-            return {**obj, "metadata": metadata}
-        return {"kind": ref.kind, "apiVersion": ref.api_version, **_without_kind(obj), "metadata": metadata}
+            return _typed(request, "autoscaling/v1", "Scale", {**obj, "metadata": metadata})
+        return _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata})
 
 
-def _without_kind(obj: Object) -> Object:
-    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object) -> Object:
+    """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
+    read, unknown = typed(api_version, kind, obj)
+    if unknown:
+        wanted = request.query.get("fieldValidation") or "Warn"
+        if wanted == "Strict":
+            raise strict_error(api_version, kind, unknown)
+        if wanted == "Warn":
+            request.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    return read
 
 
 def _check_kind(ref: ResourceKind, obj: Object) -> None:
@@ -151,14 +164,12 @@ def _patched(kind: str, old: Object, patch: Any, *, is_custom: bool) -> Any:
 def _delete_options(request: ApiRequest, body: bytes) -> Object:
     """`DeleteOptions` of the body, or what the query says of them."""
     options = decode_object(body, request.http.headers.get("content-type", "")) if body.strip() else {}
-    for name in ("propagationPolicy",):
-        if request.query.get(name):
-            options[name] = request.query[name]
+    options = _typed(request, "v1", "DeleteOptions", options)
+    if request.query.get("propagationPolicy"):
+        options["propagationPolicy"] = request.query["propagationPolicy"]
     grace = request.number("gracePeriodSeconds")
     if grace is not None:
         options["gracePeriodSeconds"] = grace
-    if options.get("gracePeriodSeconds") is not None and not isinstance(options["gracePeriodSeconds"], int):
-        raise bad_request(f"gracePeriodSeconds: `{options['gracePeriodSeconds']}` is not a whole number")
     return options
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead.sim.resources import NAMESPACES, PODS
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import forbidden
 from fairlead.wire.kube_time import render_time
 
 if TYPE_CHECKING:
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 FOREGROUND = "foregroundDeletion"
 DEFAULT_GRACE_SECONDS = 30
+_IMMORTAL_NAMESPACES = ("default", "kube-public", "kube-system")
 
 
 def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int | None, propagation: str) -> Object:
     """Remove the object, or mark it as going and return the marked one."""
+    if ref is NAMESPACES and old["metadata"]["name"] in _IMMORTAL_NAMESPACES:
+        raise forbidden(ref, old["metadata"]["name"], "this namespace may not be deleted")
     if propagation == "Orphan":
         _release_dependents(cluster, old)
     grace = _grace_seconds(ref, old, grace_seconds)

@@ -12,6 +12,7 @@ from fairlead.sim import resources as served
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import FieldError, invalid, required
+from fairlead.wire.quantity import parse_quantity
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -102,8 +103,8 @@ def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     if ref is not served.JOBS:
         errors += _selector_errors(spec, template)
     elif (template.get("spec") or {}).get("restartPolicy", "Always") == "Always":
-        why = 'supported values: "OnFailure", "Never"'
-        errors.append(FieldError("spec.template.spec.restartPolicy", "FieldValueNotSupported", f"Required value: valid values: {why[18:]}"))
+        why = 'Required value: valid values: "OnFailure", "Never"'
+        errors.append(FieldError("spec.template.spec.restartPolicy", "FieldValueRequired", why))
     return errors
 
 
@@ -131,11 +132,19 @@ def _pod_errors(field: str, spec: Object) -> list[FieldError]:
     if not containers:
         return [required(f"{field}.containers")]
     errors = []
+    policy = spec.get("restartPolicy", "Always")
+    if policy not in _RESTART_POLICIES:
+        supported = ", ".join(f'"{known}"' for known in _RESTART_POLICIES)
+        told = f'Unsupported value: "{policy}": supported values: {supported}'
+        errors.append(FieldError(f"{field}.restartPolicy", "FieldValueNotSupported", told))
     seen: set[str] = set()
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
             errors += _container_errors(f"{field}.{kind}[{index}]", container, seen)
     return errors
+
+
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
 def _container_errors(field: str, container: Object, seen: set[str]) -> list[FieldError]:
@@ -150,7 +159,47 @@ def _container_errors(field: str, container: Object, seen: set[str]) -> list[Fie
     seen.add(str(name))
     if not container.get("image"):
         errors.append(required(f"{field}.image"))
+    return [*errors, *_resource_errors(f"{field}.resources", container.get("resources") or {})]
+
+
+def _resource_errors(field: str, resources: Object) -> list[FieldError]:
+    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not their limit."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    errors = [
+        error for side, amounts in (("limits", limits), ("requests", requests)) for error in _amount_errors(f"{field}.{side}", amounts)
+    ]
+    for name in sorted(requests if not errors else ()):
+        if _is_counted(name) and name not in limits:
+            errors.append(required(f"{field}.limits", "Limit must be set for non overcommitable resources"))
+        elif _is_counted(name) and requests[name] != limits[name]:
+            errors.append(_wrong(f"{field}.requests", requests[name], f"must be equal to {name} limit of {limits[name]}"))
+        elif name in limits and _thousandths(requests[name]) > _thousandths(limits[name]):
+            errors.append(_wrong(f"{field}.requests", requests[name], f"must be less than or equal to {name} limit of {limits[name]}"))
     return errors
+
+
+def _amount_errors(field: str, amounts: Object) -> list[FieldError]:
+    errors = []
+    for name in sorted(amounts):
+        thousandths = _thousandths(amounts[name])
+        if thousandths < 0:
+            errors.append(_wrong(f"{field}[{name}]", amounts[name], "must be greater than or equal to 0"))
+        elif _is_counted(name) and thousandths % 1000:
+            errors.append(_wrong(f"{field}[{name}]", amounts[name], "must be an integer"))
+    return errors
+
+
+def _thousandths(amount: Any) -> int:
+    """What cannot be read counts as 0: over HTTP it never comes this far, and a world made in tests has to live with it."""
+    try:
+        return parse_quantity(str(amount), 3)
+    except ValueError:
+        return 0
+
+
+def _is_counted(name: str) -> bool:
+    """Extended resources: whole things of somebody's domain."""
+    return "/" in name and not name.startswith("kubernetes.io/")
 
 
 def _change_errors(ref: ResourceKind, old: Object, new: Object) -> list[FieldError]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from fairlead.wire.kube_protobuf_fields import KINDS, MESSAGES
+from fairlead.wire.kube_fields import fields_by_number, message_of
 from fairlead.wire.kube_status import bad_request
 from fairlead.wire.kube_time import render_micro_time, render_time
 
@@ -27,26 +26,6 @@ _VARINT, _BYTES = 0, 2
 _FIXED_LENGTHS = {1: 8, 5: 4}
 
 
-class _Field(NamedTuple):
-    name: str
-    shape: str  # "", "*" (list) or "%" (map)
-    type: str
-    is_kept_empty: bool
-    is_inline: bool
-
-
-@lru_cache(maxsize=512)
-def _fields(message: str) -> dict[int, _Field]:
-    fields = {}
-    for text in MESSAGES[message].split():
-        head, _, kind = text.partition(":")
-        digits = len(head) - len(head.lstrip("0123456789"))
-        flag, name = head[digits], head[digits + 1 :]
-        shape = kind[0] if kind[0] in "*%" else ""
-        fields[int(head[:digits])] = _Field(name, shape, kind.removeprefix(shape), flag == "!", flag == ">")
-    return fields
-
-
 def parse_protobuf(body: bytes) -> dict[str, Any]:
     """The object in a request body, as its JSON would be. Raises 400 for broken bytes and for kinds that are not known."""
     if not body.startswith(_MAGIC):
@@ -55,7 +34,9 @@ def parse_protobuf(body: bytes) -> dict[str, Any]:
         envelope = _parts(body[len(_MAGIC) :])
         type_meta = _parts(envelope.get(1, b""))
         api_version, kind = (type_meta.get(number, b"").decode() for number in (1, 2))
-        message = _message_of(api_version, kind)
+        message = message_of(api_version, kind)
+        if message is None:
+            raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in protobuf: send JSON')
         return {"apiVersion": api_version, "kind": kind, **_message(message, envelope.get(2, b""), 0)}
     except (
         IndexError,
@@ -68,14 +49,6 @@ def parse_protobuf(body: bytes) -> dict[str, Any]:
         ValueError,
     ) as error:
         raise bad_request(f"the protobuf body cannot be read: {error or type(error).__name__}") from error
-
-
-def _message_of(api_version: str, kind: str) -> str:
-    """The message behind a kind; `DeleteOptions` come under the version of what is deleted."""
-    message = KINDS.get(("v1" if kind == "DeleteOptions" else api_version, kind))
-    if message is None:
-        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in protobuf: send JSON')
-    return message
 
 
 def _read(data: bytes) -> Iterator[tuple[int, int, Any]]:
@@ -114,7 +87,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _message(message: str, data: bytes, depth: int) -> dict[str, Any]:
     if depth > _DEEPEST:
         raise IndexError("nested too deeply")
-    fields, found = _fields(message), dict[str, Any]()
+    fields, found = fields_by_number(message), dict[str, Any]()
     for number, wire, value in _read(data):
         field = fields.get(number)
         if field is None:
@@ -122,11 +95,11 @@ def _message(message: str, data: bytes, depth: int) -> dict[str, Any]:
         if field.is_inline:
             found |= _message(field.type, value, depth + 1)
         elif field.shape == "*":
-            items = _packed(value) if field.type == "i" and wire == _BYTES else (value,)
+            items = _packed(value) if field.type in ("i", "l") and wire == _BYTES else (value,)
             found.setdefault(field.name, []).extend(_value(field.type, item, depth) for item in items)
         elif field.shape == "%":
             entry = {key: held for key, _, held in _read(value)}
-            empty = 0 if field.type in "ib" else b""
+            empty = 0 if field.type in "ilb" else b""
             found.setdefault(field.name, {})[entry.get(1, b"").decode()] = _value(field.type, entry.get(2, empty), depth)
         else:
             plain = _value(field.type, value, depth)
@@ -187,6 +160,7 @@ def _raw_json(data: bytes) -> Any:
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "s": lambda value: value.decode(),
     "i": _signed,
+    "l": _signed,
     "b": bool,
     "d": lambda value: struct.unpack("<d", value)[0],
     "y": lambda value: base64.b64encode(value).decode(),
