@@ -68,6 +68,11 @@ class TestTables:
         dead = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "0"})
         assert lines("top node", dead)[1].split()[4:] == ["4", "0", "4"]
 
+    def test_a_gpu_that_drains_into_the_other_mode_is_not_unhealthy(self) -> None:
+        inventory = json.dumps([{"index": 0, "mode": "draining"}, {"index": 1, "mode": "shared"}])
+        draining = share(allocatable={"aliyun.com/gpu-mem": "15"}, annotations={"fairlead.io/gpus": inventory})
+        assert "UNHEALTHY" not in lines("top node", draining)[0]
+
     def test_gpu_core_has_its_own_footer(self) -> None:
         cores = node(
             "gpu-2",

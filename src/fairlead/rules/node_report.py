@@ -1,5 +1,6 @@
 """What does `arena top node` say about each node? Its type, its GPUs, who holds them (arena contract §5).
 
+These are arena's own definitions: from what the API server says, not from what devices say (`rules.occupancy` has the boards').
 What a newcomer gets wrong: the type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a GPU
 node), and a share node's GPU count is a sum of fractions, rounded once per node to one decimal.
 """
@@ -113,7 +114,7 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
         mode,
         gpus=total,
         gpus_allocated=sum(holder.requested for holder in holders),
-        gpus_unhealthy=max(0, total - node.allocatable.get(resource, 0)),
+        gpus_unhealthy=_faulty(node, total - node.allocatable.get(resource, 0)),
         holders=holders,
         readings=readings,
         topology=snapshot.topologies.get(node.name) if mode == TOPOLOGY else None,
@@ -158,7 +159,7 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
         SHARE,
         gpus=gpus,
         gpus_allocated=rounded(sum(each.units_allocated / each.units for each in devices if each.units > 0)),
-        gpus_unhealthy=gpus * max(0, units - node.allocatable.get(GPU_MEMORY, 0)) // units,
+        gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units),
         holders=holders,
         readings=readings,
         unit_bytes=unit_bytes(node, units, gpus),
@@ -168,6 +169,11 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
         core_allocated=sum(each.core_allocated for each in devices),
         devices=devices,
     )
+
+
+def _faulty(node: Node, withheld: int) -> int:
+    """GPUs that are not allocatable, less those that only drain from one mode into the other: that is no fault."""
+    return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus))
 
 
 def _devices(node: Node, gpus: int, units: int, core: int, holders: tuple[HolderReport, ...]) -> tuple[DeviceReport, ...]:
