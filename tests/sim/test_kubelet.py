@@ -222,10 +222,9 @@ def test_a_node_without_a_kubelet_starts_nothing() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        {"containers": [{"name": "main", "image": "a", "resources": {"limits": {"cpu": "banana"}}}]},
-        {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": [1]}}}]},
         {"overhead": {"memory": "much"}},
         {"nodeSelector": {"a": 1}},
+        {"tolerations": [{"key": 7}]},
     ],
 )
 def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_nobody(spec: dict[str, object]) -> None:
