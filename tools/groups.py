@@ -17,7 +17,7 @@ JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "contracts", "browser")
 OWN_GROUP_FOLDERS = ("docs", "golden")
-PYTEST = (str(PYTHON), "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
+PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
 @dataclass(frozen=True)

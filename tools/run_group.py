@@ -105,6 +105,8 @@ def _environment(step: Step) -> dict[str, str]:
 
 
 def _percent(log: Path) -> str:
-    """How far pytest is: the last percentage that it printed."""
-    found = re.findall(rb"\[ *(\d+)%\]", log.read_bytes())
-    return f"{int(found[-1])} % of its tests" if found else ""
+    """How far pytest is: the last percentage that it printed, and the test it is at."""
+    text = log.read_bytes().decode("utf-8", "replace")
+    percents = re.findall(r"\[ *(\d+)%\]", text)
+    at = re.findall(r"^\S+\.py::(\S+)", text, re.MULTILINE)
+    return f"{percents[-1] if percents else 0} % of its tests, at {at[-1]}" if at else ""
