@@ -50,6 +50,7 @@ class Seen:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    peer: str = ""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -107,6 +108,7 @@ class ScriptedServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (seen := await _read_request(reader)) is not None:
+                seen.peer = _common_name(writer.get_extra_info("peercert"))
                 self.seen.append(seen)
                 if not await _answer(self._next_step(seen), writer):
                     return
@@ -162,6 +164,12 @@ async def _answer_stream(step: Stream, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
     return step.then == "end"
+
+
+def _common_name(certificate: dict[str, Any] | None) -> str:
+    """Whom the client's certificate names; "" without one."""
+    pairs = [pair for group in (certificate or {}).get("subject", ()) for pair in group]
+    return str(dict(pairs).get("commonName", ""))
 
 
 def _server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:

@@ -16,6 +16,7 @@ from fairlead.edge.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 
 from .pki import Authority
+from .proxy import TestProxy
 from .scripted import Reply, ScriptedServer, Stream, page, pod, status
 from .twins import TWINS, Twin, connection_to, pod_reader
 
@@ -118,11 +119,13 @@ def test_what_the_server_puts_off_is_asked_again_after_its_time(twin: MakeTwin, 
 
 
 def test_a_server_that_always_puts_off_is_told_at_last(twin: MakeTwin) -> None:
-    with ScriptedServer({PODS_PATH: [status(429, "TooManyRequests", "slow down", {"Retry-After": "1"})]}) as server:
+    with ScriptedServer({PODS_PATH: [status(429, "TooManyRequests", "slow down", {"Retry-After": "6"})]}) as server:
+        client = twin(server.url)
         with pytest.raises(ApiFailure, match=r"429.*slow down") as caught:
-            twin(server.url).call("list_all", pod_reader())
-        assert len(server.seen) == 5
-        assert caught.value.retry_after == 1.0
+            client.call("list_all", pod_reader())
+        assert 4 <= len(server.seen) <= 5
+        assert 18 <= sum(client.waits) <= 30
+        assert caught.value.retry_after == 6.0
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
@@ -282,6 +285,32 @@ def test_a_client_certificate_is_shown_to_the_server(twin: MakeTwin) -> None:
         assert names(twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())) == ["a"]
         with pytest.raises(Unreachable):
             twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
+
+
+def test_a_certificate_renewed_after_401_is_the_one_shown_next(twin: MakeTwin) -> None:
+    issued = iter([Issued(certificate=ClientCertificate(*CA.issue(name))) for name in ("old", "new")])
+    credentials = Credentials(lambda: next(issued), is_renewable=True)
+    script: dict[str, list[Reply | Stream]] = {PODS_PATH: [status(401, "Unauthorized", "Unauthorized"), page([pod("a")])]}
+    with ScriptedServer(script, SERVER, client_ca=CA.pem) as server:
+        assert names(twin(server.url, ca_pem=CA.pem, credentials=credentials).call("list_all", pod_reader())) == ["a"]
+        assert [seen.peer for seen in server.seen] == ["old", "new"]
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["whole address", "tunnel"])
+def test_a_proxy_is_gone_through(twin: MakeTwin, is_tls: bool) -> None:
+    script: dict[str, list[Reply | Stream]] = {PODS_PATH: [page([pod("a")], token="t"), page([pod("b")])]}
+    with ScriptedServer(script, SERVER if is_tls else None) as server, TestProxy() as proxy:
+        client = twin(server.url, ca_pem=CA.pem, proxy_url=proxy.url)
+        assert names(client.call("list_all", pod_reader())) == ["a", "b"]
+        target = server.url.split("//")[1]
+        assert proxy.asked[0].split()[:2] == (["CONNECT", target] if is_tls else ["GET", f"{server.url}{PODS_PATH}?limit=500"])
+
+
+def test_a_proxy_that_is_not_there_is_named(twin: MakeTwin) -> None:
+    with TestProxy() as proxy:
+        address = proxy.url
+    with pytest.raises(Unreachable, match=f"through proxy {address}"):
+        twin("https://api.example:6443", proxy_url=address).call("version")
 
 
 def test_https_to_a_plain_server_says_so(twin: MakeTwin) -> None:

@@ -47,7 +47,7 @@ Row = TypeVar("Row")
 Result = TypeVar("Result")
 
 READ_SECONDS = 65.0  # the API server ends a request after 60 itself
-PATIENCE = 5  # tries of one request that the server puts off with Retry-After
+PATIENCE_SECONDS = 30.0  # how long a person is made to wait for a server that puts a request off with Retry-After
 MAX_RESTARTS = 2  # of a paged list that meets 410; after them one unpaged list
 _BROKEN = (OSError, http.client.HTTPException)
 
@@ -163,15 +163,17 @@ class KubeBlocking:
 
     def send(self, request: ApiRequest, *, encoding: str = "identity") -> tuple[bytes, str]:
         """The answer's body, decompressed, and its content type. What the server puts off (Retry-After) is asked again a few times."""
-        backoff: Backoff | None = None
+        backoff, waited = Backoff(self._rng), 0.0
         while True:
             try:
                 return self._send_authorized(request, encoding)
             except ApiFailure as error:
-                backoff = backoff or Backoff(self._rng)
-                if error.status not in (429, 503) or error.retry_after is None or backoff.failures + 1 >= PATIENCE:
+                if error.status not in (429, 503) or error.retry_after is None:
                     raise
                 delay = backoff.next_delay(error.retry_after)
+                waited += delay
+                if waited > PATIENCE_SECONDS:
+                    raise
                 log.info("API server `%s` asks to wait: %s; next try in %.1f s", self._label, error.message, delay)
                 self._sleep(delay)
 
