@@ -20,34 +20,44 @@ _MIB = 1 << 20
 
 
 class DeviceUse(Struct, frozen=True, gc=False):
-    """One device with its newest reading, in bytes and percent."""
+    """One device with its newest reading, in bytes and percent; None = nobody told, which a table shows as `N/A`."""
 
     reading: GpuReading
-    total_bytes: float
-    allocated_bytes: float
-    used_bytes: float
-    duty_percent: float
+    total_bytes: float | None
+    allocated_bytes: float | None
+    used_bytes: float | None
+    duty_percent: float | None
 
 
 def device_uses(report: NodeReport) -> list[DeviceUse]:
     """The node's devices that reported, by index."""
-    granted = {device.index: device for device in report.devices}
+    return [_use_of_share(report, reading) if report.mode == SHARE else _use_of_whole(report, reading) for reading in report.readings]
+
+
+def _use_of_share(report: NodeReport, reading: GpuReading) -> DeviceUse:
+    device = next((each for each in report.devices if each.index == reading.index), None)
+    if device is None:
+        return _use(reading, _scaled(reading.memory_total_mib, _MIB), 0.0)
+    return _use(reading, device.units * report.unit_bytes, device.units_allocated * report.unit_bytes)
+
+
+def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
+    total = _scaled(reading.memory_total_mib, _MIB)
     grouped = {index for holder in report.holders for index in holder.whole}
     holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
-    uses = []
-    for reading in report.readings:
-        total = (reading.memory_total_mib or 0.0) * _MIB
-        device = granted.get(reading.index)
-        if report.mode == SHARE:
-            total = device.units * report.unit_bytes if device else total
-            allocated = device.units_allocated * report.unit_bytes if device else 0.0
-        else:
-            is_held = reading.index in grouped if report.mode == TOPOLOGY and grouped else _is_held(reading, holding)
-            allocated = total if is_held else 0.0
-        used = (reading.memory_used_mib or 0.0) * _MIB if allocated else 0.0
-        duty = (reading.utilization_ratio or 0.0) * 100 if allocated else 0.0
-        uses.append(DeviceUse(reading, total, allocated, used, duty))
-    return uses
+    is_held = reading.index in grouped if report.mode == TOPOLOGY and grouped else _is_held(reading, holding)
+    return _use(reading, total, total if is_held else 0.0)
+
+
+def _use(reading: GpuReading, total: float | None, allocated: float | None) -> DeviceUse:
+    """With nothing allocated, used memory and duty cycle are 0; what is allocated but unknown (None) is in use, too."""
+    if allocated == 0:
+        return DeviceUse(reading, total, 0.0, 0.0, 0.0)
+    return DeviceUse(reading, total, allocated, _scaled(reading.memory_used_mib, _MIB), _scaled(reading.utilization_ratio, 100))
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
 
 
 def _is_held(reading: GpuReading, holding: set[tuple[str, str]]) -> bool:
@@ -60,18 +70,28 @@ def device_block(report: NodeReport) -> str:
     header = ["INDEX", "MEMORY(Total)", "MEMORY(Allocated)", "MEMORY(Used)", "DUTY_CYCLE"]
     rows = []
     for use in uses:
-        amounts = [f"{gib(amount)} GiB" for amount in (use.total_bytes, use.allocated_bytes, use.used_bytes)]
-        rows.append([str(use.reading.index), *amounts, f"{use.duty_percent:.1f}%"])
+        amounts = [_gib_text(amount) for amount in (use.total_bytes, use.allocated_bytes, use.used_bytes)]
+        rows.append([str(use.reading.index), *amounts, "N/A" if use.duty_percent is None else f"{use.duty_percent:.1f}%"])
     table = render_rows([[f"  {row[0]}", *row[1:]] for row in [header, ["-" * len(cell) for cell in header], *rows]])
     summary = [
         ("Total GPUs:", count(report.gpus)),
         ("Allocated GPUs:", count(report.gpus_allocated)),
         ("Unhealthy GPUs:", count(report.gpus_unhealthy)),
-        ("Total GPU Memory:", f"{gib(sum(use.total_bytes for use in uses))} GiB"),
-        ("Allocated GPU Memory:", f"{gib(sum(use.allocated_bytes for use in uses))} GiB"),
-        ("Used GPU Memory:", f"{gib(sum(use.used_bytes for use in uses))} GiB"),
+        ("Total GPU Memory:", _gib_text(_sum(use.total_bytes for use in uses))),
+        ("Allocated GPU Memory:", _gib_text(_sum(use.allocated_bytes for use in uses))),
+        ("Used GPU Memory:", _gib_text(_sum(use.used_bytes for use in uses))),
     ]
     return "GPUs:\n" + table + "GPU Summary:\n" + key_lines(summary, indent="  ")
+
+
+def _gib_text(amount: float | None) -> str:
+    return "N/A" if amount is None else f"{gib(amount)} GiB"
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """Of what is known; None when nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known else None
 
 
 def key_lines(lines: Iterable[tuple[str, str]], indent: str = "") -> str:

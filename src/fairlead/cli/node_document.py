@@ -92,13 +92,14 @@ def _visible(holder: HolderReport) -> list[str]:
 
 
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
+    """The reference's keys are plain numbers, so what nobody told is 0 here; the table says `N/A`."""
     return [
         {
             "id": str(use.reading.index),
             "uuid": use.reading.uuid,
-            "gpuDutyCycle": number(use.duty_percent),
-            "usedGPUMemory": number(use.used_bytes),
-            "totalGPUMemory": number(use.total_bytes),
+            "gpuDutyCycle": number(use.duty_percent or 0.0),
+            "usedGPUMemory": number(use.used_bytes or 0.0),
+            "totalGPUMemory": number(use.total_bytes or 0.0),
             "podNames": sorted({f"{holder.namespace}/{holder.pod}" for holder in use.reading.holders}),
         }
         for use in device_uses(report)

@@ -1,0 +1,115 @@
+"""Which world a command speaks to, and what it says about it (`fairlead.worlds`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.api_objects import node, pod
+from tests.edge.scripted import Reply, ScriptedServer
+
+from fairlead.cli.arena_config import read_arena_config
+from fairlead.errors import UserError
+
+NODES = {"metadata": {"resourceVersion": "1"}, "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})]}
+PODS = {"metadata": {"resourceVersion": "1"}, "items": [pod("p", "real-1", {"nvidia.com/gpu": "1"})]}
+
+
+def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    code = "from fairlead.main import run_arena; run_arena()"
+    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
+    )
+
+
+def kubeconfig(folder: Path, server: str) -> Path:
+    path = folder / "config"
+    path.write_text(
+        json.dumps(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": server}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    return path
+
+
+def test_without_any_cluster_the_embedded_one_answers_and_says_so_once(tmp_path: Path) -> None:
+    first, second = arena(tmp_path, "top", "node", "-d"), arena(tmp_path, "top", "node", "-d", TZ="Asia/Shanghai", PYTHONHASHSEED="7")
+    assert first.returncode == 0 and "Name:    gpu-a100-1\n" in first.stdout
+    assert first.stdout == second.stdout
+    assert first.stderr.count("simulated cluster (scenario default, seed 0)") == 1
+    assert "level=info" in first.stderr
+
+
+def test_what_is_named_is_never_replaced_by_the_simulated_cluster(tmp_path: Path) -> None:
+    ended = arena(tmp_path, "top", "node", KUBECONFIG=str(tmp_path / "absent"))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "`KUBECONFIG` names no file that exists" in ended.stderr
+
+
+def test_a_flag_comes_before_the_variable_and_the_variable_before_a_stale_laptop(tmp_path: Path) -> None:
+    state = tmp_path / ".local" / "state" / "fairlead" / "laptop"
+    state.mkdir(parents=True)
+    (state / "laptop.json").write_text(json.dumps({"pid": os.getpid(), "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"}))
+    (state / "k").write_text("{}")
+    with ScriptedServer({"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)]}) as server:
+        named = kubeconfig(tmp_path, server.url)
+        for arguments, env in ((["--kubeconfig", str(named)], {"KUBECONFIG": "/absent"}), ([], {"KUBECONFIG": str(named)})):
+            ended = arena(tmp_path, "top", "node", *arguments, **env)
+            assert ended.returncode == 0, ended.stderr
+            assert ended.stdout.splitlines()[1].split() == ["real-1", "10.0.0.1", "<none>", "Ready", "4", "1"]
+            assert ended.stderr == ""
+
+
+def test_a_laptop_that_was_killed_is_not_believed(tmp_path: Path) -> None:
+    state = tmp_path / ".local" / "state" / "fairlead" / "laptop"
+    state.mkdir(parents=True)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (state / "laptop.json").write_text(json.dumps({"pid": ended.pid, "kubeconfig": str(state / "k"), "gpu_exporter": "http://x"}))
+    (state / "k").write_text("{}")
+    assert "there is no kubeconfig and no running laptop" in arena(tmp_path, "top", "node").stderr
+
+
+def test_a_named_prometheus_gives_gpu_values_and_its_absence_costs_one_warning(tmp_path: Path) -> None:
+    labels = {"__name__": "nvidia_gpu_duty_cycle", "node_name": "real-1", "minor_number": "0", "uuid": "GPU-1", "namespace_name": "default"}
+    metric = {**labels, "pod_name": "p", "allocate_mode": "exclusive"}
+    found = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": metric, "value": [1.0, "71"]}]}}
+    script = {"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)], "/api/v1/query": [Reply(found)]}
+    with ScriptedServer(script) as server:
+        named = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "top", "node", "-d", "--metric"]
+        shown = arena(tmp_path, *named, PROMETHEUS_ADDRESS=server.url)
+        assert "  default    p     Running  1               gpu0\n" in shown.stdout, shown.stderr
+        assert "71.0%" in shown.stdout
+        config = tmp_path / "arena.config"
+        config.write_text(f"prometheus_address={server.url}\nprometheus_token=secret\n")
+        assert "71.0%" in arena(tmp_path, *named, ARENA_CONFIG=str(config)).stdout
+        assert server.requests_of("/api/v1/query")[-1].headers["authorization"] == "Bearer secret"
+        without = arena(tmp_path, *named, PROMETHEUS_ADDRESS="http://127.0.0.1:1")
+    assert without.returncode == 0
+    assert without.stderr.count("GPU metrics unavailable: Prometheus `http://127.0.0.1:1` refused the connection") == 1
+    assert "DUTY_CYCLE" not in without.stdout
+
+
+def test_a_forbidden_list_is_the_servers_sentence(tmp_path: Path) -> None:
+    message = 'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope'
+    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": message, "code": 403}
+    with ScriptedServer({"/api/v1/nodes": [Reply(status, 403)]}) as server:
+        ended = arena(tmp_path, "top", "node", "--kubeconfig", str(kubeconfig(tmp_path, server.url)))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert 'cannot list resource \\"nodes\\"' in ended.stderr
+
+
+def test_an_arena_config_that_is_named_must_be_readable(tmp_path: Path) -> None:
+    assert read_arena_config({"HOME": str(tmp_path)}) == {}
+    with pytest.raises(UserError) as refusal:
+        read_arena_config({"HOME": str(tmp_path), "ARENA_CONFIG": str(tmp_path / "absent")})
+    assert "absent` cannot be read: No such file or directory" in refusal.value.what
