@@ -95,6 +95,8 @@ def _label_errors(field: str, labels: Object) -> list[FieldError]:
 def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     if ref is served.PODS:
         return _pod_errors("spec", obj.get("spec") or {})
+    if ref.is_custom:
+        return [error for field in ("spec", "status") for error in _object_errors(field, obj.get(field, {}))]
     if ref not in _TEMPLATED:
         return []
     spec = obj.get("spec") or {}
@@ -109,6 +111,17 @@ def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
 
 
 _TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS, served.JOBS)
+
+
+def _object_errors(field: str, value: Any) -> list[FieldError]:
+    """All that the schemas of the custom kinds here have in common."""
+    if isinstance(value, dict):
+        return []
+    found = "null" if value is None else "boolean" if isinstance(value, bool) else _JSON_TYPES.get(type(value), "string")
+    return [FieldError(field, "FieldValueTypeInvalid", f'Invalid value: "{found}": {field} in body must be of type object: "{found}"')]
+
+
+_JSON_TYPES = {int: "integer", float: "number", list: "array"}
 
 
 def _selector_errors(spec: Object, template: Object) -> list[FieldError]:

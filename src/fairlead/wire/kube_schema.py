@@ -1,7 +1,7 @@
 """How does the API server read an object of a built-in kind: which fields does it know, and is each of its type?
 
-Unknown fields are dropped and told, wrong types refused in Go's words, nulls left out, quantities made canonical. Custom resources
-have no types here and pass as they are.
+Unknown fields are dropped and told, wrong types refused in Go's words, nulls left out, quantities made canonical. Of custom
+resources only the metadata has types here; the rest passes as it is.
 """
 
 from __future__ import annotations
@@ -30,15 +30,21 @@ class _Mistyped(Exception):
 def typed(api_version: str, kind: str, obj: Object) -> tuple[Object, list[str]]:
     """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for wrong types."""
     message = message_of(api_version, kind)
-    if message is None:
-        return {"kind": kind, "apiVersion": api_version, **{key: value for key, value in obj.items() if key not in _TYPE_META}}, []
     unknown: list[str] = []
     try:
         body = {key: value for key, value in obj.items() if key not in _TYPE_META}
-        read = _message(message, body, "", "", unknown)
+        read = _message(message, body, "", "", unknown) if message else _custom(kind, body, unknown)
     except _Mistyped as error:
         raise _unhandled(api_version, kind, str(error)) from error
     return {"kind": kind, "apiVersion": api_version, **read}, unknown
+
+
+def _custom(kind: str, body: Object, unknown: list[str]) -> Object:
+    """A custom resource: its metadata is everybody's."""
+    metadata = body.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise _wrong(metadata, f"{kind}.metadata", "v1.ObjectMeta")
+    return {**body, "metadata": _message("meta.ObjectMeta", metadata, "metadata", "metadata", unknown)}
 
 
 def strict_error(api_version: str, kind: str, unknown: list[str]) -> ApiStatus:

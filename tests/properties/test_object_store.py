@@ -1,0 +1,94 @@
+"""Properties of the object store: whoever lists and then watches knows the truth, from any moment on, whatever was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sim.objects import StillClock, config_map, owner
+
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.resources import CONFIG_MAPS
+from fairlead.sim.status import ApiStatus
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+WRITES = st.one_of(
+    st.tuples(st.just("create"), NAMES, st.sampled_from([None, "a", "b"])),
+    st.tuples(st.just("label"), NAMES, st.sampled_from(["x", "y"])),
+    st.tuples(st.just("hold"), NAMES, st.booleans()),
+    st.tuples(st.just("delete"), NAMES, st.sampled_from(["Background", "Foreground", "Orphan"])),
+)
+HISTORY = st.lists(WRITES, max_size=40)
+
+
+def write(cluster: Cluster, verb: str, name: str, how: Any) -> None:
+    """One write that may be refused."""
+    try:
+        if verb == "create":
+            found = cluster.get(CONFIG_MAPS, "default", how) if how else None
+            cluster.create(config_map(name, **({"ownerReferences": [owner(found)]} if found else {})))
+        elif verb == "label":
+            cluster.merge_patch(CONFIG_MAPS, "default", name, {"metadata": {"labels": {"app": how}}})
+        elif verb == "hold":
+            cluster.merge_patch(CONFIG_MAPS, "default", name, {"metadata": {"finalizers": ["x.io/hold"] if how else None}})
+        else:
+            cluster.delete(CONFIG_MAPS, "default", name, propagation=how)
+    except ApiStatus as refused:
+        assert refused.code in (404, 409)
+
+
+def truth(cluster: Cluster, chosen: Any = None) -> dict[str, Any]:
+    return {obj["metadata"]["name"]: obj for obj in cluster.list(CONFIG_MAPS) if chosen is None or chosen(obj)}
+
+
+def follow(known: dict[str, Any], events: Any) -> None:
+    """What a client's cache does; it fails where a watch skips or repeats."""
+    for event in events:
+        name = event.object["metadata"]["name"]
+        assert (name in known) is (event.type != "ADDED"), f"{event.type} of {name}"
+        if event.type == "DELETED":
+            del known[name]
+        else:
+            known[name] = event.object
+
+
+@settings(deadline=None)
+@given(HISTORY, st.integers(0, 40), st.booleans())
+def test_list_and_watch_know_the_truth(history: list[Any], moment: int, filtered: bool) -> None:
+    def chosen(obj: Any) -> bool:
+        return not filtered or (obj["metadata"].get("labels") or {}).get("app") == "x"
+
+    cluster = Cluster(StillClock())
+    for step in history[:moment]:
+        write(cluster, *step)
+    known, since = truth(cluster, chosen), cluster.resource_version
+    for step in history[moment:]:
+        write(cluster, *step)
+    follow(known, cluster.watch(CONFIG_MAPS, since=since, matches=chosen).poll(limit=100_000))
+    assert known == truth(cluster, chosen)
+
+
+@settings(deadline=None)
+@given(HISTORY)
+def test_versions_grow_by_one_a_write_and_every_event_has_its_own(history: list[Any]) -> None:
+    cluster = Cluster(StillClock())
+    watch, start = cluster.watch(CONFIG_MAPS), cluster.resource_version
+    for step in history:
+        write(cluster, *step)
+    versions = [event.resource_version for event in watch.poll(limit=100_000)]
+    assert versions == list(range(start + 1, cluster.resource_version + 1))
+
+
+@settings(deadline=None)
+@given(HISTORY)
+def test_owners_are_found_by_their_dependants_and_nobody_depends_on_the_dead(history: list[Any]) -> None:
+    cluster = Cluster(StillClock())
+    for step in history:
+        write(cluster, *step)
+    alive = {obj["metadata"]["uid"] for obj in cluster.list(CONFIG_MAPS)}
+    for obj in cluster.list(CONFIG_MAPS):
+        for reference in obj["metadata"].get("ownerReferences", ()):
+            assert obj in cluster.dependents(reference["uid"])
+            if "deletionTimestamp" not in obj["metadata"]:
+                assert reference["uid"] in alive, "a dependant outlived its owner"
