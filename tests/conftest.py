@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
+
+settings.register_profile("fairlead", deadline=None)  # a busy machine is not a failure
+settings.load_profile("fairlead")
 
 
 @pytest.fixture(scope="session")

@@ -188,7 +188,7 @@ async def test_without_readings_use_is_absent_and_counts_are_not() -> None:
     assert value(page, "arena_unhealthy_gpus_of_cluster") == 2, "1 withheld of gpu-2, 15 of 30 units of gpu-s"
 
 
-@pytest.mark.parametrize("state", ["forbidden", "syncing"])
+@pytest.mark.parametrize("state", ["forbidden", "syncing", "failing"])
 async def test_pods_that_nobody_could_read_are_not_zero_allocated(state: str) -> None:
     blind = structs.replace(company(), pods=(), sources={"nodes": Source("nodes"), "pods": Source("pods", state)})
     page = parse_page(await page_text(blind, readings())).samples

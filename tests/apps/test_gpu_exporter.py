@@ -105,11 +105,20 @@ async def test_a_shared_device_names_no_pod_and_its_containers_are_beside() -> N
     assert {each.value for each in limits} == {4308 * 2**20}
 
 
+async def test_a_card_with_one_sharer_is_still_nobodys() -> None:
+    found = await samples_of([device(processes=(process("alone", "share", 100, 4308, 5),))])
+    assert "pod" not in named(found, "DCGM_FI_DEV_FB_USED")[0].labels
+    modes = {each.labels["allocate_mode"]: each.labels["pod_name"] for each in named(found, "nvidia_gpu_duty_cycle")}
+    assert modes == {"none": "", "share": "alone"}
+
+
 async def test_two_containers_of_one_pod_share_its_name_but_no_container() -> None:
     both = (process("p", "exclusive", 1, 9, 1, "a"), process("p", "exclusive", 1, 9, 1, "b"))
-    labels = named(await samples_of([device(processes=both)]), "DCGM_FI_DEV_FB_USED")[0].labels
+    found = await samples_of([device(processes=both)])
+    labels = named(found, "DCGM_FI_DEV_FB_USED")[0].labels
     assert (labels["pod"], labels["namespace"]) == ("p", "research")
     assert "container" not in labels
+    assert [each.labels["allocate_mode"] for each in named(found, "nvidia_gpu_duty_cycle")] == ["none"]
 
 
 async def test_legacy_series_count_each_device_once_and_sum_its_shares() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -92,6 +93,18 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
         assert time.monotonic() - started < 5
+
+
+def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
+    saved = tmp_path / "s"
+    assert refused(tmp_path, "snapshot", "save", str(saved)).returncode == 0
+    with running(tmp_path, "console", "--snapshot", str(saved)) as (_, url):
+        assert status_of(f"{url}/readyz") == 200
+        with urllib.request.urlopen(f"{url}/api/v1/overview", timeout=5) as answer:
+            overview = json.load(answer)
+        assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (32, 6)
+        assert overview["gpuMemory"]["usedMiB"] > 0
+        assert overview["generatedAt"].startswith("2026-01-05T11:00:00")
 
 
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.quota_use import QuotaUse
@@ -51,8 +50,8 @@ def is_charged(pod: Pod) -> bool:
 
 
 def is_waiting(pod: Pod) -> bool:
-    """Whether it has no place yet: our gate is on it, or no node has it."""
-    return QUOTA_GATE in pod.gates or not pod.node
+    """Whether it has no place yet. Our gate keeps a pod off every node, so having a node tells both."""
+    return not pod.node
 
 
 def _gather(node: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str], uses: dict[str, QuotaUse]) -> QuotaUse:
