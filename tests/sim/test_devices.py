@@ -121,6 +121,22 @@ def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
     assert phase(world) == "Pending"
 
 
+def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -> None:
+    xids = (Xid("gpu-1", 0, 63, parse_duration("2m")), Xid("gpu-1", 0, 79, parse_duration("4m")))
+    world = small_world(CPU_POOL, GPU_POOL, xids=xids)
+    world.cluster.create(pod(image="train:1h", gpus=1, restartPolicy="OnFailure"))
+    live(world, 5)
+    world.cluster.create(pod("neighbour", image="train:1h", gpus=1))
+    live(world, 230)
+    assert get_pod(world)["status"]["containerStatuses"][0]["restartCount"] == 0, "63 harms nobody"
+    live(world, 60)
+    status = get_pod(world)["status"]["containerStatuses"][0]
+    assert status["restartCount"] >= 1
+    assert status["lastState"]["terminated"]["exitCode"] in (134, 1)
+    assert phase(world, "neighbour") == "Running"
+    assert get_pod(world, "neighbour")["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
 def test_a_shared_node_offers_memory_and_counts() -> None:
     world = small_world(NodePool(name="shared", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True))
     node = world.cluster.get(NODES, None, "shared-1")

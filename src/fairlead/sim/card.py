@@ -16,6 +16,9 @@ from fairlead.sim.load import Load
 CRITICAL_XIDS = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
 """After one of these the device plugin offers the card no more (telemetry contract 1.7)."""
 
+FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
+"""These end the programs that use the card; the others (63: a row was remapped) they survive."""
+
 FALLEN_OFF_BUS = 79
 THERMAL_LAG_SECONDS = 75.0
 _FORGET_AFTER = 4 * THERMAL_LAG_SECONDS

@@ -31,7 +31,8 @@ COMPONENT = "kubelet"
 BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 BACK_OFF_RESET_SECONDS = 600.0
 PULL_BACK_OFF_SECONDS = 20.0
-OUT_OF_GPU_MEMORY_SECONDS = 2.0
+CUDA_ERROR_SECONDS = 2.0
+"""How long a program lives that finds its card broken, or its grant too small."""
 
 
 class Kubelets:
@@ -51,6 +52,13 @@ class Kubelets:
         found = self._cluster.get(PODS, namespace, pod)
         run = self._runs.get(found["metadata"]["uid"]) if found else None
         return next((container for container in run.containers if container.name == name), None) if run else None
+
+    def kill(self, uid: str, name: str, exit_code: int) -> None:
+        """A program dies before its time: its GPU failed under it."""
+        run = self._runs.get(uid)
+        container = next((container for container in run.containers if container.name == name), None) if run else None
+        if run is not None and container is not None:
+            self._exit(run, container, container.restarts, exit_code)
 
     # --- what the API tells ------------------------------------------------------------------------------------------------------
 
@@ -167,8 +175,8 @@ class Kubelets:
         if not grants:
             return behaviour
         wanted = behaviour.gpu_mib
-        if wanted is not None and any(wanted > hold.limit_mib for _, hold in grants):
-            return Behaviour(OUT_OF_GPU_MEMORY_SECONDS, exit_code=1)
+        if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
+            return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
         told = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
         self._devices.start(run.uid, container.name, told if told in LOADS else behaviour.load, wanted)
         return behaviour

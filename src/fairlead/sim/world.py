@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fairlead.sim.arrivals import Arrivals
+from fairlead.sim.card import FATAL_XIDS
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.chance import between, fraction
 from fairlead.sim.clock import SimClock
@@ -29,6 +30,7 @@ from fairlead.wire.kube_time import render_time
 
 HEARTBEAT_SECONDS = 300.0
 NODE_AGE_DAYS = (12.0, 140.0)
+ABORTED = 134
 _DAY = 86400.0
 _XID_TEXTS = {
     48: "Double Bit ECC Error",
@@ -127,6 +129,9 @@ class World:
     def _report_xid(self, xid: Xid) -> None:
         card = self.devices.cards(xid.node)[xid.gpu]
         card.report_xid(xid.code, self.clock.now())
+        if xid.code in FATAL_XIDS:
+            for hold in [hold for hold in card.holds if hold.run is not None]:
+                self.kubelets.kill(hold.pod_uid, hold.container, ABORTED)
         node = self.cluster.mutate(NODES, None, xid.node, lambda node: with_cards(node, self.devices.cards(xid.node)))
         if node is not None and not card.is_healthy:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
