@@ -9,7 +9,8 @@ import argparse
 import asyncio
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,10 +24,13 @@ from fairlead.apps.server import bind_socket, parse_address, require_loopback, s
 from fairlead.cli.context import GlobalOptions
 from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
+from fairlead.cli.snapshot_load import load_snapshot
 from fairlead.edge.connection import Connection
 from fairlead.edge.kubeconfig import find_connection
 from fairlead.errors import FairleadError, UserError
 from fairlead.laptop_process import run_laptop
+from fairlead.ports import World
+from fairlead.replay import replayed_world
 from fairlead.wiring import Simulation, followed_world, log_to_stderr
 
 
@@ -122,7 +126,7 @@ async def _run_console(asked: Invocation) -> None:
     )
     check_address(chosen)
     sock = bind_socket(host, port)
-    async with followed_world(_required_connection(asked), args, asked.env) as world:
+    async with _asked_world(asked) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         console = ConsoleServer(world, chosen)
         await run_all(
@@ -137,7 +141,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
     sock = bind_socket(host, port)
-    async with followed_world(_required_connection(asked), args, asked.env) as world:
+    async with _asked_world(asked) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         chosen = cluster_exporter.ClusterExporterSettings(
             host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
@@ -148,6 +152,16 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
             probed=[sock],
             on_ready=lambda: asked.messages.info(f"cluster metrics of {world.name} on {_url(sock)}/metrics"),
         )
+
+
+@asynccontextmanager
+async def _asked_world(asked: Invocation) -> AsyncIterator[World]:
+    """The cluster to follow, or the one that `--snapshot FILE` has kept."""
+    if asked.options.snapshot:
+        yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
+        return
+    async with followed_world(_required_connection(asked), asked.args, asked.env) as world:
+        yield world
 
 
 def _required_connection(asked: Invocation) -> Connection:
