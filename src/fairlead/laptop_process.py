@@ -24,7 +24,7 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
-from fairlead.cli.laptop_files import remove, write_json, write_whole
+from fairlead.cli.laptop_files import remove, remove_folder, write_json, write_whole
 from fairlead.cli.messages import Messages
 from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
@@ -116,7 +116,7 @@ class LaptopFiles:
     """What a laptop leaves on disk while it runs. Only what the person named must be writable; for the rest a warning does."""
 
     def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
-        home = Path(args.state_dir).expanduser() if args.state_dir else laptop_state.laptop_home(env)
+        home = _own_home(Path(args.state_dir).expanduser() if args.state_dir else laptop_state.laptop_home(env), messages)
         self._is_kubeconfig_named = bool(args.kubeconfig)
         self._state = home / laptop_state.FILE
         self._ready = Path(args.ready_file).expanduser() if args.ready_file else None
@@ -162,6 +162,18 @@ class LaptopFiles:
         for path in (self._state, self._ready, None if self._is_kubeconfig_named else self.kubeconfig):
             if path is not None:
                 remove(path)
+        if self._state.parent.name == str(os.getpid()):
+            remove_folder(self._state.parent)
+
+
+def _own_home(home: Path, messages: Messages) -> Path:
+    """The state directory, or a folder in it when another laptop lives there: two must not write over each other's kubeconfig."""
+    other = laptop_state.laptop_in(home)
+    if other is None:
+        return home
+    own = home / str(os.getpid())
+    messages.info(f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in `{own}`; commands find the other")
+    return own
 
 
 def announce(sockets: Sockets, files: LaptopFiles, stdout: TextIO) -> None:

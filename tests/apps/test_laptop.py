@@ -164,3 +164,16 @@ def test_a_state_directory_that_cannot_be_written_costs_a_warning(tmp_path: Path
     laptop.end()
     assert laptop.process.returncode == 0
     laptop.close()
+
+
+def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_path: Path) -> None:
+    first = Path(laptop.wait_ready()["kubeconfig"])
+    before = first.read_text()
+    second = Laptop(tmp_path, *PORTS, home=laptop.home)
+    kubeconfig = Path(second.wait_ready()["kubeconfig"])
+    assert kubeconfig == first.parent / str(second.process.pid) / "kubeconfig"
+    assert f"another laptop (process {laptop.process.pid}) keeps its files in" in second.output()
+    second.end()
+    second.close()
+    assert first.read_text() == before
+    assert not kubeconfig.parent.exists()

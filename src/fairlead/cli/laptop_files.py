@@ -45,3 +45,11 @@ def remove(path: Path) -> None:
         path.unlink()
     except OSError:
         return
+
+
+def remove_folder(path: Path) -> None:
+    """Take away a folder that is empty by now; somebody else's file in it keeps it."""
+    try:
+        path.rmdir()
+    except OSError:
+        return

@@ -29,10 +29,15 @@ def laptop_home(env: Mapping[str, str]) -> Path:
 
 def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
     """The laptop whose state file stands in the default state directory, if its process lives."""
+    return laptop_in(laptop_home(env))
+
+
+def laptop_in(home: Path) -> RunningLaptop | None:
+    """The laptop that keeps its files in `home`, if its process lives."""
     import json
 
     try:
-        state = json.loads((laptop_home(env) / FILE).read_text())
+        state = json.loads((home / FILE).read_text())
         laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]), str(state["gpu_exporter"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
