@@ -153,7 +153,7 @@ function makeQuota(teams: readonly string[]): QuotaRow[] {
   return RESOURCES.flatMap(([resource, unit, scale]) => {
     const rows = teams.map((team, i) => leaf(team, i, resource, unit, scale));
     const sum = (of: (row: QuotaRow) => number) => rows.reduce((a, row) => a + of(row), 0);
-    const root: QuotaRow = { ...rows[0]!, name: "root", path: "root", parent: "", depth: 0, isLeaf: false, namespaces: teams, max: sum((r) => r.min) * 1.3, min: sum((r) => r.min) * 1.3, used: sum((r) => r.used), requested: sum((r) => r.requested), borrowed: 0, byNamespace: [] };
+    const root: QuotaRow = { ...rows[0]!, name: "root", path: "root", parent: "", depth: 0, isLeaf: false, namespaces: [...teams], max: sum((r) => r.min) * 1.3, min: sum((r) => r.min) * 1.3, used: sum((r) => r.used), requested: sum((r) => r.requested), borrowed: 0, byNamespace: [] };
     return [root, ...rows];
   });
 }

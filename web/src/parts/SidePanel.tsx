@@ -7,7 +7,12 @@ import { Icon } from "./Icon";
 export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page: string; onClose: () => void; children: ReactNode }) {
   const { t } = useWords();
   const id = useId();
-  const close = useEffectEvent(onClose);
+  // The row that the panel belongs to takes the focus back, wherever it has gone in between.
+  const leave = () => {
+    document.querySelector<HTMLElement>('main tr[aria-selected="true"]')?.focus({ preventScroll: true });
+    onClose();
+  };
+  const close = useEffectEvent(leave);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key === "Escape" && !event.defaultPrevented) close();
@@ -24,7 +29,7 @@ export function SidePanel({ title, page, onClose, children }: { title: ReactNode
         <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">
           <Icon name="open" />
         </Link>
-        <button type="button" className="tool" aria-label={t("action.close")} title={`${t("action.close")} (Esc)`} onClick={onClose}>
+        <button type="button" className="tool" aria-label={t("action.close")} title={`${t("action.close")} (Esc)`} onClick={leave}>
           <Icon name="close" />
         </button>
       </div>

@@ -15,6 +15,8 @@ interface ChoiceProps extends Shared {
   choices: readonly string[];
   nameOf?: (choice: string) => string;
   width?: number;
+  /** Called with what is typed, for lists longer than the choices at hand. */
+  onSearch?: (typed: string) => void;
 }
 
 /** Room for the word, one chosen value, and how many more. */
@@ -22,7 +24,7 @@ const CHOSEN_WIDTH = 230;
 const TAG_LETTERS = 13;
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */
-export function Choice({ name, label, choices, nameOf, params, set, width = 160 }: ChoiceProps) {
+export function Choice({ name, label, choices, nameOf, params, set, width = 160, onSearch }: ChoiceProps) {
   const { t } = useWords();
   const value = params.getAll(name);
   const options = [...new Set([...choices, ...value])].map((c) => ({ value: c, label: nameOf ? nameOf(c) : c || t("filter.none") }));
@@ -43,6 +45,7 @@ export function Choice({ name, label, choices, nameOf, params, set, width = 160 
       popupMatchSelectWidth={false}
       value={value}
       options={options}
+      onSearch={onSearch}
       onChange={(next: string[]) => set(filtered({ [name]: next }))}
     />
   );

@@ -14,6 +14,7 @@ import { useQueryState } from "../../router/usequery";
 import { isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { useTyped } from "../../table/useTyped";
 import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 import { jobColumns, jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
@@ -36,6 +37,8 @@ export function JobsBoard() {
   const asking = useMemo(() => pick(params, ASKED), [params]);
   const asked = useJobs(asking);
   const facets = asked.data?.facets;
+  const [naming, isNaming, onName] = useTyped();
+  const found = useJobs(naming, isNaming).data?.items.map((j) => j.name) ?? [];
   const open = jobId(params.get("open"));
   const wordOf = (status: string) => {
     const key = `status.${status.toLowerCase()}`;
@@ -48,7 +51,7 @@ export function JobsBoard() {
         <div className="filters">
           <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={176} />
           <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={142} />
-          <Choice name="job_name" choices={facets?.["job_name"] ?? []} params={params} set={set} width={176} />
+          <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={176} />
           <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={150} />
           <div className="end">
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />

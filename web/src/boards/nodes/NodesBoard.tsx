@@ -14,6 +14,7 @@ import { useQueryState } from "../../router/usequery";
 import { isShown, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
+import { useTyped } from "../../table/useTyped";
 import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 import { modeWord, nodeColumns } from "./columns";
 import { NodeCharts } from "./NodeCharts";
@@ -28,6 +29,8 @@ export function NodesBoard() {
   const asking = useMemo(() => pick(params, ASKED), [params]);
   const asked = useNodes(asking);
   const facets = asked.data?.facets;
+  const [naming, isNaming, onNode] = useTyped();
+  const found = useNodes(naming, isNaming).data?.items.filter((n) => n.gpusTotal > 0).map((n) => n.name) ?? [];
   const open = params.get("open");
   const filters = FILTERS.some((key) => params.has(key));
   const chosen = params.getAll("gpu_node").join("\0");
@@ -37,7 +40,7 @@ export function NodesBoard() {
       <main className="page" data-testid="page-nodes">
         <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="gpu_node" choices={facets?.["gpu_node"] ?? []} params={params} set={set} width={168} />
+          <Choice name="gpu_node" choices={[...(facets?.["gpu_node"] ?? []), ...found]} onSearch={onNode} params={params} set={set} width={168} />
           <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={100} />
           <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={116} />
           <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={138} />
