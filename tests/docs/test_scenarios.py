@@ -1,0 +1,37 @@
+"""docs/scenarios.md is true: its example loads and lives, and it names every key, card, load and image there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from msgspec.structs import fields
+
+from fairlead.sim.cards import CARD_MODELS
+from fairlead.sim.scenario import JobKind, LoadName, NodePool, PriorityClass, Quota, Scenario, Service, Stream, Team, Xid
+from fairlead.sim.scenario_file import known_scenarios, parse_scenario
+from fairlead.sim.world import World
+
+PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+STRUCTS = (Scenario, NodePool, Xid, Team, Quota, PriorityClass, Service, Stream)
+
+
+def test_the_example_loads_and_lives() -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    scenario = parse_scenario(example, "docs/scenarios.md")
+    world = World(scenario, 0, 1_767_600_000.0)
+    world.warm_up()
+    assert world.cluster.resource_version > 50
+
+
+@pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
+def test_every_key_is_explained(struct: type) -> None:
+    missing = [field.encode_name for field in fields(struct) if not re.search(rf"`(\[\[)?{field.encode_name}\b", PAGE)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", [*CARD_MODELS, *get_args(LoadName), *get_args(JobKind), *(set(known_scenarios()) - {"default"})])
+def test_every_value_is_named(name: str) -> None:
+    assert f"`{name}`" in PAGE
