@@ -130,9 +130,16 @@ async def test_a_cluster_becomes_a_snapshot() -> None:
         assert snapshot.quota.name == "root"
         assert snapshot.sources["tfjobs"].state == "missing"
         assert "tfjobs.kubeflow.org" in snapshot.sources["tfjobs"].message
-        paths = [seen.path for seen in server.seen]
-        assert paths.index(NODES) < paths.index(PODS)
         assert server.requests_of(EVENTS)[0].query["fieldSelector"] == "type=Warning"
+
+
+async def test_pods_are_not_asked_for_before_the_nodes_are_known() -> None:
+    ill = status(500, "InternalError", "etcd is ill")
+    async with living(small_cluster(NODES=[ill, ill, page([node("n1")])])) as (world, server):
+        await world.until(is_all_ok)
+        paths = [seen.path for seen in server.seen if "watch" not in seen.query]
+        assert paths.count(NODES) == 3
+        assert paths.index(PODS) > len(paths) - 1 - paths[::-1].index(NODES)
 
 
 async def test_an_unchanged_cluster_hands_out_the_same_snapshot_with_its_indexes() -> None:

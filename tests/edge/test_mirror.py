@@ -1,0 +1,31 @@
+"""Rows in order, and rows that stay because their object cannot be read any more."""
+
+from __future__ import annotations
+
+from fairlead.edge.mirror import Mirror
+
+
+def letters(*rows: str) -> Mirror[str]:
+    mirror: Mirror[str] = Mirror(lambda row: row)
+    mirror.replace({row[0]: row for row in rows}, ())
+    return mirror
+
+
+def test_rows_come_in_order_and_as_one_value_until_something_changes() -> None:
+    mirror = letters("b1", "a1")
+    first = mirror.rows()
+    assert first == ("a1", "b1")
+    assert mirror.rows() is first
+    mirror.remove("unknown")
+    assert mirror.rows() is first
+    mirror.upsert("a", "a2")
+    assert mirror.rows() == ("a2", "b1")
+
+
+def test_an_unreadable_object_keeps_the_row_it_had_and_a_new_one_has_none() -> None:
+    mirror = letters("a1", "b1", "c1")
+    mirror.replace({"c": "c2"}, ["a", "never-seen"])
+    assert mirror.rows() == ("a1", "c2")
+    mirror.replace({}, [])
+    assert mirror.rows() == ()
+    assert len(mirror) == 0
