@@ -170,6 +170,7 @@ export const en = {
   "overview.pools": "Free GPUs by model",
   "overview.freeOf": "free of {total}",
   "overview.faulty": "Faulty GPUs",
+  "overview.faultyLine": "{reason}. Pods on it stay; new pods avoid it.",
   "overview.noFaulty": "No GPU reports a fault.",
   "overview.starved": "Below guaranteed quota",
   "overview.noStarved": "No leaf waits below its guaranteed minimum.",

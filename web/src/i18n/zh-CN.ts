@@ -171,6 +171,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "overview.pools": "各型号空闲 GPU",
   "overview.freeOf": "张空闲，共 {total} 张",
   "overview.faulty": "故障 GPU",
+  "overview.faultyLine": "{reason}。其上的 Pod 保留，新 Pod 会避开。",
   "overview.noFaulty": "没有 GPU 报告故障。",
   "overview.starved": "低于保障配额",
   "overview.noStarved": "没有配额组低于保障值而等待。",

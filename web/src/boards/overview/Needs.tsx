@@ -22,7 +22,7 @@ export function FaultyGpus({ gpus, className }: { gpus: readonly FaultyGpu[]; cl
                 {gpu.node}
               </Link>{" "}
               {gpu.index !== null && `GPU ${gpu.index}`}
-              <div className="message">{gpu.reason}</div>
+              <div className="message">{t("overview.faultyLine", { reason: gpu.reason })}</div>
             </div>
           </li>
         ))}
