@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
-from tests.console.worlds import still_world
+from tests.console.worlds import StillCluster, still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.console.endpoints import BASE, ENDPOINTS
@@ -257,6 +257,23 @@ async def test_a_bug_is_a_500_that_tells_nothing_but_its_request_id(
     assert (status, json.loads(body)["code"]) == (500, "bug")
     assert b"secret words" not in body
     assert headers["X-Request-Id"] in caplog.text and "secret words" in caplog.text
+
+
+async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("odd object")
+
+    async with console() as page:
+        with monkeypatch.context() as broken:
+            broken.setattr("fairlead.console.picture.node_rows", fail)
+            assert isinstance(page.server.world.cluster, StillCluster)
+            page.server.world.cluster.show(living_cluster())
+            for _ in range(3):
+                assert await page.server._newest_picture("test") is None
+        assert (await page.json("/nodes"))["total"] == 3
+    assert caplog.text.count("no picture of the cluster") == 1
 
 
 @pytest.mark.parametrize(

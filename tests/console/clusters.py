@@ -197,3 +197,24 @@ def living_cluster() -> ClusterSnapshot:
     sources = {"nodes": Source("nodes", good_at=EPOCH), "tfjobs": Source("tfjobs", "missing", "no `tfjobs` here", "install its CRD")}
     nodes = [gpu_node(labels={"note": MARKUP}), shared_node(), cpu_node()]
     return cluster(nodes, pods, [job, failed], gpus, quota_tree(), sources=sources)
+
+
+def large_cluster(nodes: int = 5000, jobs: int = 2000, other_pods: int = 30_000) -> ClusterSnapshot:
+    """Nodes of eight cards, jobs of ten pods with two GPUs each, and pods without GPUs; every card reports."""
+    machines = [gpu_node(f"gpu-{n:05d}", 8, labels={f"label-{k}": f"value-{n % 7}" for k in range(12)}) for n in range(nodes)]
+    work = [training_job(f"job-{n:04d}", 10, 2, namespace=f"team-{n % 40:02d}") for n in range(jobs)]
+    members = [
+        pod(f"{job.name}-worker-{k}", f"gpu-{(n * 10 + k) // 4 % nodes:05d}", {"nvidia.com/gpu": 2}, namespace=job.namespace, job=job)
+        for n, job in enumerate(work)
+        for k in range(10)
+    ]
+    others = [pod(f"web-{n:05d}", f"gpu-{n % nodes:05d}", {"cpu": 500}, namespace=f"team-{n % 40:02d}") for n in range(other_pods)]
+    seats: dict[str, list[Pod]] = {}
+    for member in members:
+        seats.setdefault(member.node, []).extend([member, member])
+    readings = [
+        reading(node.name, n, 40_000.0 + n, (n * 13 % 100) / 100, holder=seats[node.name][n] if n < len(seats.get(node.name, ())) else None)
+        for node in machines
+        for n in range(8)
+    ]
+    return cluster(machines, [*members, *others], work, readings, quota_tree())

@@ -59,6 +59,7 @@ class ConsoleServer:
         self.pictures = Pictures(world, self.speed, self.counters.note_picture)
         self.ring = Ring()
         self.hints = ChangeHints(TopicVersions())
+        self._trouble = ""
         self.app = self._app()
 
     def speed(self) -> float:
@@ -110,12 +111,16 @@ class ConsoleServer:
                     self.ring.add(picture.now, samples_of(picture))
 
     async def _newest_picture(self, purpose: str) -> Picture | None:
-        """The picture, or None with a line in the log: a loop outlives an object that no page can show."""
+        """The picture, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
         try:
-            return await self.pictures.renew()
-        except Exception:  # noqa: BLE001 - logged with its traceback; requests answer 500 meanwhile
-            _log.exception("no picture of the cluster for a %s", purpose)
+            picture = await self.pictures.renew()
+        except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
+            if repr(error) != self._trouble:
+                _log.exception("no picture of the cluster for a %s", purpose)
+            self._trouble = repr(error)
             return None
+        self._trouble = ""
+        return picture
 
     def _app(self) -> ASGIApp:
         console = Console(

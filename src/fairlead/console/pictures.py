@@ -17,8 +17,9 @@ from fairlead.model.gpu import GpuReading
 from fairlead.ports import World
 
 RENEWED_AFTER_SECONDS: Final = 5.0
-"""Without any change."""
-WAITED_FOR_AFTER_SECONDS: Final = 10.0
+RENEWED_AFTER_SECONDS_MAX: Final = 15.0
+"""Without any change; the larger the cluster, the later."""
+WAITED_FOR_AFTER_SECONDS: Final = 20.0
 """Older pictures are not shown while the next is made."""
 WATCHED_SECONDS: Final = 60.0
 """How long after the last request the picture is kept new."""
@@ -87,8 +88,9 @@ class Pictures:
     @property
     def is_overdue(self) -> bool:
         """Changed (and the pause since the last build is over), or simply old."""
-        pause = min(PAUSE_MAX_SECONDS, self._build_seconds / CPU_SHARE)
-        return self._age > RENEWED_AFTER_SECONDS or (self._age >= pause and self.is_behind)
+        pause = self._build_seconds / CPU_SHARE
+        renewed_after = min(RENEWED_AFTER_SECONDS_MAX, max(RENEWED_AFTER_SECONDS, 3 * pause))
+        return self._age > renewed_after or (self._age >= min(PAUSE_MAX_SECONDS, pause) and self.is_behind)
 
     @property
     def is_behind(self) -> bool:
