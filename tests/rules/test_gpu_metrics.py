@@ -1,0 +1,50 @@
+"""Device families: how much of a card is given away, and values that are unknown rather than zero."""
+
+from __future__ import annotations
+
+import pytest
+from tests.apps.fakes import device, lost_device, process
+
+from fairlead.model.device import DeviceSample
+from fairlead.rules.gpu_metrics import allocated_ratio, gpu_families
+
+
+def without(sample: DeviceSample, *fields: str) -> DeviceSample:
+    kept = {name: value for name, value in sample.fields.items() if name.removeprefix("DCGM_FI_DEV_") not in fields}
+    return device(fields=kept, processes=sample.processes)
+
+
+SHARED = device(processes=(process("a", "share", 0, 4308, 0), process("b", "share", 0, 3231.5, 0)))
+EXCLUSIVE = device(processes=(process("a", "exclusive", 0, 15079, 0),))
+
+
+@pytest.mark.parametrize(
+    ("sample", "ratio"),
+    [
+        (device(), 0),
+        (EXCLUSIVE, 1),
+        (without(EXCLUSIVE, "FB_TOTAL"), 1),
+        (SHARED, 7539.5 / 15079),
+        (without(SHARED, "FB_TOTAL"), None),
+        (device(processes=(process("a", "timeslice", 0, 15360, 0), process("b", "timeslice", 0, 15360, 0))), 1),
+        (lost_device(0), None),
+    ],
+    ids=["free", "exclusive", "exclusive of unknown size", "shared", "shared of unknown size", "time slices", "lost"],
+)
+def test_how_much_of_a_card_is_given_away(sample: DeviceSample, ratio: float | None) -> None:
+    assert allocated_ratio(sample) == (None if ratio is None else pytest.approx(ratio))
+
+
+def test_a_process_of_nobody_is_foreign_and_its_memory_is_not_unattributed() -> None:
+    sample = device(used=1000, processes=(process("a", "exclusive", 600, 15360, 0), process("", "", 300, 0, 0)))
+    values = {family.name: family.values[0] for family in gpu_families([sample]) if len(family.values) == 1}
+    assert values["fairlead_gpu_containers"] == 1
+    assert values["fairlead_gpu_foreign_processes"] == 1
+    assert values["fairlead_gpu_memory_foreign_bytes"] == 300 << 20
+    assert values["fairlead_gpu_memory_unattributed_bytes"] == 100 << 20
+
+
+def test_every_family_has_a_value_for_every_key() -> None:
+    for family in gpu_families([device(0), lost_device(1)]):
+        assert len(family.keys) == len(family.values), family.name
+        assert all(len(key) == len(family.metric.labels) for key in family.keys), family.name
