@@ -277,6 +277,19 @@ async def test_scrapes_ask_the_cluster_nothing_and_changes_appear_soon() -> None
         await until(lambda: shows(2))
 
 
+async def test_new_readings_appear_within_seconds_although_the_cluster_rests() -> None:
+    gpus = FakeReadings(())
+    async with serving(FakeCluster(company()), gpus) as url, aiohttp.ClientSession() as session:
+
+        async def shows_use() -> bool:
+            return "arena_used_gpu_memory_of_cluster" in await (await session.get(f"{url}/metrics")).text()
+
+        await asyncio.sleep(1.2)  # past the shortest pause, so that only the new readings can be the reason
+        assert not await shows_use()
+        gpus.readings = readings()
+        await until(shows_use, 3)
+
+
 async def test_it_is_ready_only_when_the_cluster_was_read() -> None:
     waiting = {"nodes": Source("nodes"), "pods": Source("pods", "syncing", "the first list runs")}
     cluster = FakeCluster(ClusterSnapshot(sources=waiting), is_ready=False)

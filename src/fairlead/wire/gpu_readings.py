@@ -82,7 +82,7 @@ def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") ->
             _note_native(native, sample)
         else:
             _note_other(other, sample, node)
-    cards = {**{uuid: card for uuid, card in other.items() if uuid not in native}, **native}
+    cards = other | native
     return tuple(
         sorted((_reading(uuid, card, read_at) for uuid, card in cards.items()), key=lambda each: (each.node, each.index, each.uuid))
     )
