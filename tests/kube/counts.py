@@ -69,7 +69,7 @@ def _count_node(node: Object, pods: Objects) -> NodeCounts:
     missing = int(capacity[name]) - int(allocatable[name])
     unhealthy = _total_gpus(node) * missing // int(capacity[name]) if is_shared else missing
     ready = next((c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready"), None)
-    status = "Ready" if ready == "True" else "NotReady"
+    status = {"True": "Ready", "False": "NotReady"}.get(str(ready), "Unknown")
     return NodeCounts(_total_gpus(node), allocated, unhealthy, ready == "True", is_shared, status)
 
 

@@ -86,7 +86,7 @@ def _node_not_ready(stage: dict[str, Any]) -> dict[str, Any]:
     ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
     stage["spec"]["selector"]["matchExpressions"] = [
         {"key": _annotation(NOT_READY), "operator": "Exists"},
-        {"key": ready, "operator": "In", "values": ["True"]},
+        {"key": ready, "operator": "NotIn", "values": ["False"]},
     ]
     stage["spec"]["delay"] = {"durationMilliseconds": 0}
     return stage

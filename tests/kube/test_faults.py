@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.control_plane import ControlPlane
+from tests.kube.company import build_company
+from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.counts import Counts, count
 from tests.kube.fault_proxy import FaultProxy, gone, running_fault_proxy, too_many_requests, with_malformed_item
 from tests.kube.kubectl import wait_until
@@ -32,6 +33,14 @@ from tests.kube.servers import Page, Server, running
 OUTAGE_SECONDS = 20
 STOP_SECONDS = 5
 FREE_NODE = "gpu-12"
+
+
+@pytest.fixture(scope="module")
+def company() -> Iterator[ControlPlane]:
+    """A cluster for these tests alone: after an outage its nodes are Unknown for a while, which is no fault of other tests."""
+    with running_control_plane() as cluster:
+        build_company(cluster)
+        yield cluster
 
 
 @pytest.fixture(scope="module")

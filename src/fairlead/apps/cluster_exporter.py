@@ -107,15 +107,15 @@ class ClusterExporter:
                     break
 
     async def refresh(self) -> None:
-        """Make one page in a thread and swap it in."""
+        """Make one page in a thread and swap it in; ready is what the page shows, not what has been read."""
         began = time.monotonic()
         is_synced = self._state.is_synced or self._cluster.is_ready  # a kind that appears later never empties the page
         snapshot = self._cluster.snapshot().with_gpus(self._readings.latest(), self._readings.source())
-        self._state = structs.replace(self._state, is_synced=is_synced, scrapes=self._scrapes, page_bytes=self.page.size or None)
-        pieces = self._render(snapshot, self._clock.now(), self._state)
+        state = structs.replace(self._state, is_synced=is_synced, scrapes=self._scrapes, page_bytes=self.page.size or None)
+        pieces = self._render(snapshot, self._clock.now(), state)
         self.page = await asyncio.to_thread(make_page, pieces)
         self._refreshed_at = time.monotonic()
-        self._state = structs.replace(self._state, render_seconds=self._refreshed_at - began)
+        self._state = structs.replace(state, render_seconds=self._refreshed_at - began)
 
     def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState) -> Iterator[bytes]:
         if state.is_synced:
