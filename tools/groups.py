@@ -16,7 +16,7 @@ from toolchains import REPOSITORY
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "contracts", "browser")
-OWN_GROUP_FOLDERS = ("docs", "golden")
+OWN_GROUP_FOLDERS = ("docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -56,6 +56,7 @@ def check_groups() -> tuple[Group, ...]:
         Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
         Group("unit", "Python unit tests", (_pytest("unit", *_unit_folders()),), limit_seconds=600),
+        _folder_group("sim", "the simulated world: lives, properties, determinism", 600),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),
         _folder_group("golden", "whole pages and tables"),
