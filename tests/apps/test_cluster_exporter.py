@@ -19,6 +19,7 @@ from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.metric import Sample
+from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.rules import arena_metrics, cluster_metrics
 from fairlead.wire.prom_text import parse_page
@@ -339,3 +340,31 @@ async def test_a_kind_that_appears_later_does_not_empty_the_page() -> None:
     cluster.is_ready = False
     await made.refresh()
     assert b"arena_total_gpus_of_cluster 8" in b"".join(made.page.pieces)
+
+
+async def test_absurd_amounts_cost_neither_memory_nor_the_page() -> None:
+    huge = 10**400 + 1
+    everything = {"cpu": huge, "memory": huge, "nvidia.com/gpu": huge, "aliyun.com/gpu-mem": huge, "aliyun.com/gpu-count": huge}
+    whole = {name: amount for name, amount in everything.items() if name.startswith(("cpu", "nvidia"))}
+    plain = company()
+    nodes = (
+        structs.replace(plain.nodes[1], name="absurd", capacity=whole),
+        structs.replace(plain.nodes[1], name="absurd-shared", capacity=everything, card_memory_mib=None),
+    )
+    greedy = structs.replace(plain.pods[-1], containers=(Container("c", requests=everything, limits=everything),))
+    bound = structs.replace(greedy, name="zz-bound", node="absurd", phase="Running")
+    bad = structs.replace(plain, nodes=(*plain.nodes, *nodes), pods=(*plain.pods[:-1], greedy, bound))
+    page = parse_page(await page_text(bad, readings())).samples
+    assert value(page, "arena_used_gpus_of_node", node_name="gpu-s") == 0.5, "the others are as they were"
+    assert value(page, "fairlead_node_gpus", node_name="absurd") == 2**53
+
+
+async def test_a_quota_tree_with_a_name_twice_gives_no_series_twice() -> None:
+    plain = company()
+    assert plain.quota is not None
+    doubled = structs.replace(plain.quota, children=(*plain.quota.children, plain.quota.children[0]))
+    series = [
+        (each.name, tuple(sorted(each.labels.items())))
+        for each in parse_page(await page_text(structs.replace(plain, quota=doubled))).samples
+    ]
+    assert len(set(series)) == len(series)

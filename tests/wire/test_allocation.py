@@ -60,6 +60,8 @@ def test_a_topology_group_names_whole_cards() -> None:
         (names.ANNOTATION_REFERENCE_ALLOCATION, '{"0":{"0":-1}}'),
         (names.ANNOTATION_REFERENCE_ALLOCATION, "4"),
         (names.ANNOTATION_GPU_INDEX, "-1"),
+        (names.ANNOTATION_GPU_INDEX, "9" * 5000),
+        (names.ANNOTATION_GPU_INDEX, "٣"),
         (names.ANNOTATION_TOPOLOGY_GROUP, "0,x"),
     ],
 )

@@ -24,6 +24,9 @@ GPU_CORE: Final = "aliyun.com/gpu-core.percentage"
 GPU_COUNT: Final = "aliyun.com/gpu-count"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 
+LARGEST_COUNTED: Final = 2**53
+"""Sums and ratios are made of amounts up to here: what people type (`1e300` GPUs) must not make a number overflow."""
+
 UNLIMITED: Final = 2_147_483_647
 """The number part that means "no limit" in a quota (quota contract 1.2), whatever its suffix."""
 
@@ -40,6 +43,15 @@ def is_byte_resource(name: str) -> bool:
 def is_gpu_resource(name: str) -> bool:
     """Whether the resource makes a node a GPU node (telemetry contract 3.1)."""
     return name in (NVIDIA_GPU, ALIYUN_GPU, GPU_MEMORY, GPU_COUNT) or name.startswith(MIG_PREFIX)
+
+
+def counted(amounts: Amounts, name: str) -> int:
+    """The amount as rules count it: 0 when absent, never above `LARGEST_COUNTED`.
+
+    >>> counted({"nvidia.com/gpu": 10**30}, "nvidia.com/gpu") == LARGEST_COUNTED
+    True
+    """
+    return min(amounts.get(name, 0), LARGEST_COUNTED)
 
 
 def sum_of(parts: Iterable[Amounts]) -> Amounts:

@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.quota import QuotaNode
-from fairlead.model.resources import CPU, Amounts
+from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.cluster_summary import ClusterSummary, JobRow
 from fairlead.rules.job_status import board_state
 from fairlead.rules.node_status import arena_mode, node_ip, role_text, status_word
@@ -193,7 +193,7 @@ def _amount(amounts: Amounts, resource: str, absent: str) -> str:
     """Base units as text: cores, bytes, counts."""
     if resource not in amounts:
         return absent
-    amount = amounts[resource]
+    amount = counted(amounts, resource)
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount / 1000:g}"
     return str(amount)

@@ -6,13 +6,17 @@ Sizes come from the inventory, then the device, then a label, then (shared nodes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fairlead.model.gpu import GpuReading, GpuSlot
 from fairlead.model.keys import ANNOTATION_GPU_UNIT
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.node_status import SHARE
+
+MOST_CARDS: Final = 4096
+"""Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""
 
 
 def cards_of(node: Node, mode: str, readings: Sequence[GpuReading]) -> tuple[CardOccupancy, ...]:
@@ -27,7 +31,7 @@ def cards_of(node: Node, mode: str, readings: Sequence[GpuReading]) -> tuple[Car
         cards = [_from_reading(node, mode, reading) for reading in readings]
     else:
         count = node.capacity.get(NVIDIA_GPU, 0) or node.capacity.get(ALIYUN_GPU, 0) or node.capacity.get(GPU_COUNT, 0)
-        cards = [_nameless(node, mode, index) for index in range(count)]
+        cards = [_nameless(node, mode, index) for index in range(count)] if count <= MOST_CARDS else []
     return _with_units(node, mode, sorted(cards, key=lambda card: card.index))
 
 
@@ -84,7 +88,7 @@ def _device_reason(reading: GpuReading | None) -> str:
 
 def _with_units(node: Node, mode: str, cards: list[CardOccupancy]) -> tuple[CardOccupancy, ...]:
     """Shared cards without an inventory get an equal part of the node's units, and of its memory when nothing else tells it."""
-    total = node.capacity.get(GPU_MEMORY, 0)
+    total = counted(node.capacity, GPU_MEMORY)
     if mode != SHARE or not cards or total <= 0 or any(card.units for card in cards):
         return tuple(cards)
     units = total // len(cards)

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
-from fairlead.model.resources import CPU, Amounts
+from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.cluster_summary import ClusterSummary, InstanceRow, JobRow
 from fairlead.rules.job_status import native_state
 from fairlead.rules.node_status import gpu_model, is_ready, node_ip, role_text
@@ -224,7 +224,7 @@ def _quota(summary: ClusterSummary) -> list[Family]:
 
 def _base(amounts: Amounts, resource: str) -> float | int:
     """Base units: cores, bytes, counts."""
-    amount = amounts.get(resource, 0)
+    amount = counted(amounts, resource)
     return amount / 1000 if resource == CPU else amount
 
 

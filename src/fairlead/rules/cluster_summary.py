@@ -74,10 +74,15 @@ def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: floa
         totals=occupancy.totals(),
         jobs=tuple(_job_row(each, occupancy, now) for each in newest(jobs, max_jobs)),
         statuses=statuses,
-        quota=quota_usage(snapshot) if knows_pods else (),
+        quota=_once(quota_usage(snapshot)) if knows_pods else (),
         knows_nodes=is_known(snapshot, "nodes"),
         knows_pods=knows_pods,
     )
+
+
+def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
+    """Each (path, name) once: a tree that breaks its own rules must not put a series on the page twice."""
+    return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[::-1]
 
 
 def is_known(snapshot: ClusterSnapshot, source: str) -> bool:

@@ -104,7 +104,7 @@ def requested_gpus(job: Job) -> int:
     if job.roles:
         return sum(role.replicas * whole_gpus(role.limits) for role in job.roles)
     text = job.annotations.get(ANNOTATION_REQUESTED_GPUS, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 def requested_memory_units(job: Job) -> int:

@@ -14,7 +14,7 @@ from fairlead.model.keys import ANNOTATION_GPU_UNIT
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cards import cards_of
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
@@ -32,9 +32,9 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     readings = snapshot.gpus_on(node.name)
     bare = cards_of(node, mode, readings)
     cards, placed = _seated(bare, [pod for pod, _ in asking])
-    total = len(readings) or node.capacity.get(NVIDIA_GPU, 0) or node.capacity.get(GPU_COUNT, 0) or len(cards)
+    total = len(readings) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
-    units_total = node.capacity.get(GPU_MEMORY, 0)
+    units_total = counted(node.capacity, GPU_MEMORY)
     return NodeOccupancy(
         node=node,
         mode=mode,
@@ -163,7 +163,7 @@ def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], askin
     if mode == MIG:
         offered = mig_slices(node.capacity)
         return total * sum(mig_slices(limits) for _, limits in asking) / offered if offered else 0
-    offered = node.capacity.get(NVIDIA_GPU, 0) or node.capacity.get(ALIYUN_GPU, 0)
+    offered = counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, ALIYUN_GPU)
     return whole * total / offered if 0 < total < offered else whole  # time slices: several offered per card
 
 
@@ -171,11 +171,11 @@ def _gpus_unhealthy(mode: str, node: Node, cards: Sequence[CardOccupancy], total
     """The larger of what the device plugin withholds and what devices say. Draining cards are withheld too, and no fault (decision 4)."""
     draining = sum(card.is_draining for card in cards)
     if mode == SHARE:
-        capacity, allocatable = node.capacity.get(GPU_MEMORY, 0), node.allocatable.get(GPU_MEMORY, 0)
+        capacity, allocatable = counted(node.capacity, GPU_MEMORY), counted(node.allocatable, GPU_MEMORY)
         withheld = total * max(0, capacity - allocatable) // capacity if capacity else 0
     else:
-        resource = NVIDIA_GPU if node.capacity.get(NVIDIA_GPU, 0) else ALIYUN_GPU
-        withheld = max(0, node.capacity.get(resource, 0) - node.allocatable.get(resource, 0))
+        resource = NVIDIA_GPU if counted(node.capacity, NVIDIA_GPU) else ALIYUN_GPU
+        withheld = max(0, counted(node.capacity, resource) - counted(node.allocatable, resource))
     return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
 
 

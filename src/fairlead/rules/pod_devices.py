@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.model.pod import Pod
-from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts
+from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
 
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
@@ -16,12 +16,14 @@ def whole_gpus(limits: Amounts) -> int:
     >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
     3
     """
-    return (limits.get(NVIDIA_GPU, 0) or limits.get(OLD_GPU, 0)) + limits.get(ALIYUN_GPU, 0)
+    if not limits:
+        return 0
+    return (counted(limits, NVIDIA_GPU) or counted(limits, OLD_GPU)) + counted(limits, ALIYUN_GPU)
 
 
 def memory_units(limits: Amounts) -> int:
     """Units of `aliyun.com/gpu-mem`."""
-    return limits.get(GPU_MEMORY, 0)
+    return counted(limits, GPU_MEMORY)
 
 
 def mig_slices(amounts: Amounts) -> int:
@@ -30,7 +32,7 @@ def mig_slices(amounts: Amounts) -> int:
     >>> mig_slices({"nvidia.com/mig-1g.18gb": 2, "nvidia.com/mig-3g.71gb": 1, "cpu": 1})
     3
     """
-    return sum(amount for name, amount in amounts.items() if name.startswith(MIG_PREFIX))
+    return sum(counted(amounts, name) for name in amounts if name.startswith(MIG_PREFIX))
 
 
 def has_gpu(pod: Pod) -> bool:

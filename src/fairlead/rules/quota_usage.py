@@ -23,10 +23,7 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
     """Use of every quota node, parents before children in the order written; empty without a tree."""
     if snapshot.quota is None:
         return ()
-    managed = frozenset(managed_resources(snapshot.quota))
-    uses: dict[str, QuotaUse] = {}
-    _gather(snapshot.quota, snapshot, managed, uses)
-    return tuple(uses[node.name] for node in snapshot.quota.walk())
+    return tuple(_gather(snapshot.quota, snapshot, frozenset(managed_resources(snapshot.quota))))
 
 
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
@@ -54,20 +51,20 @@ def is_waiting(pod: Pod) -> bool:
     return not pod.node
 
 
-def _gather(node: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str], uses: dict[str, QuotaUse]) -> QuotaUse:
+def _gather(node: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str]) -> list[QuotaUse]:
+    """The node's use, then that of everything below it."""
     if node.is_leaf:
-        use = _leaf_use(node, snapshot, managed)
-    else:
-        below = [_gather(child, snapshot, managed, uses) for child in node.children]
-        use = QuotaUse(
-            node,
-            used=sum_of(child.used for child in below),
-            pending=sum_of(child.pending for child in below),
-            pods=sum(child.pods for child in below),
-            waiting_pods=sum(child.waiting_pods for child in below),
-        )
-    uses[node.name] = use
-    return use
+        return [_leaf_use(node, snapshot, managed)]
+    below = [_gather(child, snapshot, managed) for child in node.children]
+    children = [uses[0] for uses in below]
+    own = QuotaUse(
+        node,
+        used=sum_of(child.used for child in children),
+        pending=sum_of(child.pending for child in children),
+        pods=sum(child.pods for child in children),
+        waiting_pods=sum(child.waiting_pods for child in children),
+    )
+    return [own, *(use for uses in below for use in uses)]
 
 
 def _leaf_use(leaf: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str]) -> QuotaUse:

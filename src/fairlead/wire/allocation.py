@@ -19,7 +19,7 @@ from fairlead.wire import names
 
 Value = TypeVar("Value")
 _NO_GRANTS: Final[GrantsByContainer] = {}
-_CARD_MEMORY: Final = re.compile(r"(\d+)\s*(MiB)?\Z")
+_CARD_MEMORY: Final = re.compile(r"(\d{1,9})\s*(MiB)?\Z")
 _READ_BY_US: Final = (
     names.ANNOTATION_ALLOCATION,
     names.ANNOTATION_REFERENCE_ALLOCATION,
@@ -90,11 +90,11 @@ def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequ
     units, cores = _decoded(text, _UnitsByGpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _UnitsByGpu) or {}
     grants: dict[str, tuple[Grant, ...]] = {}
     for position, by_gpu in (units or {}).items():
-        if not position.isascii() or not position.isdigit() or int(position) >= len(containers):
+        if not _is_index(position) or int(position) >= len(containers):
             return _NO_GRANTS
         percent = cores.get(position, {})
         given = [(index, count, percent.get(index, 0)) for index, count in by_gpu.items()]
-        if not all(index.isascii() and index.isdigit() and count > 0 for index, count, _ in given):
+        if not all(_is_index(index) and count > 0 for index, count, _ in given):
             return _NO_GRANTS
         grants[containers[int(position)].name] = tuple(Grant("", int(index), count, None, core) for index, count, core in given)
     return grants
@@ -102,7 +102,7 @@ def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequ
 
 def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
     """All gpu-mem limits of the pod on one GPU."""
-    if not text.isascii() or not text.isdigit():
+    if not _is_index(text):
         return _NO_GRANTS
     asked = ((container.name, container.limits.get(names.GPU_MEMORY, 0)) for container in containers)
     return {name: (Grant("", int(text), units),) for name, units in asked if units > 0}
@@ -111,12 +111,17 @@ def _parse_index(text: str, annotations: Mapping[str, str], containers: Sequence
 def _parse_group(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
     """`0,1`: whole cards of the pod."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(map(_is_index, parts)):
         return _NO_GRANTS
     return {"": tuple(Grant("", int(part), 0) for part in parts)}
 
 
 _GENERATIONS: Final = dict(zip(_READ_BY_US, (_parse_ours, _parse_reference, _parse_index, _parse_group), strict=True))
+
+
+def _is_index(text: str) -> bool:
+    """Whether the text is the number of a GPU or container: short, plain digits (int() would take other scripts and any length)."""
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _decoded(text: str, kind: type[Value]) -> Value | None:

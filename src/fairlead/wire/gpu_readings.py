@@ -267,4 +267,4 @@ def _mib(value: float | None) -> float | None:
 
 
 def _index(text: str, absent: int) -> int:
-    return int(text) if text.isascii() and text.isdigit() else absent
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else absent
