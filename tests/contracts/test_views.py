@@ -276,7 +276,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _KEYS = ("scope", "singularResource", "shortNames", "categories", "responseKind")
 
 
-def _discovered(api: ApiClient) -> dict[tuple[str, str, str], Any]:
+def discovered(api: ApiClient) -> dict[tuple[str, str, str], Any]:
     found = {}
     for path in ("/api", "/apis"):
         for group in api.ask("GET", path, headers={"Accept": _AGGREGATED}).body["items"]:
@@ -287,7 +287,7 @@ def _discovered(api: ApiClient) -> dict[tuple[str, str, str], Any]:
 
 
 def test_shared_kinds_are_discovered_alike(both: Both) -> None:
-    simulated, real = (_discovered(api) for api in both)
+    simulated, real = (discovered(api) for api in both)
     shared = [key for key in simulated if key in real]
     assert len(shared) >= 26
     for key in shared:

@@ -14,7 +14,7 @@ from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import strict_error, typed
-from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, unsupported_media_type
+from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, unsupported_media_type, update_without_version
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -41,6 +41,8 @@ class Writes:
     def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         obj = self._addressed(request, self._decoded(request, body))
         self._reads.existing(request)
+        if request.ref.is_custom and not obj["metadata"].get("resourceVersion"):
+            raise update_without_version(request.ref, request.path.name)
         return 200, self._write(request, obj)
 
     def patch(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:

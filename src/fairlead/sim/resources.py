@@ -63,7 +63,7 @@ LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases")
 
 MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS, is_custom=True)
 PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE, is_custom=True)
-TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS_SCALE, is_custom=True)
+TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS, is_custom=True)
 
 POD_DISRUPTION_BUDGETS = _of("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", ("pdb",), subresources=_STATUS)
 

@@ -113,7 +113,6 @@ def _over_budget(why: str, retry_seconds: int) -> ApiStatus:
 _SCALED = ("spec", "replicas")
 _SCALE_PATHS = {
     served.PYTORCH_JOBS: (("spec", "pytorchReplicaSpecs", "Worker", "replicas"), ("status", "replicaStatuses", "Worker", "active")),
-    served.TF_JOBS: (("spec", "tfReplicaSpecs", "Worker", "replicas"), ("status", "replicaStatuses", "Worker", "active")),
 }
 
 

@@ -103,6 +103,14 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
     return ApiStatus(422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', details)
 
 
+def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
+    """The 422 for replacing a custom resource unconditionally; it alone names the resource where others name the kind."""
+    told = "Invalid value: 0: must be specified for an update"
+    causes = [{"reason": "FieldValueInvalid", "message": told, "field": "metadata.resourceVersion"}]
+    message = f'{ref.group_resource} "{name}" is invalid: metadata.resourceVersion: {told}'
+    return ApiStatus(422, "Invalid", message, {"name": name, "group": ref.group, "kind": ref.plural, "causes": causes})
+
+
 def bad_request(message: str) -> ApiStatus:
     return ApiStatus(400, "BadRequest", message)
 

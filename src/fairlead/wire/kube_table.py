@@ -16,7 +16,7 @@ from fairlead.wire.kube_table_pod import LAYOUT as _POD_LAYOUT
 from fairlead.wire.kube_table_workload import LAYOUTS as _WORKLOAD_LAYOUTS
 
 _LAYOUTS: Mapping[str, Layout] = {"pods": _POD_LAYOUT, **_CORE_LAYOUTS, **_WORKLOAD_LAYOUTS}
-_NAME_AGE = Layout(columns(NAME, "Age"), lambda obj, now: [obj["metadata"]["name"], age(obj, now)])
+_NAME_AGE = Layout(columns(NAME, "Age:date"), lambda obj, now: [obj["metadata"]["name"], age(obj, now)])
 
 
 def render_table(
