@@ -168,7 +168,7 @@ def test_the_built_in_series_holds_every_named_query() -> None:
 def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:
     for sample in samples_of(running_picture()):
         labels = set(CHART_QUERIES[sample.query].spellings[0].labels.values())
-        assert {label for label, _ in sample.labels} <= labels, sample.query
+        assert {label for label, _ in sample.labels} == labels, sample.query
         assert set(CHART_QUERIES[sample.query].filters.values()) <= {label for label, _ in sample.labels}, sample.query
 
 
@@ -187,7 +187,13 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
     (sample,) = [each for each in samples_of(running_picture()) if each.query == "instance-gpu-memory-percent"]
     assert sample.value == 10
-    assert dict(sample.labels) == {"namespace": "team-a", "type": "pytorchjob", "job": "bert", "instance": "bert-worker-0"}
+    assert dict(sample.labels) == {
+        "namespace": "team-a",
+        "type": "pytorchjob",
+        "job": "bert",
+        "instance": "bert-worker-0",
+        "node": "gpu-1",
+    }
 
 
 def test_an_empty_chart_says_why() -> None:

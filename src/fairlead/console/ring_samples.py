@@ -90,7 +90,13 @@ def _instance_samples(picture: Picture) -> Iterator[Sample]:
             if instance.status != "Running" or not instance.gpus:
                 continue
             job = each.job
-            labels = (("namespace", job.namespace), ("type", job.type), ("job", job.name), ("instance", instance.name))
+            labels = (
+                ("namespace", job.namespace),
+                ("type", job.type),
+                ("job", job.name),
+                ("instance", instance.name),
+                ("node", instance.node),
+            )
             yield from _some("instance-gpu-memory-used", labels, instance.gpu_memory_used_mib)
             used = percent_of(instance.gpu_memory_used_mib, instance.gpu_memory_allocated_mib)
             yield from _some("instance-gpu-memory-percent", labels, used)
