@@ -36,14 +36,14 @@ export function makeWorld(name: WorldName): World {
   const gpuNodes = { default: 6, huge: 5000, empty: 0, faults: 12 }[name];
   const mapNodes: { name: string; model: number; mode: string; status: string; gpus: MapGpu[] }[] = [];
   const nodes: NodeRow[] = [];
-  const teams = name === "huge" ? TEAMS : TEAMS.slice(0, 3);
+  const teams = name === "huge" ? [...TEAMS, ...Array.from({ length: 590 }, (_, i) => `lab-${i}`)] : TEAMS.slice(0, 3);
   for (let i = 0; i < gpuNodes; i += 1) {
     const model = name === "default" ? (i < 4 ? 0 : 2) : Math.floor(i / (gpuNodes / 3)) % 3;
     const mode = model === 2 ? "share" : "exclusive";
     const bad = name === "faults" ? i % 4 === 1 : i === 2;
     const notReady = name === "faults" && i % 5 === 2;
     const size = name === "huge" ? 8 : model === 2 ? 4 : 8;
-    const gpus = Array.from({ length: size }, (_, g) => makeGpu(rnd, g, mode, teams.length, bad && g === 3, notReady, (i * 7 + Math.floor(g / 4)) % teams.length));
+    const gpus = Array.from({ length: size }, (_, g) => makeGpu(rnd, g, mode, teams.length, bad && g === 3, notReady, (i * 7 + Math.floor(g / 4)) % Math.min(teams.length, TEAMS.length)));
     const label = `${["a100", "h100", "t4"][model]}-${String(i + 1).padStart(name === "huge" ? 4 : 2, "0")}`;
     mapNodes.push({ name: label, model, mode, status: notReady ? "NotReady" : "Ready", gpus });
     nodes.push(nodeRow(label, i, model, mode, notReady, gpus, MODELS[model]?.mib ?? 0));

@@ -253,6 +253,7 @@ export const en = {
   "quota.none": "This cluster has no quota tree.",
   "quota.noneNext": "Quotas are one ElasticQuotaTree in kube-system:",
   "quota.noneMatch": "No quota matches the filters.",
+  "quota.more": "the first {shown} of {total}; filter by path or name for the others",
   "quota.allNamespaces": "all {n}",
   "quota.within": "used, guaranteed",
   "quota.borrowed": "borrowed",

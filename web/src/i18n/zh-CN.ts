@@ -254,6 +254,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.none": "集群中没有配额树。",
   "quota.noneNext": "配额是 kube-system 中的一个 ElasticQuotaTree：",
   "quota.noneMatch": "没有符合筛选条件的配额。",
+  "quota.more": "前 {shown} 个，共 {total} 个；按路径或名称筛选可看其余",
   "quota.allNamespaces": "全部 {n} 个",
   "quota.within": "已用（保障内）",
   "quota.borrowed": "借用",

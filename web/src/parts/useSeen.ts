@@ -15,3 +15,19 @@ export function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
   }, [seen]);
   return [ref, seen];
 }
+
+const NEAR_PX = 100;
+
+/** Is this element in sight now? Tables out of sight leave the document; their place keeps its height. */
+export function useInSight(): [React.RefObject<HTMLDivElement | null>, boolean] {
+  const ref = useRef<HTMLDivElement>(null);
+  const [inSight, setInSight] = useState(false);
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    const watcher = new IntersectionObserver((entries) => setInSight(entries.at(-1)?.isIntersecting ?? false), { rootMargin: `${NEAR_PX}px` });
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, []);
+  return [ref, inSight];
+}

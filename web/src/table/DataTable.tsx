@@ -123,7 +123,7 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
   const kind = `${column.number ? "n" : ""} ${column.mono ? "mono" : ""} ${share === null ? "" : `bar ${column.barTone ?? "teal"}`}`;
   const style = share === null ? undefined : ({ "--share": Math.min(1, Math.max(0, share)) } as CSSProperties);
   return (
-    <td className={kind} style={style}>
+    <td className={kind} style={style} title={column.title?.(row)}>
       {column.cell(row)}
     </td>
   );

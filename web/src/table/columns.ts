@@ -15,6 +15,8 @@ export interface Column<Row> {
   /** Cannot be hidden: the name of the row. */
   readonly fixed?: boolean;
   readonly cell: (row: Row) => ReactNode;
+  /** Shown on hover, for what may not fit. */
+  readonly title?: (row: Row) => string;
   /** 0..1, drawn as a hairline under the number; `null` = none. */
   readonly bar?: (row: Row) => number | null;
   readonly barTone?: "teal" | "blue";

@@ -12,9 +12,9 @@ const OVERSCAN = 4;
 
 /** `scrolled` and `viewport` in pixels, rows of one height. `above` and `below` are the pixels that stand for the absent rows. */
 export function windowOf(total: number, rowHeight: number, scrolled: number, viewport: number): RowWindow {
-  const first = Math.floor(Math.max(0, scrolled) / rowHeight) - OVERSCAN;
-  const start = Math.min(Math.max(0, first), Math.max(0, total - 1));
-  const end = Math.min(total, start + Math.ceil(viewport / rowHeight) + 2 * OVERSCAN);
+  const first = Math.min(Math.floor(Math.max(0, scrolled) / rowHeight), Math.max(0, total - 1));
+  const start = Math.max(0, first - OVERSCAN);
+  const end = Math.min(total, first + Math.ceil(viewport / rowHeight) + OVERSCAN);
   return { start, end, above: start * rowHeight, below: (total - end) * rowHeight };
 }
 

@@ -80,7 +80,7 @@ function Instances({ detail }: { detail: JobDetail }) {
   const { t } = useWords();
   if (detail.instances.length === 0) return null;
   const columns: Column<Instance>[] = [
-    { key: "name", head: t("job.instance"), width: 180, mono: true, cell: (i) => <span title={i.name}>{i.name}</span> },
+    { key: "name", head: t("job.instance"), width: 180, mono: true, title: (i) => i.name, cell: (i) => i.name },
     { key: "role", head: t("job.role"), width: 76, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
     { key: "status", head: t("col.status"), width: 96, cell: (i) => <Status word={i.status} /> },
     { key: "node", head: t("col.node"), width: 110, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },

@@ -17,10 +17,10 @@ export const jobKey = (job: Pick<JobRow, "namespace" | "type" | "name">): string
 
 export function jobColumns(t: Words["t"]): Column<JobRow>[] {
   return [
-    { key: "namespace", head: t("col.namespace"), width: 112, mono: true, cell: (j) => <span title={j.namespace}>{j.namespace}</span> },
-    { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, cell: (j) => <span title={j.name}>{j.name}</span> },
+    { key: "namespace", head: t("col.namespace"), width: 112, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
+    { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
     { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 150, cell: (j) => <span title={j.waiting?.message}><Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /></span> },
+    { key: "status", head: t("col.jobStatus"), width: 150, title: (j) => j.waiting?.message ?? "", cell: (j) => <Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, cell: (j) => gpus(j.gpusRequested) },
     { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },

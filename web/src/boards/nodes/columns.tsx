@@ -21,9 +21,9 @@ export function modeWord(mode: string, t: Words["t"]): string {
 
 export function nodeColumns(t: Words["t"]): Column<NodeRow>[] {
   return [
-    { key: "name", head: t("col.name"), width: 140, mono: true, fixed: true, cell: (n) => <span title={n.name}>{n.name}</span> },
+    { key: "name", head: t("col.name"), width: 140, mono: true, fixed: true, title: (n) => n.name, cell: (n) => n.name },
     { key: "ip", head: t("col.ip"), width: 106, mono: true, cell: (n) => orUnknown(n.ip) },
-    { key: "role", head: t("col.role"), width: 80, cell: (n) => <span title={n.role}>{n.role}</span> },
+    { key: "role", head: t("col.role"), width: 80, title: (n) => n.role, cell: (n) => n.role },
     { key: "status", head: t("col.status"), width: 100, cell: (n) => <Status word={n.status} suffix={n.schedulable ? "" : ` · ${t("status.cordoned")}`} /> },
     { key: "gpuMode", head: t("col.gpuMode"), width: 74, cell: (n) => modeWord(n.gpuMode, t) },
     { key: "gpusTotal", head: t("col.gpusTotal"), width: 58, number: true, cell: (n) => gpus(n.gpusTotal) },

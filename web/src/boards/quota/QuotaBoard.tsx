@@ -1,16 +1,17 @@
 // The Quota board: one table per resource in the server's order, each row with its bar: used, guaranteed, borrowed, limit.
-import { useMemo } from "react";
+import { type CSSProperties, useMemo } from "react";
 import { useQuota } from "../../api/queries";
-import type { QuotaAnswer } from "../../api/types";
+import type { QuotaAnswer, QuotaRow } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
-import { Answered, Bones, Empty, FailedRefresh, Warnings } from "../../parts/States";
+import { Answered, Bones, Empty, FailedRefresh, Loading, Warnings } from "../../parts/States";
+import { useInSight } from "../../parts/useSeen";
 import { Link } from "../../router/Link";
 import { pick } from "../../router/query";
 import { useQueryState } from "../../router/usequery";
-import { type Column, isShown, type TableView, useTableView } from "../../table/columns";
+import { type Column, isShown, ROW_HEIGHT, type TableView, useTableView } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
@@ -19,6 +20,8 @@ import { quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
 const FILTERS = ["path", "name", "resource", "q"] as const;
 const ALL_ROWS = "500";
 const NO_LIMIT = "N/A";
+const MAX_ROWS = 12;
+const HEAD_HEIGHT = 44;
 
 export function QuotaBoard() {
   const { t } = useWords();
@@ -116,26 +119,50 @@ function BarLegend() {
 
 const slugOf = (resource: string): string => `quota-${resource.replaceAll(/[^a-z0-9]+/g, "-")}`;
 
+/** A tree of hundreds of leaves does not fit into one answer: then each table asks for its own resource when it comes into sight. */
+function useRows(answer: QuotaAnswer, params: URLSearchParams, inSight: boolean): { rows: readonly QuotaRow[]; total: number } {
+  const whole = answer.total <= answer.items.length;
+  const own = useQuota(params, !whole && inSight).data;
+  return whole || !own ? { rows: answer.items, total: 0 } : { rows: own.items, total: own.total };
+}
+
 function QuotaTable({ resource, answer, asking, view }: { resource: string; answer: QuotaAnswer; asking: URLSearchParams; view: TableView }) {
   const { t } = useWords();
-  const lines = useMemo(() => quotaLines(answer.items, resource), [answer, resource]);
+  const [ref, inSight] = useInSight();
+  const params = useMemo(() => {
+    const own = new URLSearchParams(asking);
+    own.set("resource", resource);
+    return own;
+  }, [asking, resource]);
+  const { rows, total } = useRows(answer, params, inSight);
+  const lines = useMemo(() => quotaLines(rows, resource), [rows, resource]);
   const unit = lines[0]?.row.unit ?? "count";
   const columns = useMemo(() => quotaColumns(t, unit), [t, unit]);
-  if (lines.length === 0) return null;
-  const params = new URLSearchParams(asking);
-  params.set("resource", resource);
+  const shown = new Set(lines.map((line) => line.row.path)).size;
+  if (lines.length === 0 && answer.total <= answer.items.length) return null;
   return (
-    <Panel slug={slugOf(resource)} title={t("panel.quota", { resource })} tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} />} flush>
-      <DataTable
-        name={slugOf(resource)}
-        caption={t("panel.quota", { resource })}
-        columns={columns.filter((c) => isShown(c, view))}
-        rows={lines}
-        rowKey={(line) => line.key}
-        density={view.density}
-        maxRows={14}
-        rowClass={(line) => ({ inner: "inner", leaf: undefined, namespace: "part" })[line.kind]}
-      />
+    <Panel
+      slug={slugOf(resource)}
+      title={t("panel.quota", { resource })}
+      note={total > shown ? t("quota.more", { shown: count(shown), total: count(total) }) : undefined}
+      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/usage", params }} />}
+      flush
+    >
+      <div ref={ref} style={{ minHeight: Math.min(MAX_ROWS, Math.max(1, lines.length)) * ROW_HEIGHT[view.density] + HEAD_HEIGHT }}>
+        {inSight && lines.length === 0 && <Loading />}
+        {inSight && lines.length > 0 && (
+          <DataTable
+            name={slugOf(resource)}
+            caption={t("panel.quota", { resource })}
+            columns={columns.filter((c) => isShown(c, view))}
+            rows={lines}
+            rowKey={(line) => line.key}
+            density={view.density}
+            maxRows={MAX_ROWS}
+            rowClass={(line) => ({ inner: "inner", leaf: undefined, namespace: "part" })[line.kind]}
+          />
+        )}
+      </div>
     </Panel>
   );
 }
@@ -145,12 +172,12 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
   const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
   const head = { unit: shown, number: true, unsortable: true };
   return [
-    { key: "name", head: t("col.quotaName"), width: 148, mono: true, fixed: true, cell: (l) => <QuotaName line={l} /> },
+    { key: "name", head: t("col.quotaName"), width: 148, mono: true, fixed: true, title: (l) => l.row.path, cell: nameOf },
     { key: "namespaces", head: t("col.namespace"), width: 130, mono: true, cell: (l) => <Namespaces line={l} /> },
-    { key: "resource", head: t("col.resource"), width: 150, mono: true, cell: (l) => l.row.resource },
+    { key: "resource", head: t("col.resource"), width: 146, mono: true, cell: (l) => l.row.resource },
     { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
     { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => own(l, l.row.min) },
-    { ...head, key: "used", head: t("col.used"), width: 84, cell: (l) => amount(unit, l.used) },
+    { ...head, key: "used", head: t("col.used"), width: 92, cell: (l) => amount(unit, l.used) },
     { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
@@ -159,13 +186,9 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
   ];
 }
 
-function QuotaName({ line }: { line: QuotaLine }) {
-  const indent = { paddingLeft: 14 * (line.row.depth + (line.namespace === null ? 0 : 1)) };
-  return (
-    <span style={indent} title={line.row.path}>
-      {line.namespace === null ? shortName(line.row) : ""}
-    </span>
-  );
+/** Indented by text, not by an element: there are many rows. */
+function nameOf(line: QuotaLine): string {
+  return line.namespace === null ? "\u2003".repeat(line.row.depth) + shortName(line.row) : "";
 }
 
 function Namespaces({ line }: { line: QuotaLine }) {
@@ -178,15 +201,17 @@ function Namespaces({ line }: { line: QuotaLine }) {
 
 const of100 = (share: number): string => `${(100 * share).toFixed(2)}%`;
 
+/** One element, its parts as backgrounds. */
 function Bar({ line, t }: { line: QuotaLine; t: Words["t"] }) {
   const bar = quotaBar(line.row);
   const { used, min, max, unit } = line.row;
-  return (
-    <div className={bar.open ? "qbar open" : "qbar"} role="img" aria-label={t("quota.barLabel", { used: amount(unit, used), min: amount(unit, min), max: max === null ? NO_LIMIT : amount(unit, max) })}>
-      <i className="within" style={{ width: of100(bar.within) }} />
-      {bar.borrowed > 0 && <i className="borrowed" style={{ left: of100(bar.within), width: of100(bar.borrowed) }} />}
-      {bar.waiting > 0 && <i className="wait" style={{ left: of100(bar.within + bar.borrowed), width: of100(bar.waiting) }} />}
-      {line.row.min > 0 && <i className="min" style={{ left: `min(${of100(bar.min)}, calc(100% - 2px))` }} />}
-    </div>
-  );
+  const full = bar.within + bar.borrowed;
+  const style = {
+    "--within": of100(bar.within),
+    "--used": of100(full),
+    "--asked": of100(full + bar.waiting),
+    "--min": of100(min > 0 ? bar.min : -1),
+  } as CSSProperties;
+  const label = t("quota.barLabel", { used: amount(unit, used), min: amount(unit, min), max: max === null ? NO_LIMIT : amount(unit, max) });
+  return <div className={bar.open ? "qbar open" : "qbar"} style={style} role="img" aria-label={label} />;
 }
