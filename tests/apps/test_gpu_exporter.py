@@ -15,7 +15,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from fairlead.apps import gpu_exporter
+from fairlead.apps import counters_file, gpu_exporter
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, parse_compat, settings_from_flags
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
@@ -197,6 +197,15 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
     assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_config_last_reload_success")[0].value == 0
     path.unlink()
     assert await dcgm() == {"DCGM_FI_DEV_FB_USED"}
+
+
+def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = tmp_path / "default-counters.csv"
+    monkeypatch.setattr(counters_file, "USUAL_FILE", str(usual))
+    assert settings_from_flags(address=("127.0.0.1", 0)).collectors == ""
+    usual.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    assert settings_from_flags(address=("127.0.0.1", 0)).collectors == str(usual)
+    assert settings_from_flags(address=("127.0.0.1", 0), collectors="mine.csv").collectors == "mine.csv"
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:

@@ -9,16 +9,23 @@ from __future__ import annotations
 import logging
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.counter import CounterSet
 from fairlead.wire.counters_csv import parse_counters
 
+USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
 
 
 def built_in_counters() -> CounterSet:
     return parse_counters(files("fairlead.wire").joinpath("default-counters.csv").read_text(encoding="utf-8"))
+
+
+def usual_file() -> str:
+    """The counters file of dcgm-exporter's images where it exists, else "" for the built-in counters."""
+    return USUAL_FILE if Path(USUAL_FILE).is_file() else ""
 
 
 class CountersFile:

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead import __version__, settings
-from fairlead.apps.counters_file import CountersFile
+from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
 from fairlead.apps.server import serve
 from fairlead.errors import UserError
@@ -218,7 +218,7 @@ def settings_from_flags(
     return GpuExporterSettings(
         host=address[0],
         port=address[1],
-        collectors=collectors,
+        collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,
         labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods),
