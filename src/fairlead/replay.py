@@ -8,11 +8,9 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 from fairlead.ports import World
 from fairlead.wire.snapshot_file import SavedSnapshot
-
-_TELEMETRY = "gpu-telemetry"
 
 
 def replayed_world(saved: SavedSnapshot, name: str) -> World:
@@ -51,7 +49,7 @@ class _Stood:
         return self._snapshot.gpus
 
     def source(self) -> Source:
-        return self._snapshot.sources.get(_TELEMETRY) or Source(_TELEMETRY, "off", "the snapshot has no GPU values")
+        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, "off", "the snapshot has no GPU values")
 
     def now(self) -> float:
         return self._at

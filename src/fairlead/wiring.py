@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 from fairlead.apps.api_credentials import Credentials as ServerCredentials
@@ -27,7 +26,7 @@ from fairlead.edge.world import KubeCluster
 from fairlead.errors import UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import Source
+from fairlead.model.snapshot import GPU_TELEMETRY, Source
 from fairlead.ports import Clock, GpuReadings
 from fairlead.ports import World as Ports
 from fairlead.sim.driver import Driver
@@ -88,7 +87,7 @@ class NoReadings:
         return ()
 
     def source(self) -> Source:
-        return Source("gpu-telemetry", "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
+        return Source(GPU_TELEMETRY, "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
 
 
 @asynccontextmanager
@@ -130,11 +129,3 @@ def log_to_stderr(level: str) -> None:
         stream=sys.stderr, level=_LEVELS[level], format="%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%Y-%m-%dT%H:%M:%S%z"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port
-
-
-def read_secret(path: str) -> str:
-    """The text of a token file; raises UserError when it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"token file `{path}` cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from error

@@ -7,7 +7,7 @@ Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from fairlead.cli.messages import Messages
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     import argparse
 
     from fairlead.model.snapshot import ClusterSnapshot
-
-GPU_TELEMETRY: Final = "gpu-telemetry"
-GPU_TOPOLOGIES: Final = "gpu-topologies"
-"""Names under which a snapshot's `sources` tell about GPU readings and topology ConfigMaps."""
 
 
 class GlobalOptions(NamedTuple):

@@ -13,6 +13,7 @@ from fairlead.cli.node_devices import device_block, held_indexes, key_lines
 from fairlead.cli.node_table import count, gib, ip_text
 from fairlead.model.gpu import GpuReading
 from fairlead.model.pod import Pod
+from fairlead.model.resources import GPU_CORE
 from fairlead.rules.node_report import NORMAL, RESOURCE_OF_MODE, DeviceReport, HolderReport, NodeReport, node_condition
 from fairlead.rules.node_status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pod_status import pod_status
@@ -37,7 +38,7 @@ def description(report: NodeReport) -> str:
     is_plain_share = report.mode == SHARE and not report.core
     lines += request.format(2, RESOURCE_OF_MODE[report.mode], word, " " if is_plain_share else "")
     if report.mode == SHARE and report.core:
-        lines += request.format(3, "aliyun.com/gpu-core.percentage", word, "")
+        lines += request.format(3, GPU_CORE, word, "")
     return lines
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.context import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterReader, Context
+from fairlead.cli.context import ClusterReader, Context
 from fairlead.cli.flags import BooleanFlag
 from fairlead.cli.messages import Messages
 from fairlead.errors import UserError
@@ -80,6 +80,8 @@ def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages
 
 def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Messages) -> None:
     """Say once what the output cannot show: absent names, metrics nobody has, topologies we may not read."""
+    from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES
+
     known = snapshot.node_by_name
     absent = [name for name in args.nodes if name not in known]
     if known:

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.console.envelope import Warning
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 
 STALE_SECONDS: Final = 30.0
-TELEMETRY: Final = "gpu-telemetry"
 _CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}
 _DEFAULT_TEXTS: Final = {
     "syncing": "`{source}` is still being read",
@@ -31,7 +30,7 @@ def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
 
 def _is_plain_absence(page: str, source: Source) -> bool:
     """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
-    return page == "overview" and source.state == "missing" and source.name != TELEMETRY
+    return page == "overview" and source.state == "missing" and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:
@@ -43,7 +42,7 @@ def needs(page: str, source: str) -> bool:
     if source in _CORE:
         return True
     is_quota = source.startswith("elasticquota")
-    is_telemetry = source == TELEMETRY
+    is_telemetry = source == GPU_TELEMETRY
     if page == "quota":
         return is_quota
     if page in ("nodes", "gpus"):
@@ -66,7 +65,7 @@ def series_missing(reporting: int, total: int) -> Warning | None:
         return None
     return Warning(
         code="series-missing",
-        source=TELEMETRY,
+        source=GPU_TELEMETRY,
         message=f"{reporting} of {total} working GPUs report utilisation and memory; means are over those",
         hint="look at the node exporters of the nodes whose figures are missing",
         values={"reporting": reporting, "total": total},
@@ -87,7 +86,7 @@ def _left_out(source: Source) -> Warning:
 def _warning(source: Source) -> Warning | None:
     if source.state == "ok":
         return _left_out(source) if source.message else None
-    is_telemetry = source.name == TELEMETRY
+    is_telemetry = source.name == GPU_TELEMETRY
     code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
     if code is None:
         return None

@@ -22,7 +22,7 @@ from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterSnapshot, Source
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
@@ -31,8 +31,6 @@ from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
-TOPOLOGIES: Final = "gpu-topologies"
-TELEMETRY: Final = "gpu-telemetry"
 _LOOK_SECONDS: Final = 0.2
 
 ReadingsQuery = Callable[[], Sequence[GpuReading]]
@@ -120,18 +118,18 @@ class ClusterQuery:
         try:
             rows = self._api.list_all(reader, Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)).rows
         except Forbidden as error:
-            return dict.fromkeys(labelled, GpuTopology()), [Source(TOPOLOGIES, "forbidden", f"forbidden: {error.what}", error.hint)]
+            return dict.fromkeys(labelled, GpuTopology()), [Source(GPU_TOPOLOGIES, "forbidden", f"forbidden: {error.what}", error.hint)]
         told = dict(rows.values())
-        return {name: told[name] for name in labelled if name in told}, [Source(TOPOLOGIES)]
+        return {name: told[name] for name in labelled if name in told}, [Source(GPU_TOPOLOGIES)]
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
-            return snapshot.with_gpus((), Source(TELEMETRY, "off", "no Prometheus is configured or found"))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "off", "no Prometheus is configured or found"))
         try:
             known = snapshot.node_by_name
-            return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(TELEMETRY))
+            return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(TELEMETRY, "failing", error.what, error.hint))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
 
 
 def _raise_trouble(snapshot: ClusterSnapshot) -> None:

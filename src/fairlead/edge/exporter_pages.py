@@ -19,12 +19,11 @@ from fairlead import __version__
 from fairlead.edge.connection_failure import explain_connection
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import Source
+from fairlead.model.snapshot import GPU_TELEMETRY, Source
 from fairlead.ports import Clock
 from fairlead.wire.gpu_readings import METRICS, parse_readings, with_idle_since
 from fairlead.wire.prom_text import parse_page
 
-NAME: Final = "gpu-telemetry"
 INTERVAL_SECONDS: Final = 5.0
 FIRST_INTERVAL_SECONDS: Final = 0.5
 TIMEOUT_SECONDS: Final = 10.0
@@ -98,15 +97,15 @@ class ExporterPages:
 
     def source(self) -> Source:
         if not self._pages:
-            return Source(NAME, "off", "no GPU exporter is named", "name its page with `--gpu-exporter`")
+            return Source(GPU_TELEMETRY, "off", "no GPU exporter is named", "name its page with `--gpu-exporter`")
         good_at = min((page.good_at for page in self._pages if page.good_at is not None), default=None)
         failed = [page for page in self._pages if page.failure is not None]
         if failed:
             first = failed[0].failure
             assert first is not None
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            return Source(NAME, "failing", f"{first.what}{more}", first.hint, good_at)
-        return Source(NAME, "syncing" if good_at is None else "ok", good_at=good_at)
+            return Source(GPU_TELEMETRY, "failing", f"{first.what}{more}", first.hint, good_at)
+        return Source(GPU_TELEMETRY, "syncing" if good_at is None else "ok", good_at=good_at)
 
     async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
         try:

@@ -17,11 +17,10 @@ from fairlead.edge.prometheus_answer import PrometheusFailure
 from fairlead.edge.prometheus_answer import Sample as PrometheusSample
 from fairlead.model.gpu import GpuReading
 from fairlead.model.metric import Sample
-from fairlead.model.snapshot import Source
+from fairlead.model.snapshot import GPU_TELEMETRY, Source
 from fairlead.ports import Clock
 from fairlead.wire.gpu_readings import METRICS, parse_readings, with_idle_since
 
-NAME: Final = "gpu-telemetry"
 INTERVAL_SECONDS: Final = 15.0
 STALE_AFTER_SECONDS: Final = 60.0
 QUERY: Final = f'{{__name__=~"{"|".join(METRICS)}"}}'
@@ -70,11 +69,11 @@ class PrometheusReadings:
 
     def source(self) -> Source:
         if self._failure is not None:
-            return Source(NAME, "failing", self._failure.what, self._failure.hint, self._good_at)
+            return Source(GPU_TELEMETRY, "failing", self._failure.what, self._failure.hint, self._good_at)
         if self._good_at is not None and not self._latest:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
-            return Source(NAME, "failing", what, "let it scrape a GPU exporter (port 9400)", self._good_at)
-        return Source(NAME, "syncing" if self._good_at is None else "ok", good_at=self._good_at)
+            return Source(GPU_TELEMETRY, "failing", what, "let it scrape a GPU exporter (port 9400)", self._good_at)
+        return Source(GPU_TELEMETRY, "syncing" if self._good_at is None else "ok", good_at=self._good_at)
 
 
 def readings_of(found: Iterable[PrometheusSample], now: float) -> tuple[GpuReading, ...]:

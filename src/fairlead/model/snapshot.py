@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +22,10 @@ from fairlead.model.quota import QuotaNode
 from fairlead.model.topology import GpuTopology
 
 Item = TypeVar("Item")
+
+GPU_TELEMETRY: Final = "gpu-telemetry"
+GPU_TOPOLOGIES: Final = "gpu-topologies"
+"""Names of two sources that are no API resource: readings of GPUs, topology ConfigMaps."""
 
 
 class Source(Struct, frozen=True, gc=False):

@@ -15,7 +15,7 @@ from fairlead.kinds.registry import KINDS
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.job import Job
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 from fairlead.sim.resources import CONFIG_MAPS, EVENTS, NODES, PODS
 from fairlead.sim.world import World
 from fairlead.wire import names
@@ -33,7 +33,10 @@ def take_snapshot(world: World) -> ClusterSnapshot:
     maps = [
         wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)
     ]
-    sources = [Source(name, good_at=now) for name in ("nodes", "pods", "jobs", "quota", "events", "gpu-telemetry")]
+    sources = [
+        Source(name, good_at=now)
+        for name in ("nodes", "pods", *(kind.PLURAL for kind in KINDS), names.QUOTA_PLURAL, "events", GPU_TELEMETRY)
+    ]
     return ClusterSnapshot(
         nodes=tuple(_rows(world, NODES, WireNode, parse_node)),
         pods=tuple(_rows(world, PODS, WirePod, parse_pod)),
