@@ -154,8 +154,8 @@ class LaptopFiles:
         if self._ready is not None:
             try:
                 write_json(self._ready, addresses)
-            except OutsideError as error:
-                self._messages.warn(f"no ready file: {error.what}")
+            except OutsideError as error:  # whoever asked for it waits for it
+                raise UserError(f"ready file {error.what}", error.hint) from error
 
     def remove(self) -> None:
         """At the end: a kubeconfig that opens nothing is only in the way, but one that the person named is theirs."""

@@ -132,6 +132,7 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         (("--scenario", "/absent.toml"), "scenario file `/absent.toml` cannot be read"),
         (("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
         (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
+        (("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
     ],
 )
 def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple[str, ...], words: str, tmp_path: Path) -> None:
