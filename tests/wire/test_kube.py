@@ -134,3 +134,26 @@ def test_an_event_tells_when_it_was_last_seen() -> None:
     }
     event = parse_event(msgspec.json.decode(json.dumps(body), type=WireEvent))
     assert (event.count, event.at, event.object_name) == (4, 1767600600.5, "p")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "kept"),
+    [
+        ([{"type": "Ready", "status": "True", "lastProbeTime": None}, {"type": "PodScheduled", "status": "True", "reason": ""}], []),
+        ([{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}], ["PodScheduled"]),
+        ([{"type": "Ready", "status": "Unknown"}], ["Ready"]),
+        ([{"type": "Ready"}], ["Ready"]),
+        ([{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}], ["DisruptionTarget"]),
+        ([{"type": "Ready", "status": "True", "message": "why"}], ["Ready"]),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_of_a_pods_conditions_only_those_with_news_are_kept(conditions: Any, kept: list[str]) -> None:
+    assert [condition.type for condition in read_pod(pod_object(status={"conditions": conditions})).conditions] == kept
+
+
+@pytest.mark.parametrize("conditions", [5, "x", {}, [5], [{"status": 1}]])
+def test_conditions_that_are_none_make_the_pod_malformed(conditions: Any) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        read_pod(pod_object(status={"conditions": conditions}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Raw, Struct
@@ -122,6 +122,14 @@ class WireCondition(Struct, gc=False, rename="camel"):
     last_transition_time: datetime | None = None
 
 
+class WireQuietCondition(Struct, gc=False):
+    """A condition that is True and says nothing more; any other one does not decode as this."""
+
+    status: Literal["True"]
+    reason: Literal[""] | None = None
+    message: Literal[""] | None = None
+
+
 class WirePodStatus(Struct, gc=False, rename="camel"):
     phase: str | None = None
     reason: str | None = None
@@ -203,7 +211,7 @@ class WireEvent(Struct, gc=False, rename="camel"):
 
 
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
-_CONDITION_NEWS: Final = (b"False", b"Unknown", b'"reason"', b'"message"')
+_quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
 _resources_decoder: Final = msgspec.json.Decoder(WireResources)
 _slots_decoder: Final = msgspec.json.Decoder(list[Raw])
@@ -432,11 +440,15 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 
 
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
-    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none, and they are not even decoded."""
-    text = bytes(raw)
-    if text[:1] in b"[n" and not any(word in text for word in _CONDITION_NEWS):
+    """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none.
+
+    Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third of the time.
+    """
+    try:
+        _quiet_decoder.decode(raw)
         return ()
-    wires = _conditions_decoder.decode(text) or []
+    except msgspec.DecodeError:
+        wires = _conditions_decoder.decode(raw) or [] if bytes(raw) else []
     return parse_conditions([wire for wire in wires if wire.status != "True" or wire.reason or wire.message])
 
 
