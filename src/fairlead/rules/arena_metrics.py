@@ -7,7 +7,6 @@ rows, so they share one `keys` list; and for nodes and jobs, unlike everywhere e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
@@ -16,6 +15,7 @@ from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.cluster_summary import ClusterSummary, JobRow
 from fairlead.rules.job_status import board_state
+from fairlead.rules.node_report import rounded
 from fairlead.rules.node_status import arena_mode, node_ip, role_text, status_word
 
 _MIB: Final = 1 << 20
@@ -90,7 +90,7 @@ def _cluster(summary: ClusterSummary) -> list[Family]:
         Family(USED_MEMORY, NO_LABELS, [_bytes(totals.memory_used_mib)]),
     ]
     if summary.knows_pods:
-        families.append(Family(ALLOCATED_GPUS, NO_LABELS, [one_decimal(totals.gpus_allocated)]))
+        families.append(Family(ALLOCATED_GPUS, NO_LABELS, [rounded(totals.gpus_allocated)]))
         families.append(Family(ALLOCATED_MEMORY, NO_LABELS, [_bytes(totals.memory_allocated_mib)]))
     return families
 
@@ -99,7 +99,7 @@ def _nodes(summary: ClusterSummary) -> list[Family]:
     nodes, knows = summary.nodes, summary.knows_pods
     keys = [_node_key(each) for each in nodes]
     return [
-        Family(NODE_GPUS, keys, [one_decimal(each.gpus_allocated) if knows else _UNKNOWN for each in nodes]),
+        Family(NODE_GPUS, keys, [rounded(each.gpus_allocated) if knows else _UNKNOWN for each in nodes]),
         Family(NODE_UTILIZATION, keys, [_percent(each.utilization_ratio) for each in nodes]),
         Family(NODE_ALLOCATED, keys, [_or_unknown(each.memory_allocated_mib) if knows else _UNKNOWN for each in nodes]),
         Family(NODE_USED, keys, [_or_unknown(each.memory_used_mib) for each in nodes]),
@@ -169,15 +169,6 @@ def _quota(summary: ClusterSummary) -> Family:
                 )
             )
     return Family(QUOTA, keys, [1] * len(keys))
-
-
-def one_decimal(gpus: float) -> float:
-    """GPUs as tables round them: half up, one decimal (Python's `round` goes to the even neighbour).
-
-    >>> one_decimal(0.25), one_decimal(3)
-    (0.3, 3.0)
-    """
-    return floor(10 * gpus + 0.5) / 10
 
 
 def parent_path(node: QuotaNode) -> str:
