@@ -194,8 +194,8 @@ async def test_no_answer_has_a_number_that_json_does_not_know() -> None:
     odd = reading(ratio=math.nan, used_mib=math.inf)
     async with console(still_world(cluster([gpu_node(gpus=1)], gpus=[odd]))) as page:
         for path in ("/overview", "/nodes", "/nodes/gpu-1", "/gpus/map"):
-            _, _, body = await page.get(BASE + path)
-            assert not re.search(rb"NaN|Infinity", body), path
+            status, _, body = await page.get(BASE + path)
+            assert status == 200 and not re.search(rb"NaN|Infinity", body), path
             json.loads(body)
 
 

@@ -6,6 +6,7 @@ clients test for null, not for absence.
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -120,12 +121,15 @@ def neat(value: float, digits: int = 4) -> float:
     >>> neat(2.0), neat(0.1 + 0.2)
     (2, 0.3)
     """
+    if not math.isfinite(value):
+        return value  # JSON has no word for it: it is written as null
     rounded = round(value, digits)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
 def neat_or_null(value: float | None, digits: int = 4) -> float | None:
-    return None if value is None else neat(value, digits)
+    """The same; unknown, and what is no number, stays unknown."""
+    return None if value is None or not math.isfinite(value) else neat(value, digits)
 
 
 def percent(ratio: float | None) -> float | None:
@@ -134,7 +138,7 @@ def percent(ratio: float | None) -> float | None:
     >>> percent(0.3333), percent(None)
     (33.33, None)
     """
-    return None if ratio is None else neat(ratio * 100, 2)
+    return None if ratio is None else neat_or_null(ratio * 100, 2)
 
 
 def percent_of(part: float | None, whole: float | None) -> float | None:
@@ -143,4 +147,4 @@ def percent_of(part: float | None, whole: float | None) -> float | None:
     >>> percent_of(1, 4), percent_of(0, 0), percent_of(None, 4)
     (25, None, None)
     """
-    return neat(100 * part / whole, 2) if part is not None and whole else None
+    return neat_or_null(100 * part / whole, 2) if part is not None and whole else None

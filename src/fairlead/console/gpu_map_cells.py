@@ -6,6 +6,7 @@ its seemingly free cards are unknown, unless the cards have no identity or all o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -130,4 +131,4 @@ def _share(ratio: float) -> float:
 
 def _whole(value: float | None) -> int | None:
     """Whole numbers keep 40,000 cells within a megabyte, and a cell's colour has no more steps than that."""
-    return None if value is None else round(value)
+    return None if value is None or not math.isfinite(value) else round(value)
