@@ -1,0 +1,112 @@
+"""What is a person told whose kubeconfig does not open the real cluster? What, the actual value, a hint; never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.kube.addresses import free_port
+from tests.kube.certificates import Authority
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
+from tests.kube.servers import FAIRLEAD, environment
+
+READ = ["get", "list", "watch"]
+
+
+def run(*arguments: str, kubeconfig: Path) -> tuple[int, str]:
+    """Exit status and standard error of `fairlead …`; standard output must stay empty."""
+    argv = [*FAIRLEAD, *arguments, "--kubeconfig", str(kubeconfig)]
+    answer = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert answer.stdout == ""
+    assert "Traceback" not in answer.stderr
+    return answer.returncode, answer.stderr
+
+
+def test_forbidden_names_the_verb_and_the_resource(control_plane: ControlPlane) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": READ}]
+    status, said = run("top", "node", kubeconfig=control_plane.write_service_account_kubeconfig("no-pods", rules))
+    assert status == 2
+    assert "list" in said
+    assert "pods" in said
+    assert "system:serviceaccount:default:no-pods" in said
+    assert "hint:" in said
+
+
+def test_a_token_that_is_none_is_told_to_be_refused(control_plane: ControlPlane, tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "config", control_plane.server, control_plane.authority, token_user("not-a-token"))
+    status, said = run("top", "node", kubeconfig=kubeconfig)
+    assert status == 2
+    assert control_plane.server.removeprefix("https://") in said
+    assert "401" in said or "unauthorized" in said.lower() or "credential" in said.lower()
+    assert "not-a-token" not in said
+    assert "hint:" in said
+
+
+def test_another_authority_is_told_apart_from_an_unreachable_server(control_plane: ControlPlane, tmp_path: Path) -> None:
+    stranger = Authority(tmp_path, "stranger")
+    user = certificate_user(control_plane.admin_pair)
+    kubeconfig = write_kubeconfig(tmp_path / "config", control_plane.server, stranger.certificate, user)
+    status, said = run("top", "node", kubeconfig=kubeconfig)
+    assert status == 2
+    assert "certificate" in said.lower()
+    assert control_plane.server.removeprefix("https://") in said
+    assert "hint:" in said
+
+
+def test_nobody_listens(control_plane: ControlPlane, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    user = certificate_user(control_plane.admin_pair)
+    kubeconfig = write_kubeconfig(tmp_path / "config", f"https://{address}", control_plane.authority, user)
+    status, said = run("top", "node", kubeconfig=kubeconfig)
+    assert status == 2
+    assert address in said
+    assert "refused" in said
+    assert "hint:" in said
+
+
+def test_a_context_that_does_not_exist(control_plane: ControlPlane) -> None:
+    status, said = run("top", "node", "--context=tset", kubeconfig=control_plane.kubeconfig)
+    assert status == 1
+    assert "tset" in said
+    assert "hint:" in said
+
+
+def test_no_kubeconfig_there(tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere"
+    status, said = run("top", "node", kubeconfig=missing)
+    assert status == 1
+    assert str(missing) in said
+
+
+def test_an_impersonated_user_has_that_users_rights(control_plane: ControlPlane, tmp_path: Path) -> None:
+    document = yaml.safe_load(control_plane.kubeconfig.read_text(encoding="utf-8"))
+    document["users"][0]["user"]["as"] = "somebody"
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
+    status, said = run("top", "node", kubeconfig=kubeconfig)
+    assert status == 2
+    assert "somebody" in said
+
+
+@pytest.mark.parametrize("verb", ["cluster-exporter", "console"])
+def test_a_server_of_ours_says_what_it_may_not_read(control_plane: ControlPlane, verb: str, tmp_path: Path) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes", "events"], "verbs": READ}]
+    kubeconfig = control_plane.write_service_account_kubeconfig(f"{verb}-no-pods", rules)
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        argv = [*FAIRLEAD, verb, f"--listen=127.0.0.1:{free_port()}", "--kubeconfig", str(kubeconfig)]
+        process = subprocess.Popen(argv, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=6)  # it goes on: rights may be granted while it runs
+    finally:
+        process.terminate()
+        assert process.wait(timeout=10) == 0
+    said = log.read_text(encoding="utf-8")
+    assert "pods" in said
+    assert "Traceback" not in said
+    assert sys.executable not in said
