@@ -14,7 +14,8 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -115,17 +116,20 @@ class KubeBlocking:
 
     def _list_once(self, reader: ItemReader[Row], selection: Selection, limit: int | None) -> Listing[Row]:
         listing: Listing[Row] = Listing()
-        token = ""
+        request = api_request.list_request(reader.resource, selection, limit=limit)
+        body, _ = self.send(request, encoding=self._list_encoding)
         while True:
-            request = api_request.list_request(reader.resource, selection, limit=limit, token=token)
             try:
-                page = reader.read_page(self.send(request, encoding=self._list_encoding)[0])
+                wire = reader.decode_page(body)
             except msgspec.MsgspecError as error:
                 raise not_its_json(self._label, request, error) from error
-            listing.add(page)
-            token = page.token
-            if not token:
+            if not wire.token:
+                listing.add(reader.parse_page(wire))
                 return listing
+            request = api_request.list_request(reader.resource, selection, limit=limit, token=wire.token)
+            ahead = _Ahead(partial(self.send, request, encoding=self._list_encoding))
+            listing.add(reader.parse_page(wire))  # the server makes the next page while this one becomes rows
+            body, _ = ahead.result()
 
     # the server
 
@@ -265,6 +269,22 @@ class KubeBlocking:
             return
         with self._lock:
             self._idle.append(line)
+
+
+class _Ahead(Generic[Result]):
+    """A call that runs in a thread until its result is asked for."""
+
+    def __init__(self, call: Callable[[], Result]) -> None:
+        self._outcome: list[Result | Exception] = []
+        self._thread = threading.Thread(target=lambda: self._outcome.extend(in_parallel([call])), daemon=True)
+        self._thread.start()
+
+    def result(self) -> Result:
+        self._thread.join()
+        [outcome] = self._outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
