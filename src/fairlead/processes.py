@@ -126,7 +126,7 @@ async def _run_console(asked: Invocation) -> None:
     )
     check_address(chosen)
     sock = bind_socket(host, port)
-    async with _asked_world(asked) as world:
+    async with _asked_world(asked, with_events=True) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         console = ConsoleServer(world, chosen)
         await run_all(
@@ -141,7 +141,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
     sock = bind_socket(host, port)
-    async with _asked_world(asked) as world:
+    async with _asked_world(asked, with_events=False) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         chosen = cluster_exporter.ClusterExporterSettings(
             host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
@@ -155,12 +155,12 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
 
 
 @asynccontextmanager
-async def _asked_world(asked: Invocation) -> AsyncIterator[World]:
+async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator[World]:
     """The cluster to follow, or the one that `--snapshot FILE` has kept."""
     if asked.options.snapshot:
         yield replayed_world(load_snapshot(asked.options.snapshot), asked.options.snapshot)
         return
-    async with followed_world(_required_connection(asked), asked.args, asked.env) as world:
+    async with followed_world(_required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
         yield world
 
 

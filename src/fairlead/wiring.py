@@ -91,8 +91,13 @@ class NoReadings:
 
 
 @asynccontextmanager
-async def followed_world(connection: Connection, args: argparse.Namespace, env: Mapping[str, str]) -> AsyncIterator[Ports]:
-    """A real cluster, kept current while the loops of its parts run. Clients are closed when the block ends."""
+async def followed_world(
+    connection: Connection, args: argparse.Namespace, env: Mapping[str, str], *, with_events: bool
+) -> AsyncIterator[Ports]:
+    """A real cluster, kept current while the loops of its parts run. Clients are closed when the block ends.
+
+    `with_events`: whether anybody reads them; on a large cluster they are many.
+    """
     clock = WallClock()
     async with AsyncExitStack() as clients:
         api = await clients.enter_async_context(KubeApi(connection))
@@ -100,7 +105,7 @@ async def followed_world(connection: Connection, args: argparse.Namespace, env: 
         if prometheus is not None:
             await clients.enter_async_context(prometheus)
         gpus = gpu_readings(args, prometheus, clock)
-        yield Ports(cluster=KubeCluster(api, clock), gpus=gpus, clock=clock, series=prometheus, name=connection.server)
+        yield Ports(cluster=KubeCluster(api, clock, with_events=with_events), gpus=gpus, clock=clock, series=prometheus, name=connection.server)
 
 
 def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:
