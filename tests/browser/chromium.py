@@ -57,14 +57,12 @@ class Window:
         self.page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
 
     def column(self, table: str, head: str) -> dict[str, str]:
-        """Row name -> text of the column under a head (as it begins), of the rows in sight."""
+        """Row name -> text of the column under a head (as it begins), of all rows: the table scrolls, for only those in sight are there."""
         box = self.at(f"table-{table}")
         heads = [text or "" for text in box.locator("thead th").evaluate_all("cells => cells.map(cell => cell.title)")]
         names = [index for index, text in enumerate(heads) if text.startswith(head)]
         assert names, f"no column `{head}` among {heads}"
-        cells = box.locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))")
-        keys = box.locator("tbody tr[data-key]").evaluate_all("rows => rows.map(row => row.dataset.key)")
-        return {key: row[names[0]] for key, row in zip(keys, cells, strict=True)}
+        return {key: row[names[0]] for key, row in box.evaluate(EVERY_ROW)}
 
     def _hear_request(self, request: Request) -> None:
         if not request.url.startswith((self.base, "data:", "blob:")):
@@ -77,6 +75,21 @@ class Window:
     def _hear_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
             self.complaints.append(f"console {message.type}: {message.text}")
+
+
+EVERY_ROW = """async box => {
+    const rows = new Map();
+    const painted = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    for (let top = 0; ; top += box.clientHeight / 2) {
+        box.scrollTop = top;
+        await painted();
+        for (const row of box.querySelectorAll('tbody tr[data-key]'))
+            rows.set(row.dataset.key, [...row.cells].map(cell => cell.innerText.trim()));
+        if (top >= box.scrollHeight - box.clientHeight) break;
+    }
+    box.scrollTop = 0;
+    return [...rows];
+}"""
 
 
 @contextmanager
