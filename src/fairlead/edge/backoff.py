@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import random
 
 LOW_SECONDS = 0.2
 HIGH_SECONDS = 30.0
@@ -12,7 +15,7 @@ class Backoff:
     """0.2 s, 0.4 s, … 30 s, each shortened by up to half. Pass a seeded `rng` for a repeatable row."""
 
     def __init__(self, rng: random.Random | None = None, low: float = LOW_SECONDS, high: float = HIGH_SECONDS) -> None:
-        self._rng = rng or random.Random()
+        self._rng = rng or _new_rng()
         self._low = low
         self._high = high
         self._failures = 0
@@ -30,3 +33,9 @@ class Backoff:
 
     def reset(self) -> None:
         self._failures = 0
+
+
+def _new_rng() -> random.Random:
+    import random  # the command line imports this module, and nearly never waits
+
+    return random.Random()

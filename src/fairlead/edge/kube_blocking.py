@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import logging
 import os
-import random
 import threading
 import time
 import zlib
@@ -40,6 +39,7 @@ from fairlead.edge.proxy import is_loopback, proxy_for
 from fairlead.edge.resource import Resource
 
 if TYPE_CHECKING:
+    import random
     import ssl
 
 log = logging.getLogger("fairlead.kubernetes")
@@ -167,13 +167,15 @@ class KubeBlocking:
 
     def send(self, request: ApiRequest, *, encoding: str = "identity") -> tuple[bytes, str]:
         """The answer's body, decompressed, and its content type. What the server puts off (Retry-After) is asked again a few times."""
-        backoff, waited = Backoff(self._rng), 0.0
+        backoff: Backoff | None = None
+        waited = 0.0
         while True:
             try:
                 return self._send_authorized(request, encoding)
             except ApiFailure as error:
                 if error.status not in (429, 503) or error.retry_after is None:
                     raise
+                backoff = backoff or Backoff(self._rng)
                 delay = backoff.next_delay(error.retry_after)
                 waited += delay
                 if waited > PATIENCE_SECONDS:

@@ -5,9 +5,12 @@ A newcomer may expect a proxy for a cluster on this machine: loopback is never s
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import ipaddress
 
 
 def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str | None:
@@ -33,8 +36,7 @@ def is_loopback(server: str) -> bool:
     (True, True, True, False)
     """
     host = urlsplit(server).hostname or ""
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
@@ -43,16 +45,23 @@ def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
     for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):
         if entry == "*" or entry in (host, f"{host}:{port}") or host.endswith(f".{entry.lstrip('.')}"):
             return True
-        if address is not None and "/" in entry:
-            try:
-                if address in ipaddress.ip_network(entry, strict=False):
-                    return True
-            except ValueError:
-                continue
+        if address is not None and "/" in entry and _is_in(address, entry):
+            return True
     return False
 
 
+def _is_in(address: ipaddress.IPv4Address | ipaddress.IPv6Address, network: str) -> bool:
+    import ipaddress
+
+    try:
+        return address in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    import ipaddress  # only where a NO_PROXY must be read: the command line imports this module
+
     try:
         return ipaddress.ip_address(host)
     except ValueError:
