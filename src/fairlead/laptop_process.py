@@ -1,7 +1,8 @@
 """`fairlead up`: a simulated cluster served as a Kubernetes API, and everything of Fairlead reading it over loopback like any cluster.
 
 What a newcomer gets wrong: the exporters and the console here are the very ones that run against a real cluster. They know the
-simulated one only through HTTP; nothing takes a short cut because it lives in the same process.
+simulated one only through HTTP; nothing takes a short cut because it lives in the same process. What charts show of the hour before
+the start is the one thing no server could have seen: there the history itself is lived through again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
 from fairlead.cli.laptop_files import remove, remove_folder, write_json, write_whole
 from fairlead.cli.messages import Messages
+from fairlead.console.ring import SLOTS, TICK_SECONDS
 from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
@@ -59,7 +61,8 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             cluster = KubeCluster(api, simulation)
             readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
             world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
-            console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)))
+            past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
+            console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)), past)
             api_server = ApiServer(
                 simulation.world.cluster,
                 simulation.world.clock,

@@ -9,7 +9,7 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
@@ -26,11 +26,12 @@ from fairlead.edge.world import KubeCluster
 from fairlead.errors import UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import GPU_TELEMETRY, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 from fairlead.ports import Clock, GpuReadings
 from fairlead.ports import World as Ports
 from fairlead.sim.driver import Driver
 from fairlead.sim.scenario_file import load_scenario
+from fairlead.sim.snapshot import take_snapshot
 from fairlead.sim.world import World
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -47,6 +48,7 @@ class Simulation:
         loaded = load_scenario(scenario)
         self.world = World(loaded, seed, time.time() - loaded.history.seconds)
         self.world.warm_up()
+        self._started_at = self.world.clock.now()
         self.driver = Driver(self.world, speed)
 
     @property
@@ -59,6 +61,15 @@ class Simulation:
         The loop's clock is the monotonic one; threads that build pages ask, too, and have no loop.
         """
         return max(self.world.clock.now(), self.driver.pace.simulated_at(time.monotonic()))
+
+    def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
+        """The last `seconds` before the start, seen every `step`: equal seeds live equal lives, so a second world shows it."""
+        again = World(self.world.scenario, self.world.seed, self.world.epoch)
+        moment = max(self.world.epoch, self._started_at - seconds)
+        while moment < self._started_at:
+            again.run_until(moment)
+            yield take_snapshot(again)
+            moment += step
 
     def sample(self) -> Sequence[DeviceSample]:
         self.driver.catch_up()
@@ -105,7 +116,9 @@ async def followed_world(
         if prometheus is not None:
             await clients.enter_async_context(prometheus)
         gpus = gpu_readings(args, prometheus, clock)
-        yield Ports(cluster=KubeCluster(api, clock, with_events=with_events), gpus=gpus, clock=clock, series=prometheus, name=connection.server)
+        yield Ports(
+            cluster=KubeCluster(api, clock, with_events=with_events), gpus=gpus, clock=clock, series=prometheus, name=connection.server
+        )
 
 
 def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:

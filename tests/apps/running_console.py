@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from tests.console.worlds import still_world
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
 from fairlead.console.endpoints import BASE
+from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import World
 
 
@@ -33,8 +34,10 @@ class Page:
 
 
 @asynccontextmanager
-async def console(world: World | None = None, settings: ConsoleSettings | None = None) -> AsyncIterator[Page]:
-    server = ConsoleServer(world or still_world(living_cluster()), settings)
+async def console(
+    world: World | None = None, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None
+) -> AsyncIterator[Page]:
+    server = ConsoleServer(world or still_world(living_cluster()), settings, past)
     sock = bind_socket("127.0.0.1", 0)
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(sock, ready))

@@ -6,9 +6,10 @@ import gzip
 import json
 import math
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
 from tests.console.worlds import StillCluster, still_world
@@ -17,7 +18,7 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.console.endpoints import BASE, ENDPOINTS
 from fairlead.console.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.snapshot import Source
+from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import SeriesLine
 
 from .running_console import console, until
@@ -321,6 +322,32 @@ async def test_the_ring_is_filled_and_drawn() -> None:
         chart = await page.json("/charts/cluster-gpus-allocated")
     assert {line["labels"]["line"]: line["points"][-1][1] for line in chart["series"]} == {"allocated": 2, "total": 6}
     assert (chart["source"], chart["unit"], chart["total"], chart["shown"]) == ("built-in", "GPUs", 2, 2)
+
+
+async def test_charts_show_the_past_that_the_server_was_given() -> None:
+    is_told = False
+
+    def past() -> Iterator[ClusterSnapshot]:
+        nonlocal is_told
+        for ago in range(8, 0, -1):
+            yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 15 * ago)
+        is_told = True
+
+    async with console(past=past()) as page:
+        await until(lambda: is_told)
+        chart = await page.json("/charts/cluster-gpus-allocated")
+        assert all(value is not None for line in chart["series"] for _, value in line["points"][-8:])
+        assert any(value is None for line in chart["series"] for _, value in line["points"][:-12]), "before it nobody looked"
+
+
+async def test_a_past_that_breaks_is_told_and_the_charts_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Iterator[ClusterSnapshot]:
+        yield msgspec.structs.replace(living_cluster(), taken_at=EPOCH - 30)
+        raise ValueError("the past is lost")
+
+    async with console(past=broken()) as page:
+        await until(lambda: "the past cannot be remembered" in caplog.text)
+        assert (await page.json("/charts/cluster-gpus-allocated"))["series"]
 
 
 async def test_its_own_counters_name_routes_and_never_paths() -> None:

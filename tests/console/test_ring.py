@@ -37,6 +37,33 @@ def test_a_tick_without_a_sample_is_a_gap_and_never_zero() -> None:
     assert values(ring, 5) == [5.0, None, None, 6.0, None]
 
 
+def test_the_past_is_added_behind_what_was_sampled_and_changes_none_of_it() -> None:
+    ring = Ring()
+    ring.add(START + 3 * TICK_SECONDS, [duty(9.0)])
+    for tick in (0, 1, 3, 4):
+        ring.add_past(START + tick * TICK_SECONDS, [duty(float(tick))])
+    ring.add(START + 5 * TICK_SECONDS, [duty(8.0)])
+    ring.add_past(START + 2 * TICK_SECONDS, [duty(2.0)])
+    assert values(ring, 6) == [0.0, 1.0, 2.0, 9.0, None, 8.0]
+
+
+def test_a_past_that_no_slot_is_left_for_does_not_overwrite_the_present() -> None:
+    ring = Ring()
+    ring.add(START + SLOTS * TICK_SECONDS, [duty(9.0)])
+    ring.add_past(START, [duty(1.0)])
+    ((*_, (_, newest)),) = ring.read("gpu-duty-cycle", START, START + SLOTS * TICK_SECONDS, TICK_SECONDS).values()
+    assert newest == 9.0
+
+
+def test_a_line_known_only_in_the_past_keeps_it() -> None:
+    ring, other = Ring(), (("node", "gone"), ("gpu", "0"))
+    ring.add(START + 3 * TICK_SECONDS, [duty(9.0)])
+    for tick in (0, 1):
+        ring.add_past(START + tick * TICK_SECONDS, [duty(float(tick), other)])
+    points = ring.read("gpu-duty-cycle", START, START + 3 * TICK_SECONDS, TICK_SECONDS)[other]
+    assert [value for _, value in points] == [0.0, 1.0, None, None]
+
+
 def test_an_unknown_value_is_a_gap() -> None:
     ring = Ring()
     ring.add(START, [duty(5.0)])

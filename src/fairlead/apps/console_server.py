@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,10 +25,11 @@ from fairlead.console.http_answers import Refused
 from fairlead.console.http_guard import Guard
 from fairlead.console.picture import Picture
 from fairlead.console.pictures import Pictures
-from fairlead.console.ring import Ring
+from fairlead.console.ring import Ring, Sample
 from fairlead.console.ring_samples import samples_of
 from fairlead.console.routes import Console, console_routes
 from fairlead.errors import UserError
+from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import World
 from fairlead.settings import CONSOLE_PORT, LOOPBACK
 
@@ -35,6 +37,8 @@ HINT_SECONDS: Final = 1.0
 """A topic is announced at most this often."""
 _SAMPLE_CHECK_SECONDS: Final = 1.0
 _SAMPLE_CHECK_SHORTEST_SECONDS: Final = 0.1
+_PAUSE_IN_PAST_SECONDS: Final = 0.02
+"""Between two ticks of the past, so that remembering leaves half of a core to whoever looks at the page."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,15 +53,20 @@ class ConsoleSettings(Struct, frozen=True):
 
 
 class ConsoleServer:
-    """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it."""
+    """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it.
 
-    def __init__(self, world: World, settings: ConsoleSettings | None = None) -> None:
+    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read slowly, in a thread.
+    """
+
+    def __init__(self, world: World, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
         check_address(self.settings)
         self.counters = ConsoleCounters()
         self.pictures = Pictures(world, self.speed, self.counters.note_picture)
         self.ring = Ring()
+        self._past = past or iter(())
+        self._first_sample = asyncio.Event()
         self.hints = ChangeHints(TopicVersions())
         self._trouble = ""
         self.app = self._app()
@@ -69,7 +78,8 @@ class ConsoleServer:
     async def run(self, sock: socket.socket | None = None, ready: asyncio.Event | None = None) -> None:
         """Serve until cancelled. Streams end first, so that a stop never waits for a browser."""
         sock = sock or bind_socket(self.settings.host, self.settings.port)
-        beside = [asyncio.create_task(self._follow()), asyncio.create_task(self._sample())]
+        beside = [asyncio.create_task(loop) for loop in (self._follow(), self._sample())]
+        remembering = asyncio.create_task(self._remember())
         serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready))
         try:
             await asyncio.wait([serving, *beside], return_when=asyncio.FIRST_COMPLETED)
@@ -78,9 +88,9 @@ class ConsoleServer:
                     task.result()
         finally:
             self.hints.close()
-            for task in (*beside, serving):
+            for task in (remembering, *beside, serving):
                 task.cancel()
-            await asyncio.gather(*beside, serving, return_exceptions=True)
+            await asyncio.gather(remembering, *beside, serving, return_exceptions=True)
 
     async def _follow(self) -> None:
         """Announce changed topics, at most once a second each, and only once the picture shows what they announce."""
@@ -109,6 +119,21 @@ class ConsoleServer:
                 picture = await self._newest_picture("sample of the built-in series")
                 if picture is not None:
                     self.ring.add(picture.now, samples_of(picture))
+                    self._first_sample.set()
+
+    async def _remember(self) -> None:
+        """The past goes behind the first live sample. It may take a while, and is no reason to let anybody wait."""
+        await self._first_sample.wait()
+        try:
+            while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
+                self.ring.add_past(*remembered)
+                await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
+        except Exception:  # noqa: BLE001 - told; the charts go on from here
+            _log.exception("charts begin now: the past cannot be remembered")
+
+    def _next_of_past(self) -> tuple[float, list[Sample]] | None:
+        snapshot = next(self._past, None)
+        return None if snapshot is None else (snapshot.taken_at, list(samples_of(Picture(snapshot, snapshot.taken_at))))
 
     async def _newest_picture(self, purpose: str) -> Picture | None:
         """The picture, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""

@@ -88,6 +88,15 @@ class Ring:
                 self._line(sample).write(tick, sample.value)
         self._forget(tick)
 
+    def add_past(self, at: float, samples: Iterable[Sample]) -> None:
+        """Write a tick that lies before all ticks of `add`; one that does not, or that the ring has no room for, is left as it is."""
+        tick = self._tick(at)
+        if tick >= self._newest or tick <= self._newest - self.slots:
+            return
+        for sample in samples:
+            if math.isfinite(sample.value):
+                self._line(sample).write(tick, sample.value)
+
     def read(self, query: str, start: float, end: float, step: float) -> dict[Labels, list[Point]]:
         """Each line of the query as points at `start`, `start + step`, …: the mean of the ticks since the point before."""
         count = int((end - start) // step) + 1
