@@ -16,7 +16,7 @@ from fairlead.console.picture import Picture
 from fairlead.console.ring_samples import samples_of
 from fairlead.console.rows import matching, page_of
 from fairlead.errors import UserError
-from fairlead.model.gpu import GpuReading
+from fairlead.model.gpu import GpuHolder, GpuReading
 
 from .clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 
@@ -48,6 +48,15 @@ def test_any_chart_request_is_answered_or_refused_with_a_hint(name: str, paramet
         assert refused.hint
 
 
+HOLDERS = st.builds(
+    GpuHolder,
+    namespace=st.just("team-a"),
+    pod=st.sampled_from(["bert-worker-0", "bert-worker-1", "nobody"]),
+    mode=st.sampled_from(["exclusive", "share", "timeslice"]),
+    memory_used_mib=NUMBERS,
+    memory_limit_mib=NUMBERS,
+    utilization_ratio=NUMBERS,
+)
 READINGS = st.builds(
     GpuReading,
     node=st.just("gpu-1"),
@@ -60,6 +69,7 @@ READINGS = st.builds(
     power_watts=NUMBERS,
     healthy=st.sampled_from([True, False, None]),
     last_xid=st.none() | st.integers(0, 200),
+    holders=st.lists(HOLDERS, max_size=2).map(tuple),
     idle_since=st.none() | st.floats(EPOCH - 9000, EPOCH + 9000),
 )
 

@@ -1,0 +1,31 @@
+"""The guard around every request: a body whose length nobody announced is bounded while it is read."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.types import Message
+
+from fairlead.console.http_answers import Refused
+from fairlead.console.http_guard import BODY_MAX, limited
+
+
+def stream_of(*sizes: int):  # type: ignore[no-untyped-def]
+    chunks = [{"type": "http.request", "body": b"x" * size, "more_body": True} for size in sizes]
+
+    async def receive() -> Message:
+        return chunks.pop(0)
+
+    return receive
+
+
+async def test_a_body_of_the_largest_size_is_read() -> None:
+    receive = limited(stream_of(BODY_MAX // 2, BODY_MAX // 2))
+    assert len((await receive())["body"]) + len((await receive())["body"]) == BODY_MAX
+
+
+async def test_a_body_is_refused_as_soon_as_it_is_too_large() -> None:
+    receive = limited(stream_of(BODY_MAX, 1))
+    await receive()
+    with pytest.raises(Refused) as refused:
+        await receive()
+    assert refused.value.status == 413
