@@ -38,6 +38,10 @@ def test_times_are_milliseconds_or_rfc3339() -> None:
     assert request(f"from={text}").start == request(f"from={int((EPOCH - 600) * 1000)}").start == EPOCH - 600
 
 
+def test_the_default_start_is_no_time_before_time() -> None:
+    assert request("to=60000") == ChartRequest(0, 60, 15, 8)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -45,7 +45,7 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
     """The request; a filter that this query does not have is refused, because the chart would not be what was asked for."""
     single = {name: text for name, text in parameters if name in ("from", "to", "step", "top")}
     end = _time("to", single.get("to"), now)
-    start = _time("from", single.get("from"), end - SECONDS_DEFAULT)
+    start = _time("from", single.get("from"), max(0.0, end - SECONDS_DEFAULT))
     if start >= end:
         raise UserError("`from` is not before `to`", "give an earlier `from`")
     if end - start > SECONDS_MAX:
