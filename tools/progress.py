@@ -7,6 +7,7 @@ program fails. Standard library only: the tools run before any environment exist
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 REPORT_SECONDS = 20.0
 KILL_SECONDS = 10.0
 TAIL_LINES = 40
+PYTEST_LINES = 200
 
 
 class StepFailed(Exception):
@@ -107,12 +109,14 @@ def stop_process(child: subprocess.Popen[bytes]) -> None:
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """The last lines of a log, indented, for the message of a failure."""
+    """What a log says of a failure, indented: its last lines, or all (up to 200) that pytest says from `= FAILURES =` on."""
     try:
-        text = log.read_bytes()[-20_000:].decode("utf-8", "replace")
+        text = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    return "\n".join("    " + line for line in text.splitlines()[-lines:])
+    told = next((place for place, line in enumerate(text) if re.match(r"=+ (FAILURES|ERRORS) =+$", line)), None)
+    kept = text[-lines:] if told is None else text[told:][-PYTEST_LINES:]
+    return "\n".join("    " + line for line in kept)
 
 
 def cache_home() -> Path:

@@ -105,3 +105,12 @@ def test_every_staging_module_is_pinned_to_the_release_of_kubernetes() -> None:
     replaced = [line.split()[-1] for line in lines if " => " in line]
     assert len(replaced) == 33
     assert set(replaced) == {"v0." + programs.KUBERNETES.version.removeprefix("1.")}
+
+
+def test_a_failed_pytest_is_told_from_its_failures_on(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    passed = "".join(f"test_{number} PASSED\n" for number in range(60))
+    log.write_text(f"{passed}==== FAILURES ====\nwhat went wrong\n" + "detail\n" * 60)
+    told = _tool("progress").tail(log)
+    assert told.splitlines()[1].strip() == "what went wrong"
+    assert "PASSED" not in told
