@@ -171,6 +171,12 @@ class TestUnits:
         assert cell("top node", 1, 4, share(), pods=pods) == "0.4/2"
         assert cell("top node", 1, 4, share(units=20, gpus=1), pods=[sharer("a", 7, 0)]) == "0.4/1"  # 0.35
 
+    def test_the_sum_over_nodes_is_rounded_and_not_a_sum_of_rounded_ones(self) -> None:
+        nodes = [share(f"gpu-{number}", units=15, gpus=1) for number in range(3)]
+        pods = [sharer(f"p{number}", 1, 0, on=f"gpu-{number}") for number in range(3)]
+        assert [line.split()[4] for line in lines("top node", *nodes, pods=pods)[1:4]] == ["0.1/1"] * 3
+        assert "0.2/3 (6.7%)" in lines("top node", *nodes, pods=pods)
+
     def test_the_inventory_gives_each_gpu_its_own_units(self) -> None:
         inventory = json.dumps([{"index": 0, "units": 15}, {"index": 1, "units": 79}])
         uneven = share(units=94, annotations={"fairlead.io/gpus": inventory})

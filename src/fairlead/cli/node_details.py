@@ -150,7 +150,7 @@ def _plain_summary(report: NodeReport) -> str:
 def _summary_lines(report: NodeReport) -> list[tuple[str, str]]:
     lines = [
         ("Total GPUs:", count(report.gpus)),
-        ("Allocated GPUs:", count(report.gpus_allocated)),
+        ("Allocated GPUs:", count(report.gpus_allocated_shown)),
         ("Unhealthy GPUs:", count(report.gpus_unhealthy)),
     ]
     if report.mode == SHARE:

@@ -75,7 +75,7 @@ def device_block(report: NodeReport) -> str:
     table = render_rows([[f"  {row[0]}", *row[1:]] for row in [header, ["-" * len(cell) for cell in header], *rows]])
     summary = [
         ("Total GPUs:", count(report.gpus)),
-        ("Allocated GPUs:", count(report.gpus_allocated)),
+        ("Allocated GPUs:", count(report.gpus_allocated_shown)),
         ("Unhealthy GPUs:", count(report.gpus_unhealthy)),
         ("Total GPU Memory:", _gib_text(_sum(use.total_bytes for use in uses))),
         ("Allocated GPU Memory:", _gib_text(_sum(use.allocated_bytes for use in uses))),

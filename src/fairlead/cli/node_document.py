@@ -59,7 +59,7 @@ def _node(report: NodeReport) -> dict[str, Any]:
     return {
         **common,
         "totalGPUs": report.gpus,
-        "allocatedGPUs": number(report.gpus_allocated),
+        "allocatedGPUs": number(report.gpus_allocated_shown),
         "unhealthyGPUs": report.gpus_unhealthy,
         "instances": [_instance(report, holder) for holder in report.holders],
         "gpuMetrics": _metrics(report),

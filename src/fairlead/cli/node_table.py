@@ -31,7 +31,7 @@ def _mixed_table(reports: Sequence[NodeReport], *, has_footer: bool) -> str:
     header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
     rows = [header + ["GPU(Mode)"] * has_modes + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
-        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated)]
+        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [report.mode] * has_modes + [count(report.gpus_unhealthy)] * has_unhealthy)
     if not has_footer:
         return render_rows(rows)
@@ -44,7 +44,7 @@ def _own_table(reports: Sequence[NodeReport]) -> str:
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
     rows = [["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"] + ["UNHEALTHY"] * has_unhealthy]
     for report in reports:
-        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated)]
+        cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
     if mode == NORMAL:
         return render_rows(rows)
@@ -58,7 +58,7 @@ def _share_table(reports: Sequence[NodeReport]) -> str:
     for report in reports:
         cells = [
             *_who(report),
-            f"{count(report.gpus_allocated)}/{count(report.gpus)}",
+            f"{count(report.gpus_allocated_shown)}/{count(report.gpus)}",
             f"{gib(report.memory_allocated_bytes)}/{gib(report.memory_bytes)} GiB",
             f"{report.core_allocated}/{report.core}" if report.core else "__",
         ]

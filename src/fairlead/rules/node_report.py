@@ -2,7 +2,8 @@
 
 These are arena's own definitions: from what the API server says, not from what devices say (`rules.occupancy` has the boards').
 What a newcomer gets wrong: the type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a GPU
-node), and a share node's GPU count is a sum of fractions, rounded once per node to one decimal.
+node), and a share node's GPU count is an exact sum of fractions: whoever shows it rounds, last, so that a sum over nodes is not a sum of
+roundings.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ class DeviceReport(Struct, frozen=True, gc=False):
 
 
 class NodeReport(Struct, frozen=True, gc=False):
-    """`unit_bytes`, `devices` and the unit and core totals are a share node's only; `topology` a topology node's only."""
+    """`unit_bytes`, `devices` and the unit and core totals are a share node's only; `topology` a topology node's only.
+
+    `gpus_allocated` is exact: what is added up over nodes. `gpus_allocated_shown` has the one decimal that a person reads.
+    """
 
     node: Node
     mode: str
@@ -74,6 +78,10 @@ class NodeReport(Struct, frozen=True, gc=False):
     core: int = 0
     core_allocated: int = 0
     devices: tuple[DeviceReport, ...] = ()
+
+    @property
+    def gpus_allocated_shown(self) -> float:
+        return rounded(self.gpus_allocated)
 
     @property
     def memory_bytes(self) -> int:
@@ -158,7 +166,7 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
         node,
         SHARE,
         gpus=gpus,
-        gpus_allocated=rounded(sum(each.units_allocated / each.units for each in devices if each.units > 0)),
+        gpus_allocated=sum(each.units_allocated / each.units for each in devices if each.units > 0),
         gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units),
         holders=holders,
         readings=readings,
