@@ -24,6 +24,8 @@ from fairlead.sim.resources import NODES, PODS, PRIORITY_CLASSES
 from fairlead.sim.scenario import PriorityClass, Taint
 from fairlead.wire import names
 
+NO_CLAIMS = "no new claims to deallocate, preemption:"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
 MASTER = NodePool(name="master", role="control-plane", taints=(Taint("node-role.kubernetes.io/control-plane"),))
 
 
@@ -58,9 +60,8 @@ def test_the_sentence_of_a_waiting_pod_is_kubernetes_own() -> None:
     world = small_world(MASTER, CPU_POOL, GPU_POOL, NodePool(name="closed", cordoned=True))
     world.cluster.create(pod(gpus=5))
     live(world, 5)
-    taint = "1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }"
-    told = f"{taint}, 1 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu"
-    assert why(world) == f"0/4 nodes are available: {told}."
+    told = "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu"
+    assert why(world) == f"0/4 nodes are available: {told}. {NO_CLAIMS} 0/4 nodes are available: 4 {NOT_HELPFUL}."
     assert reasons(world, "p") == ["FailedScheduling"]
     assert phase(world) == "Pending"
 
@@ -77,7 +78,7 @@ def test_other_reasons_to_wait(spec: dict[str, object], told: str) -> None:
     world = small_world()
     world.cluster.create(pod() | {"spec": {**pod()["spec"], **spec}})
     live(world, 5)
-    assert why(world) == f"0/3 nodes are available: {told}."
+    assert why(world) == f"0/3 nodes are available: {told}. {NO_CLAIMS} 0/3 nodes are available: 3 {NOT_HELPFUL}."
 
 
 def test_a_waiting_pod_goes_as_soon_as_there_is_room() -> None:
@@ -133,7 +134,7 @@ def test_cordon_and_uncordon() -> None:
     cordon(True)
     world.cluster.create(pod())
     live(world, 10)
-    assert why(world) == "0/1 nodes are available: 1 node(s) were unschedulable."
+    assert why(world).startswith("0/1 nodes are available: 1 node(s) were unschedulable. ")
     cordon(False)
     live(world, 10)
     assert node_of(world) == "cpu-1"

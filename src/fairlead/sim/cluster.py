@@ -15,7 +15,8 @@ from typing import Any
 from fairlead.ports import Clock
 from fairlead.sim import defaults, deletion, subresources, validation
 from fairlead.sim.object_names import ObjectNames
-from fairlead.sim.resources import NAMESPACES, RESOURCES, SERVICES
+from fairlead.sim.priority import with_priority
+from fairlead.sim.resources import NAMESPACES, PODS, RESOURCES, SERVICES
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
 from fairlead.wire.kube_patch import apply_merge_patch
 from fairlead.wire.kube_resource import ResourceKind
@@ -137,7 +138,10 @@ class Cluster:
         metadata |= {"uid": self.names.uid(), "creationTimestamp": render_time(self.clock.now())}
         if defaults.has_generation(ref):
             metadata["generation"] = 1
-        new = defaults.new_status(ref, defaults.with_defaults(ref, {**obj, "metadata": metadata}))
+        new = {**obj, "metadata": metadata}
+        if ref is PODS:
+            new = with_priority(self, new)
+        new = defaults.new_status(ref, defaults.with_defaults(ref, new))
         validation.check(ref, new)
         if ref is SERVICES:
             new = defaults.with_address(new, self.names.counter)

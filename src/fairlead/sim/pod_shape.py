@@ -5,10 +5,10 @@ A real API server would have refused such an object by its types. Here it is sto
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.wire.quantity import parse_amounts
 
@@ -36,12 +36,60 @@ class _Toleration(Struct):
     effect: str | None = None
 
 
+class _Expression(Struct):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.operator in ("Gt", "Lt") and not (self.values and self.values[0].lstrip("-").isdigit()):
+            raise ValueError(f"operator {self.operator} wants one integer in values")
+
+
+class _Selector(Struct, rename="camel"):
+    match_expressions: list[_Expression] | None = None
+    match_fields: list[_Expression] | None = None
+    match_labels: dict[str, str] | None = None
+
+
+class _NodeSelector(Struct, rename="camel"):
+    node_selector_terms: list[_Selector]
+
+
+class _Preferred(Struct):
+    weight: int
+    preference: _Selector
+
+
+class _NodeAffinity(Struct):
+    required: _NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[_Preferred] | None = field(name="preferredDuringSchedulingIgnoredDuringExecution", default=None)
+
+
+class _PodTerm(Struct, rename="camel"):
+    topology_key: str
+    label_selector: _Selector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: _Selector | None = None
+
+
+class _PodAffinity(Struct):
+    required: list[_PodTerm] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+
+
+class _Affinity(Struct, rename="camel"):
+    node_affinity: _NodeAffinity | None = None
+    pod_affinity: _PodAffinity | None = None
+    pod_anti_affinity: _PodAffinity | None = None
+
+
 class _Spec(Struct, rename="camel"):
     containers: list[_Container]
     init_containers: list[_Container] | None = None
     tolerations: list[_Toleration] | None = None
     node_selector: dict[str, str] | None = None
     overhead: _Amounts = None
+    affinity: _Affinity | None = None
     priority: int | None = None
 
 

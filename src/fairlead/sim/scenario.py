@@ -83,8 +83,12 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
+    """`global_default`: for pods that name no class."""
+
     name: str
     value: int
+    global_default: bool = False
+    preemption_policy: Literal["PreemptLowerPriority", "Never"] = "PreemptLowerPriority"
 
 
 class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.behaviour import LOAD_ANNOTATION
 from fairlead.sim.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
-from fairlead.sim.scenario import Asks, JobKind, Quota, Service, Stream
+from fairlead.sim.scenario import Asks, JobKind, PriorityClass, Quota, Service, Stream
 from fairlead.wire import names
 from fairlead.wire.kube_resource import ResourceKind
 
@@ -162,6 +162,11 @@ def _container(name: str, image: str, asks: Asks) -> Object:
     if asks.gpu_memory:
         limits[GPU_MEMORY] = str(asks.gpu_memory)
     return {"name": name, "image": image, "resources": {"requests": dict(limits), "limits": limits}}
+
+
+def render_priority_class(priority: PriorityClass) -> Object:
+    rest = {"value": priority.value, "globalDefault": priority.global_default, "preemptionPolicy": priority.preemption_policy}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": priority.name}, **rest}
 
 
 def render_quota_tree(nodes: tuple[Quota, ...]) -> Object:

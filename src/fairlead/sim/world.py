@@ -20,12 +20,13 @@ from fairlead.sim.gpushare import BestFit, Extender
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
 from fairlead.sim.machines import LEASE_NAMESPACE, render_lease, render_node, with_cards, with_heartbeat
+from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES
-from fairlead.sim.scenario import NodePool, Scenario, Xid, pool_nodes
+from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
 from fairlead.sim.timers import Timers
-from fairlead.sim.workloads import render_quota_tree, render_service
+from fairlead.sim.workloads import render_priority_class, render_quota_tree, render_service
 from fairlead.wire.kube_time import render_time
 
 HEARTBEAT_SECONDS = 300.0
@@ -80,15 +81,10 @@ class World:
                 self._add_node(pool, name, number)
         for xid in self.scenario.xids:
             self.timers.after(xid.at.seconds, partial(self._report_xid, xid))
+        for name, value in SYSTEM_CLASSES.items():
+            self.cluster.create(render_priority_class(PriorityClass(name, value)))
         for priority in self.scenario.priority_classes:
-            self.cluster.create(
-                {
-                    "apiVersion": "scheduling.k8s.io/v1",
-                    "kind": "PriorityClass",
-                    "metadata": {"name": priority.name},
-                    "value": priority.value,
-                }
-            )
+            self.cluster.create(render_priority_class(priority))
         for namespace in self.scenario.namespaces:
             created = render_time(self.epoch - 30 * _DAY)
             self.cluster.load(

@@ -1,0 +1,85 @@
+"""Who lives where, and to whom is a place promised? All rooms of the cluster and the pods that count in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from fairlead.sim.affinity import NO_NEIGHBOURS, Neighbourhood, keeps_others_away, looks_at_others, neighbourhood
+from fairlead.sim.rooms import Room, Tenant, room_of
+
+Object = dict[str, Any]
+
+
+class RoomLedger:
+    """A pod on a node that is not known (yet, or any more) is a tenant without a room."""
+
+    def __init__(self) -> None:
+        self.rooms: dict[str, Room] = {}
+        self.tenants: dict[str, Tenant] = {}
+        self._loners: dict[str, Tenant] = {}
+        self._priorities: Counter[int] = Counter()
+        self._promises: dict[str, str] = {}
+
+    def set_node(self, node: Object) -> bool:
+        """Take in a node as it now is; whether that changed its room."""
+        name = node["metadata"]["name"]
+        before = self.rooms.get(name)
+        room = self.rooms[name] = room_of(node, before)
+        return before is None or before != room
+
+    def admit(self, tenant: Tenant) -> None:
+        self.tenants[tenant.uid] = tenant
+        self._priorities[tenant.priority] += 1
+        if keeps_others_away(tenant.pod["spec"]):
+            self._loners[tenant.uid] = tenant
+        if tenant.node in self.rooms:
+            self.rooms[tenant.node].admit(tenant)
+
+    def release(self, uid: str) -> bool:
+        """Whether the pod had a place."""
+        tenant = self.tenants.pop(uid, None)
+        if tenant is None:
+            return False
+        self._loners.pop(uid, None)
+        self._priorities[tenant.priority] -= 1
+        if not self._priorities[tenant.priority]:
+            del self._priorities[tenant.priority]
+        if tenant.node in self.rooms:
+            self.rooms[tenant.node].release(tenant)
+        return True
+
+    # --- promises ----------------------------------------------------------------------------------------------------------------
+
+    def promise(self, asker: Tenant, room: Room) -> None:
+        self.take_back(asker.uid)
+        self._promises[asker.uid] = room.name
+        room.promised[asker.uid] = asker
+
+    def take_back(self, uid: str) -> None:
+        room = self.promised_room(uid)
+        self._promises.pop(uid, None)
+        if room is not None:
+            room.promised.pop(uid, None)
+
+    def promised_room(self, uid: str) -> Room | None:
+        return self.rooms.get(self._promises.get(uid, ""))
+
+    # --- what others mean --------------------------------------------------------------------------------------------------------
+
+    def is_lowest(self, priority: int) -> bool:
+        """Whether nobody of lower priority has a place."""
+        return all(priority <= other for other in self._priorities)
+
+    def minds_others(self, spec: Object) -> bool:
+        """Whether it matters who else is where: the pod looks at others, or others keep some away."""
+        return bool(self._loners) or looks_at_others(spec)
+
+    def neighbours(self, pod: Object, gone: Collection[str] = ()) -> Neighbourhood:
+        """What the placed pods, without those `gone`, mean for `pod`."""
+        if not self.minds_others(pod["spec"]):
+            return NO_NEIGHBOURS
+        seen = self.tenants if looks_at_others(pod["spec"]) else self._loners
+        placed = [tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms]
+        return neighbourhood(pod, ((tenant.pod, self.rooms[tenant.node].labels) for tenant in placed))
