@@ -28,7 +28,7 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
-LONGEST = "sim"
+LONGEST = "unit"
 
 
 def run_tests(only: Sequence[str]) -> int:
@@ -53,7 +53,7 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
 
 
 def _run_in_two_lanes(groups: list[Group]) -> list[Outcome]:
-    """The simulated world, which takes longest, beside all others; outcomes in the order of the groups."""
+    """The unit tests, which take longest, beside all others; outcomes in the order of the groups."""
     lanes = [[group for group in groups if (group.name == LONGEST) == is_first] for is_first in (True, False)]
     with ThreadPoolExecutor(len(lanes)) as pool:
         done = [outcome for lane in pool.map(lambda lane: [run_group(group) for group in lane], lanes) for outcome in lane]
