@@ -13,7 +13,7 @@ import socket
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
+from fairlead.cli.context import Output
 from fairlead.cli.laptop_files import remove, remove_folder, write_json, write_whole
 from fairlead.cli.messages import Messages
 from fairlead.console.ring import SLOTS, TICK_SECONDS
@@ -48,7 +49,7 @@ class Sockets(Struct, frozen=True):
     api: socket.socket
 
 
-async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: TextIO) -> None:
+async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
     """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
     sockets = bind_sockets(args, messages)
     simulation = Simulation(args.scenario, args.seed, args.speed)
@@ -179,7 +180,7 @@ def _own_home(home: Path, messages: Messages) -> Path:
     return own
 
 
-def announce(sockets: Sockets, files: LaptopFiles, stdout: TextIO) -> None:
+def announce(sockets: Sockets, files: LaptopFiles, stdout: Output) -> None:
     """All is up: tell programs in files, and the person on stdout."""
     files.write_ready(
         {

@@ -16,6 +16,7 @@ from typing import Final, NoReturn, cast
 from fairlead.cli.context import Context
 from fairlead.cli.messages import LEVELS, Messages
 from fairlead.cli.parser import HelpWanted, VerbModule, global_options, make_parser, overview, split_verb
+from fairlead.cli.standard_streams import Stdout, fill_standard_streams
 from fairlead.errors import FairleadError
 
 INTERRUPTED: Final = 130
@@ -31,26 +32,32 @@ def run_arena() -> NoReturn:
 
 def main(program: str, argv: Sequence[str]) -> int:
     """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
-    messages = Messages(program, sys.stderr)
+    fill_standard_streams()
+    messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)
     try:
-        status = _run_verb(program, argv, messages)
-        sys.stdout.flush()
+        status = _run_verb(program, argv, messages, stdout)
+        stdout.flush()
         return status
-    except HelpWanted as help_text:
-        return _print_help(help_text.text)
     except FairleadError as error:
         messages.error(error.what, error.hint)
         return 1 if program == "arena" else error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
-        return 0
+        return 0  # nobody reads any more: `arena top node | head -1`
     except Exception as error:  # noqa: BLE001 - the one place where a bug ends, as a report
         return _report_bug(program, argv, messages, error)
 
 
-def _run_verb(program: str, argv: Sequence[str], messages: Messages) -> int:
+def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
+    try:
+        return _run_found_verb(program, argv, messages, stdout)
+    except HelpWanted as wanted:
+        stdout.write(wanted.text)
+        return 0
+
+
+def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
     verb, rest = split_verb(argv, program)
     if verb is None:
         raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
@@ -62,21 +69,7 @@ def _run_verb(program: str, argv: Sequence[str], messages: Messages) -> int:
     from fairlead.worlds import ChosenWorld
 
     world = ChosenWorld(options, os.environ, messages)
-    return module.run(args, Context(program, options, messages, world, sys.stdout, os.environ, time.time, time.sleep))
-
-
-def _print_help(text: str) -> int:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
-    return 0
-
-
-def _silence_stdout() -> None:
-    """Nobody reads any more. Point the descriptor at /dev/null, or the interpreter complains when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
 
 
 def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:

@@ -25,6 +25,7 @@ from fairlead.cli.context import GlobalOptions
 from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
 from fairlead.cli.snapshot_load import load_snapshot
+from fairlead.cli.standard_streams import Stdout
 from fairlead.edge.connection import Connection
 from fairlead.edge.kubeconfig import find_connection
 from fairlead.errors import FairleadError, UserError
@@ -66,7 +67,7 @@ def _expected(group: BaseExceptionGroup) -> BaseException:
 
 
 async def _run_up(asked: Invocation) -> None:
-    await run_laptop(asked.args, asked.env, asked.messages, sys.stdout)
+    await run_laptop(asked.args, asked.env, asked.messages, Stdout(sys.stdout))
 
 
 async def _run_gpu_exporter(asked: Invocation) -> None:

@@ -7,7 +7,7 @@ Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fairlead.cli.messages import Messages
 
@@ -60,6 +60,14 @@ class World(Protocol):
         ...
 
 
+class Output(Protocol):
+    """Where a verb prints its answer."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
 class Context(NamedTuple):
     """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds."""
 
@@ -67,7 +75,7 @@ class Context(NamedTuple):
     options: GlobalOptions
     messages: Messages
     world: World
-    stdout: TextIO
+    stdout: Output
     env: Mapping[str, str]
     now: Callable[[], float]
     sleep: Callable[[float], None]

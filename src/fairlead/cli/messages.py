@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
+from fairlead.cli.standard_streams import silence
+
 LEVELS: Final = ("debug", "info", "warn", "error")
 _LOGFMT_LEVEL: Final = {"warn": "warning"}
 _COLOUR: Final = {"debug": 37, "info": 36, "warn": 33, "error": 31}
@@ -58,7 +60,7 @@ class Messages:
             self._stream.write(line)
             self._stream.flush()
         except OSError:
-            pass  # nobody reads our stderr; the exit status still tells
+            silence(self._stream)  # nobody reads our stderr; the exit status still tells
 
 
 def terminal_line(level: str, text: str, seconds: float) -> str:

@@ -1,0 +1,59 @@
+"""What are our stdin, stdout and stderr worth? They may be closed, full, or a pipe that nobody reads any more.
+
+What a newcomer gets wrong: a descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
+into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure (arena contract §6), a full disk is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from fairlead.errors import OutsideError
+
+
+def fill_standard_streams() -> None:
+    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of that."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    sys.stdout = sys.stdout or _null_stream()
+    sys.stderr = sys.stderr or _null_stream()
+
+
+def _null_stream() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def silence(stream: TextIO) -> None:
+    """Lead a stream that failed to /dev/null, or the interpreter fails once more when it flushes at exit (and ends with 120)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class Stdout:
+    """A stream whose failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a BrokenPipeError."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> object:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> Exception:
+        silence(self._stream)
+        if isinstance(error, BrokenPipeError):
+            return error
+        return OutsideError("stdout", f"stdout cannot be written: {error.strerror}", "free some space, or send the output elsewhere")

@@ -1,0 +1,52 @@
+"""Streams that are closed or full: never a bug, never a write into somebody else's file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FULL = Path("/dev/full")
+
+
+def through_shell(redirection: str, program: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; from fairlead.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
+    script = f'exec "$0" -c "$1" {line} {redirection}'
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    return subprocess.run(["sh", "-c", script, sys.executable, code], capture_output=True, text=True, timeout=60, env=env, check=False)
+
+
+@pytest.mark.parametrize("line", ["top node", "version", "--help", "top node --help"])
+@pytest.mark.parametrize("redirection", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_silence_and_not_a_bug(line: str, redirection: str, tmp_path: Path) -> None:
+    ended = through_shell(redirection, "arena", line, tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+    assert "bug" not in ended.stderr and "Traceback" not in ended.stderr
+    assert not list(tmp_path.rglob("reports")), "a report was written"
+
+
+def test_what_a_closed_stdout_would_have_said_goes_into_no_file_that_opens_next(tmp_path: Path) -> None:
+    saved = tmp_path / "s"
+    ended = through_shell("<&- >&-", "fairlead", f"snapshot save {saved}", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert through_shell("", "fairlead", f"snapshot show {saved}", tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
+@pytest.mark.parametrize("line", ["top node", "version", "--help", "top node --help"])
+@pytest.mark.parametrize(("program", "status"), [("fairlead", 2), ("arena", 1)])
+def test_a_full_disk_under_stdout_is_a_sentence(line: str, program: str, status: int, tmp_path: Path) -> None:
+    ended = through_shell(f">{FULL}", program, line, tmp_path)
+    assert ended.returncode == status, ended.stderr
+    assert "stdout cannot be written: No space left on device" in ended.stderr
+    assert "hint: free some space" in ended.stderr
+    assert "bug" not in ended.stderr and "Exception ignored" not in ended.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
+def test_a_full_disk_under_stderr_changes_nothing(tmp_path: Path) -> None:
+    ended = through_shell(f"2>{FULL}", "arena", "top node", tmp_path)
+    assert ended.returncode == 0 and ended.stdout
