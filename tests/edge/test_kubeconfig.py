@@ -126,6 +126,9 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
         "current-context: x\nclusters: [{name: k, cluster: {}}]\ncontexts: [{name: x, context: {cluster: k}}]\n",
         ["`k`", "`server`"],
     ),
+    "lists in lists without end": ("clusters: " + "[" * 100_000, ["line 1", "nested more than 200 levels deep"]),
+    "objects in objects without end": ('{"a":' * 5000, ["line 1", "nested more than 200 levels deep"]),
+    "a date that is none": ("clusters: 2026-13-45\n", ["month must be in 1..12"]),
     "nothing at all": ("", ["names no cluster"]),
 }
 

@@ -14,6 +14,7 @@ import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from fairlead.wire.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead.wire.kube_path import ResourcePath
 from fairlead.wire.kube_protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead.wire.kube_protobuf import parse_protobuf
@@ -90,17 +91,29 @@ async def read_body(request: Request) -> bytes:
 
 def decode_body(body: bytes, content_type: str) -> Any:
     """JSON, YAML or protobuf to plain values. Raises 400 for what cannot be read and 415 for other media types."""
-    media = media_type(content_type)
-    if media == PROTOBUF:
-        return parse_protobuf(body)
     try:
-        if media in YAML_TYPES:
-            return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        if media in ("", JSON) or media.endswith("+json"):
-            return msgspec.json.decode(body)
+        decoded = _decoded(body, media_type(content_type))
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    if is_too_deep(decoded):
+        raise _too_deep()
+    return decoded
+
+
+def _decoded(body: bytes, media: str) -> Any:
+    if media == PROTOBUF:
+        return parse_protobuf(body)
+    if media in YAML_TYPES:
+        return load_yaml(body)
+    if media in ("", JSON) or media.endswith("+json"):
+        return msgspec.json.decode(body)
     raise unsupported_media_type((JSON, "application/yaml", PROTOBUF))
+
+
+def _too_deep() -> ApiStatus:
+    return bad_request(f"couldn't get version/kind; json parse error: the body is nested more than {MAX_LEVELS} levels deep")
 
 
 def decode_object(body: bytes, content_type: str) -> dict[str, Any]:

@@ -148,13 +148,14 @@ def _parse_yaml(path: Path, text: str) -> Any:
     if text.lstrip().startswith("{"):  # JSON needs no YAML parser, whose import costs more than all the rest here
         try:
             return msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            pass  # YAML's flow style begins the same way
+        except (msgspec.DecodeError, RecursionError):
+            pass  # YAML's flow style begins the same way; what is too deep for one is told by the other
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from fairlead.wire.bounded import load_yaml
+
     try:
-        return yaml.load(text, Loader=loader)
+        return load_yaml(text)
     except yaml.MarkedYAMLError as error:
         raise UserError(
             f"kubeconfig `{path}`, {_yaml_fault(error)}", "mend that line; `kubectl config view` may help to find the fault"
