@@ -65,6 +65,17 @@ def test_a_selection_goes_together(api: ApiClient, space: str) -> None:
     assert [item["metadata"]["name"] for item in api.get(pods(space)).body["items"]] == ["c"]
 
 
+def test_nothing_goes_in_all_namespaces_at_once(api: ApiClient, space: str) -> None:
+    api.post(config_maps(space), config_map())
+    answer = api.delete("/api/v1/configmaps", labelSelector="no-such-label")
+    assert (answer.status, answer.reason, answer.message) == (
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+    )
+    assert api.get(config_maps(space, "a")).status == 200
+
+
 def _owned(api: ApiClient, space: str) -> None:
     owner = api.post(deployments(space), deployment()).body
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": owner["metadata"]["uid"]}

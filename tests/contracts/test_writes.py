@@ -194,6 +194,14 @@ def test_what_cannot_be_read_is_a_bad_request(api: ApiClient, space: str, body: 
     assert (answer.status, answer.reason) == (400, "BadRequest")
 
 
+@pytest.mark.parametrize("media", ["application/json", "application/yaml"])
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'], ids=["lists", "objects"])
+def test_a_body_without_bottom_is_a_bad_request(api: ApiClient, space: str, media: str, opening: bytes) -> None:
+    answer = api.ask("POST", config_maps(space), opening * 50_000, headers={"Content-Type": media})
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    assert api.get(config_maps(space)).status == 200, "the server lives on"
+
+
 @pytest.mark.parametrize("body", [b"[1, 2]", b'"text"', b"7"])
 def test_a_body_that_is_no_object_is_a_bad_request(api: ApiClient, space: str, body: bytes) -> None:
     assert api.ask("POST", config_maps(space), body).status == 400
@@ -220,6 +228,16 @@ def test_another_name_than_the_paths_is_a_bad_request(api: ApiClient, space: str
     api.post(config_maps(space), config_map())
     answer = api.put(config_maps(space, "a"), config_map("b"))
     assert (answer.status, answer.message) == (400, "the name of the object (b) does not match the name on the URL (a)")
+
+
+@pytest.mark.parametrize("body", [{}, {"metadata": {}}, {"metadata": {"labels": {"x": "y"}}}], ids=["nothing", "no metadata", "no name"])
+def test_a_replacement_names_what_it_replaces(api: ApiClient, space: str, body: dict[str, Any]) -> None:
+    api.post(config_maps(space), config_map())
+    answer = api.put(config_maps(space, "a"), body)
+    assert (answer.status, answer.message) == (
+        400,
+        "the name of the object (a based on URL) was undeterminable: name must be provided",
+    )
 
 
 def test_a_version_at_creation_is_refused(api: ApiClient, space: str) -> None:

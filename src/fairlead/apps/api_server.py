@@ -180,7 +180,7 @@ class ApiServer:
         }
         verb, act = verbs.get(shape, ("", None))
         needs_namespace = request.ref.namespaced and path.namespace is None
-        if act is None or verb not in request.ref.verbs or (needs_namespace and verb != "deletecollection"):
+        if act is None or verb not in request.ref.verbs or needs_namespace:
             raise no_such_verb(request, verb)
         return act(request, body)
 

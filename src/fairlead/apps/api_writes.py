@@ -39,7 +39,10 @@ class Writes:
         return 201, self._store_for(request).create(obj)
 
     def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        obj = self._addressed(request, self._decoded(request, body))
+        decoded = self._decoded(request, body)
+        obj = self._addressed(request, decoded)
+        if not (decoded.get("metadata") or {}).get("name"):
+            raise bad_request(f"the name of the object ({request.path.name} based on URL) was undeterminable: name must be provided")
         self._reads.existing(request)
         if request.ref.is_custom and not obj["metadata"].get("resourceVersion"):
             raise update_without_version(request.ref, request.path.name)
