@@ -7,7 +7,7 @@ import pytest
 from fairlead.console.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
 from fairlead.console.picture import Picture
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 
 from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, pod, reading, shared_node, training_job
@@ -80,6 +80,43 @@ def test_pools_add_up_by_model_and_mode() -> None:
         ("NVIDIA H200", "exclusive", 2, 4),
         ("NVIDIA A100", "share", 1, 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("node", "gpus", "free"),
+    [
+        (gpu_node(gpus=3), [reading(index=0), reading(index=1, healthy=False), reading(index=2)], 2),
+        (gpu_node(gpus=2, ready="False"), [reading(index=n) for n in range(2)], 0),
+        (gpu_node(gpus=2, cordoned=True), [reading(index=n) for n in range(2)], 0),
+        (gpu_node(gpus=2), [], 2),
+    ],
+    ids=["a broken card", "a node that is not ready", "a cordoned node", "nobody says how the cards are"],
+)
+def test_only_gpus_that_could_be_had_are_free(node: Node, gpus: list[GpuReading], free: float) -> None:
+    (pool,) = picture([node], gpus=gpus).overview.pools
+    assert (pool.gpus, pool.gpus_allocated, pool.gpus_free) == (len(gpus) or 2, 0, free)
+
+
+def test_held_gpus_are_not_free_whether_or_not_somebody_says_where() -> None:
+    seen, unseen = pod("a", "gpu-1", GPU), pod("b", "gpu-1", GPU)
+    gpus = [reading(index=0, holder=seen), *(reading(index=n) for n in (1, 2))]
+    (pool,) = picture([gpu_node(gpus=3)], [seen, unseen], gpus=gpus).overview.pools
+    assert (pool.gpus_allocated, pool.gpus_free, pool.gpus_unhealthy) == (2, 1, 0)
+
+
+def test_gpus_that_a_node_withholds_are_not_free() -> None:
+    node = gpu_node(gpus=4)
+    node = Node(node.name, capacity=node.capacity, allocatable={**node.allocatable, "nvidia.com/gpu": 2}, conditions=node.conditions)
+    (pool,) = picture([node], [pod("a", "gpu-1", GPU)]).overview.pools
+    assert (pool.gpus_free, pool.gpus_unhealthy) == (1, 2)
+
+
+def test_of_a_shared_card_the_rest_is_free_and_of_a_draining_one_nothing() -> None:
+    holder = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
+    assert [pool.gpus_free for pool in picture([shared_node()], [holder]).overview.pools] == [1.75]
+    slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
+    node = Node("n", capacity=shared_node(cards=1).capacity, conditions=shared_node().conditions, gpus=(slot,))
+    assert [pool.gpus_free for pool in picture([node]).overview.pools] == [0]
 
 
 def test_faulty_gpus_are_named_with_their_reason() -> None:

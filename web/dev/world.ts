@@ -165,6 +165,15 @@ function leaf(team: string, i: number, resource: string, unit: string, scale: nu
   return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, used, requested, borrowed: Math.max(0, used - scale), lent: 0, waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
 }
 
+function makePools(nodes: readonly NodeRow[]): World["overview"]["pools"] {
+  return MODELS.map((m, at) => {
+    const members = nodes.filter((n) => n.gpuModel === m.name);
+    const sum = (of: (n: NodeRow) => number) => Math.round(members.reduce((a, n) => a + of(n), 0) * 100) / 100;
+    const free = (n: NodeRow) => (n.status === "Ready" && n.schedulable ? Math.max(0, n.gpusTotal - n.gpusAllocated - n.gpusUnhealthy) : 0);
+    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(free), gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
+  }).filter((p) => p.gpus > 0);
+}
+
 function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; model: number; gpus: readonly MapGpu[] }[], jobs: readonly JobRow[], teams: readonly string[], quota: readonly QuotaRow[], name: WorldName): World["overview"] {
   const withGpus = nodes.filter((n) => n.gpusTotal > 0);
   const sum = (of: (n: NodeRow) => number | null) => withGpus.reduce((a, n) => a + (of(n) ?? 0), 0);
@@ -185,7 +194,7 @@ function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; m
     gpusReporting: reporting.length,
     jobs: { running: state("Running"), pending: state("Pending"), succeeded: state("Succeeded"), failed: state("Failed") },
     idleGpus: idle,
-    pools: name === "empty" ? [] : MODELS.map((m, at) => ({ model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: 1, gpus: map.filter((n) => n.model === at).flatMap((n) => n.gpus).length, gpusAllocated: map.filter((n) => n.model === at).flatMap((n) => n.gpus).filter((g) => g[6].length > 0).length })).filter((p) => p.gpus > 0),
+    pools: name === "empty" ? [] : makePools(nodes),
     topConsumers: held.filter((h) => h.gpus > 0).sort((a, b) => b.gpus - a.gpus),
     starvedLeaves: quota.filter((q) => q.isLeaf && q.waitingPods > 0 && q.used < q.min && q.resource.endsWith("/gpu")).map((q) => ({ path: q.path, resource: q.resource, unit: q.unit, min: q.min, used: q.used, waitingPods: q.waitingPods })),
     faultyGpus: map.flatMap((n) => n.gpus.filter((g) => g[1] === 3).map((g) => ({ node: n.name, index: g[0], uuid: "GPU-00", model: "", reason: "XID 79: GPU has fallen off the bus" }))).slice(0, 20),

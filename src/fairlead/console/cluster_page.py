@@ -77,13 +77,15 @@ class RecentWarning(Json, frozen=True):
 
 
 class Pool(Json, frozen=True):
-    """All GPUs of one model and mode: what a person who wants GPUs looks at."""
+    """All GPUs of one model and mode. `gpus_free`: what could be had now, without broken, draining and unreachable cards."""
 
     model: str
     mode: str
     nodes: int
     gpus: int
     gpus_allocated: float
+    gpus_free: float
+    gpus_unhealthy: int
 
 
 class Overview(Answer, frozen=True):

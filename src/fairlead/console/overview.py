@@ -17,7 +17,6 @@ from fairlead.console.cluster_page import (
     GpuMemory,
     GpuNodeCounts,
     JobCounts,
-    Pool,
     RecentWarning,
     StarvedLeaf,
 )
@@ -31,7 +30,6 @@ from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
 from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
-from fairlead.rules.node_status import gpu_model
 from fairlead.rules.pod_devices import has_gpu
 
 IDLE_SECONDS: Final = 3600
@@ -91,22 +89,6 @@ def is_idle(card: CardOccupancy, now: float) -> bool:
     """Allocated, and below 1 % for over an hour."""
     seconds = idle_seconds(card, now)
     return bool(card.holders) and seconds is not None and seconds >= IDLE_SECONDS
-
-
-def pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Pool]:
-    """GPUs by model and mode, the largest pool first."""
-    found: dict[tuple[str, str], Pool] = {}
-    for each in occupancy.nodes:
-        key = (gpu_model(each.node, snapshot), each.mode)
-        old = found.get(key) or Pool(model=key[0], mode=key[1], nodes=0, gpus=0, gpus_allocated=0)
-        found[key] = Pool(
-            model=key[0],
-            mode=key[1],
-            nodes=old.nodes + 1,
-            gpus=old.gpus + each.gpus_total,
-            gpus_allocated=neat(old.gpus_allocated + each.gpus_allocated),
-        )
-    return sorted(found.values(), key=lambda pool: (-pool.gpus, pool.model, pool.mode))
 
 
 def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]) -> list[Consumer]:

@@ -11,6 +11,7 @@ from fairlead.console.cluster_page import Overview
 from fairlead.console.envelope import Sentence, Warning, exact_timestamp, percent
 from fairlead.console.gpu_map import GpuMap
 from fairlead.console.gpu_map_cells import map_nodes
+from fairlead.console.gpu_pools import gpu_pools
 from fairlead.console.job_detail import event_rows, instance_rows
 from fairlead.console.jobs_page import JobDetail, JobRow
 from fairlead.console.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
@@ -26,7 +27,6 @@ from fairlead.console.overview import (
     gpu_node_counts,
     idle_gpus,
     job_counts,
-    pools,
     recent_warnings,
     starved_leaves,
     top_consumers,
@@ -148,7 +148,7 @@ class Picture:
             gpus_reporting=totals.gpus_reporting,
             jobs=job_counts(self.job_list),
             idle_gpus=idle,
-            pools=pools(self.snapshot, self.occupancy),
+            pools=gpu_pools(self.snapshot, self.occupancy),
             top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
             starved_leaves=starved_leaves(self.quota_list),
             faulty_gpus=faulty_gpus(self.occupancy),

@@ -358,13 +358,15 @@ export interface Person {
   role: string
 }
 
-/** All GPUs of one model and mode: what a person who wants GPUs looks at. */
+/** All GPUs of one model and mode. `gpusFree`: what could be had now, without broken, draining and unreachable cards. */
 export interface Pool {
   model: string
   mode: string
   nodes: number
   gpus: number
   gpusAllocated: number
+  gpusFree: number
+  gpusUnhealthy: number
 }
 
 /** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. */
