@@ -12,6 +12,7 @@ from fairlead.errors import UserError
 from fairlead.model.job import Job, Role
 from fairlead.model.quota import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.wire import snapshot_file
 from fairlead.wire.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
 
 
@@ -64,13 +65,40 @@ def packed(**header: object) -> bytes:
         (packed(format="fairlead.io/snapshot", version=0), "`s` has snapshot version 0, which is older than this program's 1"),
         (packed(format="fairlead.io/snapshot", version=1, snapshot={"nodes": 3}), "snapshot `s` is damaged: "),
         (packed(format="fairlead.io/snapshot", version=1), "snapshot `s` is damaged: "),
+        (packed(format="fairlead.io/snapshot", version=1, snapshot={}, savedAt=1e300), "snapshot `s` is damaged: Expected `float` <= "),
+        (packed(format="fairlead.io/snapshot", version=1, snapshot={"taken_at": 1e300}), "snapshot `s` is damaged: Expected `float` <= "),
         (render_snapshot(SavedSnapshot(ClusterSnapshot()))[:-20], "snapshot `s` is cut off after "),
         (render_snapshot(SavedSnapshot(ClusterSnapshot()))[:-8] + bytes(8), "snapshot `s` is damaged: "),
     ],
-    ids=["empty", "yaml", "no JSON", "no format", "newer", "older", "wrong type", "no snapshot", "cut off", "wrong checksum"],
+    ids=[
+        "empty",
+        "yaml",
+        "no JSON",
+        "no format",
+        "newer",
+        "older",
+        "wrong type",
+        "no snapshot",
+        "saved after the year 9999",
+        "taken after the year 9999",
+        "cut off",
+        "wrong checksum",
+    ],
 )
 def test_what_is_no_snapshot_says_so(data: bytes, what: str) -> None:
     with pytest.raises(UserError) as refusal:
         parse_snapshot(data, "s")
     assert refusal.value.what.startswith(what), refusal.value.what
     assert refusal.value.hint
+
+
+def test_what_unpacks_without_end_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_file, "BYTES_MAX", 1000)
+    with pytest.raises(UserError, match="snapshot `s` is damaged: it unpacks to more than 1000 bytes"):
+        parse_snapshot(gzip.compress(bytes(100_000)), "s")
+
+
+@pytest.mark.parametrize("moment", [-62_135_596_800.0, 0.0, 253_402_300_799.0])
+def test_every_time_that_a_calendar_shows_comes_back(moment: float) -> None:
+    saved = SavedSnapshot(ClusterSnapshot(taken_at=moment), moment)
+    assert parse_snapshot(render_snapshot(saved), "s") == saved

@@ -25,16 +25,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead import __version__
     from fairlead.wire.snapshot_file import SavedSnapshot, render_snapshot
 
+    path = Path(args.file)
+    _check_place(path)
     reader = context.world.reader()
     snapshot = reader.read_all()
     data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__))
-    path = Path(args.file)
     _write(path, data)
     context.stdout.write(
         f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs"
         f" of {reader.describe()} to {path} ({len(data)} bytes)\n"
     )
     return 0
+
+
+def _check_place(path: Path) -> None:
+    """Before the cluster is read: the path must be free or a file, because it is replaced as a whole (`/dev/null`, too, for root)."""
+    if path.is_dir():
+        raise UserError(
+            f"snapshot `{path}` cannot be written: it is a directory", f"name a file in it, for example `{path / 'cluster.snapshot'}`"
+        )
+    if path.exists() and not path.is_file():
+        raise UserError(f"snapshot `{path}` cannot be written: it is no regular file", "name a file; a snapshot is written in one step")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fairlead.model.moment import Moment
+
 
 class Event(Struct, frozen=True, gc=False):
     """`type` is Normal or Warning; `at` the last time it was seen, epoch seconds."""
@@ -19,4 +21,4 @@ class Event(Struct, frozen=True, gc=False):
     object_name: str = ""
     object_uid: str = ""
     count: int = 1
-    at: float | None = None
+    at: Moment | None = None

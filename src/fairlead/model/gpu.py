@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fairlead.model.moment import Moment
+
 
 class Grant(Struct, frozen=True, gc=False):
     """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card; `memory_mib` is the limit inside.
@@ -65,8 +67,8 @@ class GpuReading(Struct, frozen=True, gc=False):
     power_watts: float | None = None
     healthy: bool | None = None
     last_xid: int | None = None
-    last_xid_at: float | None = None
+    last_xid_at: Moment | None = None
     driver_version: str = ""
-    idle_since: float | None = None
-    read_at: float = 0.0
+    idle_since: Moment | None = None
+    read_at: Moment = 0.0
     holders: tuple[GpuHolder, ...] = ()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
 from fairlead.model.resources import NOTHING, Amounts
 
@@ -39,10 +40,10 @@ class Job(Struct, frozen=True, gc=False):
     phase: str = ""
     suspended: bool = False
     priority_class: str = ""
-    created_at: float | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
-    deleted_at: float | None = None
+    created_at: Moment | None = None
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
+    deleted_at: Moment | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from fairlead.model.gpu import GpuSlot
+from fairlead.model.moment import Moment
 from fairlead.model.resources import NOTHING, Amounts
 
 
@@ -42,7 +43,7 @@ class Node(Struct, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
-    created_at: float | None = None
+    created_at: Moment | None = None
     kubelet_version: str = ""
     runtime_version: str = ""
     os_image: str = ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from fairlead.model.gpu import Grant
+from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
@@ -46,9 +47,9 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     exit_code: int | None = None
     signal: int | None = None
     started: bool = False
-    started_at: float | None = None
-    finished_at: float | None = None
-    last_finished_at: float | None = None
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
+    last_finished_at: Moment | None = None
 
 
 class Pod(Struct, frozen=True, gc=False):
@@ -79,9 +80,9 @@ class Pod(Struct, frozen=True, gc=False):
     statuses: tuple[ContainerStatus, ...] = ()
     init_statuses: tuple[ContainerStatus, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    created_at: float | None = None
-    started_at: float | None = None
-    deleted_at: float | None = None
+    created_at: Moment | None = None
+    started_at: Moment | None = None
+    deleted_at: Moment | None = None
     nominated_node: str = ""
     grants: GrantsByContainer = {}
 

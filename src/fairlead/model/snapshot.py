@@ -16,6 +16,7 @@ from msgspec import Struct
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
 from fairlead.model.job import Job
+from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
@@ -38,7 +39,7 @@ class Source(Struct, frozen=True, gc=False):
     state: str = "ok"
     message: str = ""
     hint: str = ""
-    good_at: float | None = None
+    good_at: Moment | None = None
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):
@@ -54,7 +55,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     quota: QuotaNode | None = None
     events: tuple[Event, ...] = ()
     sources: Mapping[str, Source] = {}
-    taken_at: float = 0.0
+    taken_at: Moment = 0.0
     version: int = 0
     topologies: Mapping[str, GpuTopology] = {}
 

@@ -14,20 +14,23 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.errors import UserError
+from fairlead.model.moment import Moment
 from fairlead.model.snapshot import ClusterSnapshot
 
 FORMAT: Final = "fairlead.io/snapshot"
 VERSION: Final = 1
+_LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
-_BYTES_MAX: Final = 4 << 30
+BYTES_MAX: Final = 4 << 30
+"""Unpacked. The largest cluster we know of has a tenth of it; what asks for more is damage or malice."""
 
 
 class SavedSnapshot(Struct, frozen=True, rename="camel"):
     """`saved_at` in epoch seconds; `cluster` says for a person where it was read; `saved_by` is the writer's version."""
 
     snapshot: ClusterSnapshot
-    saved_at: float = 0.0
+    saved_at: Moment = 0.0
     cluster: str = ""
     saved_by: str = ""
     format: str = FORMAT
@@ -42,7 +45,7 @@ class _Header(Struct):
 
 def render_snapshot(saved: SavedSnapshot) -> bytes:
     """The bytes of the file; the same value gives the same bytes."""
-    return gzip.compress(msgspec.json.encode(saved), compresslevel=6, mtime=int(saved.saved_at))
+    return gzip.compress(msgspec.json.encode(saved), compresslevel=6, mtime=min(max(int(saved.saved_at), 0), _LAST_GZIP_SECOND))
 
 
 def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
@@ -64,15 +67,22 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
         raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
 
 
-def _unpacked(data: bytes, name: str) -> bytes:
+def check_magic(data: bytes, name: str) -> None:
+    """Raises UserError when a file with these first bytes (four are enough) is no snapshot, whatever follows."""
     if not data.startswith(_GZIP_MAGIC):
         what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
         raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    check_magic(data, name)
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        text = unpacker.decompress(data, _BYTES_MAX)
+        text = unpacker.decompress(data, BYTES_MAX)
     except zlib.error as error:
         raise UserError(f"snapshot `{name}` is damaged: {error}", _SAVE_HINT) from error
+    if unpacker.unconsumed_tail:
+        raise UserError(f"snapshot `{name}` is damaged: it unpacks to more than {BYTES_MAX} bytes", _SAVE_HINT)
     if not unpacker.eof:
         raise UserError(f"snapshot `{name}` is cut off after {len(data)} bytes", "copy it again, or save a new one")
     return text

@@ -1,0 +1,76 @@
+"""Snapshot files on a disk: what a path may lead to, and where one can be saved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.api_objects import node, snapshot_of
+from tests.cli.command import run_command
+
+from fairlead.cli import snapshot_load
+from fairlead.cli.snapshot_load import load_snapshot
+from fairlead.errors import UserError
+
+NODES = snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})])
+
+
+def saved(folder: Path) -> Path:
+    path = folder / "s"
+    run_command(f"snapshot save {path}", NODES, "fairlead")
+    return path
+
+
+def refusal_of(name: str | Path) -> str:
+    with pytest.raises(UserError) as refusal:
+        load_snapshot(str(name))
+    assert refusal.value.hint
+    return refusal.value.what
+
+
+def test_what_was_saved_is_shown(tmp_path: Path) -> None:
+    assert "1 (1 exclusive)" in run_command(f"snapshot show {saved(tmp_path)}", NODES, "fairlead").out
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null"])
+def test_a_device_is_not_read(name: str) -> None:
+    assert refusal_of(name) == f"`{name}` is not a snapshot: it is no regular file"
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert refusal_of(tmp_path / "fifo") == f"`{tmp_path / 'fifo'}` is not a snapshot: it is no regular file"
+
+
+def test_a_directory_and_an_absent_file_are_said(tmp_path: Path) -> None:
+    assert refusal_of(tmp_path).endswith("Is a directory")
+    assert refusal_of(tmp_path / "absent").endswith("No such file or directory")
+
+
+def test_a_large_file_of_another_kind_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+    with (tmp_path / "disk.img").open("wb") as file:
+        file.truncate(3 << 30)
+    assert "it begins with `00 00 00 00`" in refusal_of(tmp_path / "disk.img")
+
+
+def test_a_gzip_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path)
+    monkeypatch.setattr(snapshot_load, "PACKED_BYTES_MAX", 10)
+    assert refusal_of(path) == f"`{path}` has {path.stat().st_size} bytes, a snapshot has at most 10"
+
+
+def test_a_directory_is_no_place_for_a_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refusal:
+        run_command(f"snapshot save {tmp_path}", NODES, "fairlead")
+    assert refusal.value.what == f"snapshot `{tmp_path}` cannot be written: it is a directory"
+    assert refusal.value.hint == f"name a file in it, for example `{tmp_path}/cluster.snapshot`"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_or_device_is_never_replaced_by_a_snapshot(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(UserError, match="it is no regular file"):
+        run_command(f"snapshot save {fifo}", NODES, "fairlead")
+    assert fifo.is_fifo()
