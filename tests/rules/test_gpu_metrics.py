@@ -48,3 +48,17 @@ def test_every_family_has_a_value_for_every_key() -> None:
     for family in gpu_families([device(0), lost_device(1)]):
         assert len(family.keys) == len(family.values), family.name
         assert all(len(key) == len(family.metric.labels) for key in family.keys), family.name
+
+
+def test_reasons_of_throttled_time_are_spelt_out() -> None:
+    fields = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")
+    sample = device(fields={f"DCGM_FI_DEV_{name}_VIOLATION": 10**9 * (place + 1) for place, name in enumerate(fields)})
+    (family,) = (family for family in gpu_families([sample]) if family.name == "fairlead_gpu_throttle_seconds_total")
+    assert dict(zip((key[-1] for key in family.keys), family.values, strict=True)) == {
+        "power": 1,
+        "thermal": 2,
+        "sync_boost": 3,
+        "board_limit": 4,
+        "low_utilization": 5,
+        "reliability": 6,
+    }

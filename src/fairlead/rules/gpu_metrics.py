@@ -123,8 +123,15 @@ _TABLE: Final = (
         "Time in which clocks were held down, by reason.",
         "reason",
         *(
-            _part(reason, f"{reason.upper()}_VIOLATION", per=10**9)
-            for reason in ("power", "thermal", "sync_boost", "board_limit", "low_util", "reliability")
+            _part(reason, f"{field}_VIOLATION", per=10**9)
+            for reason, field in {
+                "power": "POWER",
+                "thermal": "THERMAL",
+                "sync_boost": "SYNC_BOOST",
+                "board_limit": "BOARD_LIMIT",
+                "low_utilization": "LOW_UTIL",
+                "reliability": "RELIABILITY",
+            }.items()
         ),
         type="counter",
     ),
