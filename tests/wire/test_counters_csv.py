@@ -48,6 +48,8 @@ def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> Non
         ("DCGM_FI_DEV_GPU_UTIL, gauge", "2 fields instead of 3"),
         ("DCGM_FI_DEV_GPU_UTIL, gauge, one, two", "4 fields instead of 3 (a help text with a comma needs quotes)"),
         ("DCGM_FI_DEV_COFFEE, gauge, Cups.", "`DCGM_FI_DEV_COFFEE` is no field of DCGM"),
+        ("DCGM_EXP_XID_ERRORS_COUNT, gauge, XIDs.", "`DCGM_EXP_XID_ERRORS_COUNT` is not available yet"),
+        ("DCGM_EXP_CLOCK_EVENTS_COUNT, gauge, Clocks.", "`DCGM_EXP_CLOCK_EVENTS_COUNT` is not available yet"),
         ("DCGM_FI_DEV_GPU_UTIL, guage, Percent.", "`guage` is none of gauge, counter, histogram, summary, label"),
         (" # indented, comment, no", "`# indented` is no field of DCGM"),
         ('DCGM_FI_DEV_GPU_UTIL, gauge, "open', "not CSV"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.counter import Counter, CounterSet, RejectedRow
-from fairlead.wire.dcgm_fields import field_of
+from fairlead.wire.dcgm_fields import NOT_YET, field_of
 
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
@@ -53,6 +53,8 @@ def _parse_row(line: str) -> Counter | str:
     if len(fields) != 3:
         return f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)"
     name, type_, help_ = fields
+    if name in NOT_YET:
+        return f"`{name}` is not available yet"
     field = field_of(name)
     if field is None or not _METRIC_NAME.match(name):
         return f"`{name}` is no field of DCGM"
