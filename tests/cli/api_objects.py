@@ -67,15 +67,17 @@ def topology_map(devices: dict[str, str], links: list[list[str]], bandwidths: li
     return {"devices": json.dumps(devices), "linkType": json.dumps(links), "bandwidth": json.dumps(bandwidths)}
 
 
-def reading(node: str, index: int, total_gib: float, used_gib: float, duty: float, holders: Iterable[tuple[str, str]] = ()) -> GpuReading:
-    """A device's newest values; `holders` as (namespace, pod)."""
+def reading(
+    node: str, index: int, total_gib: float | None, used_gib: float | None, duty: float | None, holders: Iterable[tuple[str, str]] = ()
+) -> GpuReading:
+    """A device's newest values, None = it does not say; `holders` as (namespace, pod)."""
     return GpuReading(
         node=node,
         index=index,
         uuid=f"GPU-{node}-{index}",
-        memory_total_mib=total_gib * 1024,
-        memory_used_mib=used_gib * 1024,
-        utilization_ratio=duty / 100,
+        memory_total_mib=None if total_gib is None else total_gib * 1024,
+        memory_used_mib=None if used_gib is None else used_gib * 1024,
+        utilization_ratio=None if duty is None else duty / 100,
         holders=tuple(GpuHolder(namespace, name) for namespace, name in holders),
     )
 

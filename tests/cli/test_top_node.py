@@ -270,6 +270,18 @@ class TestDocuments:
             }
         ]
 
+    @pytest.mark.parametrize("holders", [(), (("default", "train-0"),)], ids=["given to nobody", "given to a pod"])
+    def test_a_lost_gpu_is_unknown_and_not_idle_and_the_inventory_knows_its_size(self, holders: tuple[tuple[str, str], ...]) -> None:
+        lost = reading("gpu-1", 0, None, None, None, holders)
+        inventory = {"fairlead.io/gpus": json.dumps([{"index": 0, "memoryMiB": 15360}])}
+        pods = [pod("train-0", "gpu-1", {"nvidia.com/gpu": "1"})]
+        for told, known in (({}, {}), (inventory, {"totalGPUMemory": 15 << 30})):
+            snapshot = snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "1"}, annotations=told)], pods, readings=[lost])
+            found = json.loads(run_command("top node -o json --metric", snapshot).out)["gpuExclusiveNodes"][0]["gpuMetrics"]
+            assert found == [{"id": "0", "uuid": "GPU-gpu-1-0", **known, "podNames": ["/".join(each) for each in holders]}]
+            shown = run_command("top node -d --metric", snapshot).out.splitlines()
+            assert [line.split()[-2:] for line in shown if line.startswith("  0 ")] == [["N/A", "N/A"]]
+
     def test_a_share_node_is_in_bytes_and_its_pods_in_units(self) -> None:
         found = self.document()["gpuShareNodes"][0]
         assert (found["totalGPUMemory"], found["allocatedGPUMemory"], found["allocatedGPUs"]) == (30 << 30, 6 << 30, 0.4)

@@ -1,6 +1,7 @@
 """The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode (sample S6).
 
-What a newcomer gets wrong: a device that nobody was given shows used memory and duty cycle 0, whatever its sensors say.
+What a newcomer gets wrong: a device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they
+say nothing (a lost GPU), that is unknown and not 0.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from fairlead.cli.node_table import count, gib
 from fairlead.model.gpu import GpuReading
+from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.rules.node_report import NodeReport
 from fairlead.rules.node_status import SHARE, TOPOLOGY
@@ -37,23 +39,29 @@ def device_uses(report: NodeReport) -> list[DeviceUse]:
 def _use_of_share(report: NodeReport, reading: GpuReading) -> DeviceUse:
     device = next((each for each in report.devices if each.index == reading.index), None)
     if device is None:
-        return _use(reading, _scaled(reading.memory_total_mib, _MIB), 0.0)
+        return _use(reading, _total_bytes(report.node, reading), 0.0)
     return _use(reading, device.units * report.unit_bytes, device.units_allocated * report.unit_bytes)
 
 
 def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
-    total = _scaled(reading.memory_total_mib, _MIB)
+    total = _total_bytes(report.node, reading)
     grouped = {index for holder in report.holders for index in holder.whole}
     holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
     is_held = reading.index in grouped if report.mode == TOPOLOGY and grouped else _is_held(reading, holding)
     return _use(reading, total, total if is_held else 0.0)
 
 
+def _total_bytes(node: Node, reading: GpuReading) -> float | None:
+    """What the device says; when it says nothing (it is lost), its slot in the inventory or the node's label still knows."""
+    slot = next((slot.memory_mib for slot in node.gpus if slot.index == reading.index), None)
+    return _scaled(reading.memory_total_mib or slot or node.card_memory_mib, _MIB)
+
+
 def _use(reading: GpuReading, total: float | None, allocated: float | None) -> DeviceUse:
-    """With nothing allocated, used memory and duty cycle are 0; what is allocated but unknown (None) is in use, too."""
-    if allocated == 0:
-        return DeviceUse(reading, total, 0.0, 0.0, 0.0)
-    return DeviceUse(reading, total, allocated, _scaled(reading.memory_used_mib, _MIB), _scaled(reading.utilization_ratio, 100))
+    """With nothing allocated, what is known of used memory and duty cycle is 0; what is allocated but unknown (None) is in use, too."""
+    is_free = allocated == 0
+    used = _scaled(reading.memory_used_mib, 0 if is_free else _MIB)
+    return DeviceUse(reading, total, allocated, used, _scaled(reading.utilization_ratio, 0 if is_free else 100))
 
 
 def _scaled(value: float | None, factor: float) -> float | None:

@@ -92,18 +92,20 @@ def _visible(holder: HolderReport) -> list[str]:
 
 
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
-    """The reference's keys are plain numbers, so what nobody told is 0 here; the table says `N/A`."""
+    """What nobody told has no key: an unread GPU is not an idle one. The table says `N/A`."""
     return [
         {
             "id": str(use.reading.index),
             "uuid": use.reading.uuid,
-            "gpuDutyCycle": number(use.duty_percent or 0.0),
-            "usedGPUMemory": number(use.used_bytes or 0.0),
-            "totalGPUMemory": number(use.total_bytes or 0.0),
+            **_known(gpuDutyCycle=use.duty_percent, usedGPUMemory=use.used_bytes, totalGPUMemory=use.total_bytes),
             "podNames": sorted({f"{holder.namespace}/{holder.pod}" for holder in use.reading.holders}),
         }
         for use in device_uses(report)
     ]
+
+
+def _known(**values: float | None) -> dict[str, float]:
+    return {key: number(value) for key, value in values.items() if value is not None}
 
 
 def _own_keys(report: NodeReport) -> dict[str, Any]:
