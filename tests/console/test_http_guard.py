@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+
 import pytest
 from starlette.types import Message
 
+from fairlead.cli import console as console_command
 from fairlead.console.http_answers import Refused
-from fairlead.console.http_guard import BODY_MAX, limited
+from fairlead.console.http_guard import BODY_MAX, HOST_HINT, limited
 
 
 def stream_of(*sizes: int):  # type: ignore[no-untyped-def]
@@ -29,3 +33,11 @@ async def test_a_body_is_refused_as_soon_as_it_is_too_large() -> None:
     with pytest.raises(Refused) as refused:
         await receive()
     assert refused.value.status == 413
+
+
+def test_the_refusal_of_a_host_names_a_command_and_a_flag_that_exist() -> None:
+    ((command, flag, value),) = re.findall(r"`fairlead (\w+) (--[\w-]+) (\w+)`", HOST_HINT)
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    console_command.add_arguments(parser)
+    assert command == console_command.NAME
+    assert parser.parse_args([flag, value]).allowed_host == [value]

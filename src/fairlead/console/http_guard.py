@@ -28,6 +28,7 @@ _HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 API_POLICY: Final = b"default-src 'none'; frame-ancestors 'none'"
+HOST_HINT: Final = "use 127.0.0.1 or localhost; behind a proxy, start it as `fairlead console --allowed-host NAME`"
 _log = logging.getLogger(__name__)
 
 Observer = Callable[[Scope, int, float], None]
@@ -61,9 +62,7 @@ class Guard:
     def _check(self, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not is_host_allowed(host, self._allowed_hosts, self._any_address):
-            raise Refused(
-                403, f"this server does not answer to the name `{host[:100]}`", "use 127.0.0.1, or start it with `--allow-host NAME`"
-            )
+            raise Refused(403, f"this server does not answer to the name `{host[:100]}`", HOST_HINT)
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise Refused(400, "the header `Content-Length` is no number", "send a whole number of bytes")
