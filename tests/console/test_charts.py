@@ -14,7 +14,7 @@ from fairlead.console.chart_queries import CHART_QUERIES
 from fairlead.console.chart_request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
 from fairlead.console.charts import prometheus_lines, ring_lines
 from fairlead.console.picture import Picture
-from fairlead.console.ring import Ring
+from fairlead.console.ring import Ring, Sample
 from fairlead.console.ring_samples import samples_of
 from fairlead.errors import OutsideError, UserError
 from fairlead.ports import SeriesLine
@@ -51,6 +51,7 @@ def test_the_default_start_is_no_time_before_time() -> None:
         (f"from={int((EPOCH - 91 * 86_400) * 1000)}", "the range is 91 days"),
         ("top=51", "`top` is `51`"),
         ("step=-1", "`step` is `-1`"),
+        ("step=0", "`step` is `0`"),
         ("job_name=bert", "cannot be filtered by `job_name`"),
         ("GPU=0&GPU=GPU-1", "mixes indexes and UUIDs"),
     ],
@@ -61,7 +62,7 @@ def test_what_cannot_be_asked_is_refused_with_a_hint(text: str, words: str) -> N
     assert refused.value.hint
 
 
-@given(st.floats(15, 90 * 86_400), st.integers(0, 100_000))
+@given(st.floats(15, 90 * 86_400), st.integers(1, 100_000))
 def test_there_are_never_more_than_240_points(seconds: float, step: int) -> None:
     asked = request(f"from={int((EPOCH - seconds) * 1000)}&step={step}")
     assert 1 <= (asked.end - asked.start) // asked.step + 1 <= POINTS_MAX
@@ -186,6 +187,28 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
     assert ring_lines(ring, DUTY, request("GPU=1")).total == 1
     assert ring_lines(ring, DUTY, request("gpu_node=nowhere")).total == 0
     assert found.source == "built-in" and "every 15 s" in found.query
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "expected"),
+    [
+        ("cluster-jobs", "running", 5),
+        ("cluster-gpus-allocated", "allocated", 5),
+        ("cluster-gpu-memory", "total", 5),
+        ("node-gpus-total", "", 5),
+        ("quota-used", "", 5),
+        ("cluster-gpu-memory", "used", 4.5),
+        ("cluster-gpu-utilization", "utilization", 4.5),
+        ("job-gpu-memory-used", "", 4.5),
+        ("gpu-power", "", 4.5),
+    ],
+)
+def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, line: str, expected: float) -> None:
+    ring = Ring()
+    for tick, value in enumerate((4.0, 5.0)):
+        ring.add(EPOCH - 15 + 15 * tick, [Sample(query, (("line", line),), value)])
+    found = ring_lines(ring, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
+    assert [value for _, value in found.lines[0].points] == [None, None, expected]
 
 
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:

@@ -32,7 +32,15 @@ class ChartQuery(Struct, frozen=True):
     spellings: tuple[Spelling, ...]
     filters: Mapping[str, str] = {}
 
+    def is_measured(self, labels: Mapping[str, str]) -> bool:
+        """Whether a line wobbles (utilisation, used memory, heat, power), so that a mean says most of a step.
 
+        All else is counted or granted: the mean of 4 and 5 jobs is no number of jobs.
+        """
+        return self.unit in _MEASURED_UNITS or self.name.endswith("memory-used") or labels.get("line") == "used"
+
+
+_MEASURED_UNITS: Final = ("percent", "celsius", "watts")
 _GPU_FILTERS: Final = {"gpu_node": "node", "GPU": "gpu"}
 _NODE_FILTERS: Final = {"gpu_node": "node"}
 _JOB_FILTERS: Final = {"job_namespace": "namespace", "job_type": "type", "job_name": "job"}

@@ -50,7 +50,7 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
         raise UserError("`from` is not before `to`", "give an earlier `from`")
     if end - start > SECONDS_MAX:
         raise UserError(f"the range is {(end - start) / 86_400:.0f} days", "ask for 90 days or less")
-    step = _step(end - start, parse_whole("step", single.get("step"), 0, 0, SECONDS_MAX))
+    step = _step(end - start, parse_whole("step", single.get("step"), 0, 1, SECONDS_MAX))
     return ChartRequest(
         start=math.floor(start / step) * step,
         end=math.floor(end / step) * step,

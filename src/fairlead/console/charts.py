@@ -75,7 +75,7 @@ def _chart_line(line: SeriesLine, labels: Mapping[str, str], request: ChartReque
 
 def ring_lines(ring: Ring, query: ChartQuery, request: ChartRequest) -> Lines:
     """The same from the built-in series."""
-    found = ring.read(query.name, request.start, request.end, request.step)
+    found = ring.read(query.name, request.start, request.end, request.step, lambda labels: query.is_measured(dict(labels)))
     lines = [
         ChartLine(labels=dict(labels), points=_points([value for _, value in points], request))
         for labels, points in found.items()

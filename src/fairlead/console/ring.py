@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -97,17 +97,27 @@ class Ring:
             if math.isfinite(sample.value):
                 self._line(sample).write(tick, sample.value)
 
-    def read(self, query: str, start: float, end: float, step: float) -> dict[Labels, list[Point]]:
-        """Each line of the query as points at `start`, `start + step`, …: the mean of the ticks since the point before."""
+    def read(
+        self, query: str, start: float, end: float, step: float, is_measured: Callable[[Labels], bool] = lambda labels: True
+    ) -> dict[Labels, list[Point]]:
+        """Each line of the query as points at `start`, `start + step`, …, from the ticks since the point before.
+
+        A measured line is their mean, any other the last known of them.
+        """
         count = int((end - start) // step) + 1
         times = [start + step * number for number in range(count)]
-        return {labels: [(at, self._mean(line, at, step)) for at in times] for labels, line in self._lines.get(query, {}).items()}
+        return {
+            labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times]
+            for labels, line in self._lines.get(query, {}).items()
+        }
 
-    def _mean(self, line: _Line, at: float, step: float) -> float | None:
+    def _value(self, line: _Line, at: float, step: float, is_measured: bool) -> float | None:
         last = self._tick(at)
         first = min(last, self._tick(at - step) + 1)
         known = [value for tick in range(first, last + 1) if (value := line.read(tick)) is not None]
-        return math.fsum(known) / len(known) if known else None
+        if not known:
+            return None
+        return math.fsum(known) / len(known) if is_measured else known[-1]
 
     def _tick(self, at: float) -> int:
         return int(at // self.tick_seconds)
