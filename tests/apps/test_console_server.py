@@ -124,7 +124,10 @@ async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
         ("/api/v1/jobs/team-a/mpijob/bert", 404, "not-found", "`bert`"),
         ("/api/v1/charts/rm-rf", 404, "not-found", "`rm-rf`"),
         ("/api/v1/charts/gpu-duty-cycle?from=x", 400, "malformed", "`from` is `x`"),
+        ("/api/v1/charts/gpu-duty-cycle?step=0", 400, "malformed", "`step` is `0`"),
         ("/api/v1/nothing", 404, "not-found", "/api/v1/nothing"),
+        ("/api/v2/nodes", 404, "not-found", "/api/v2/nodes"),
+        ("/api", 404, "not-found", "/api"),
         ("/assets/none.js", 404, "not-found", "assets/none.js"),
     ],
 )

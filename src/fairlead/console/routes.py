@@ -63,7 +63,7 @@ def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) 
     """The application: `extra` paths first (health, metrics), then the API, then the page."""
     routes = [_route(path, answer) for path, answer in (extra or {}).items()]
     routes += [_route(BASE + endpoint.path, _answering(console, endpoint)) for endpoint in ENDPOINTS]
-    routes += [_route(BASE + "/{path:path}", _no_route), _route("/{path:path}", _page(console))]
+    routes += [_route("/api", _no_route), _route("/api/{path:path}", _no_route), _route("/{path:path}", _page(console))]
     return Router(routes=routes, redirect_slashes=False)
 
 
