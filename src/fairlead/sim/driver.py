@@ -12,6 +12,8 @@ from fairlead.sim.world import World
 
 LONGEST_SLEEP_SECONDS = 0.5
 LONGEST_STRIDE_SECONDS = 600.0
+LONGEST_WORK_SECONDS = 0.1
+"""Of wall time in one go: then requests and signals have their turn, and the world goes on where it stood."""
 
 
 class Driver:
@@ -28,10 +30,15 @@ class Driver:
             await asyncio.sleep(self._pause())
 
     def catch_up(self) -> None:
-        """Let the world live up to now, at most one stride."""
-        now = self.world.clock.now()
-        due = self.pace.simulated_at(_wall())
-        self.world.run_until(min(max(due, now), now + LONGEST_STRIDE_SECONDS))
+        """Let the world live up to now, at most one stride; where much happens at once, only as far as it comes in a moment."""
+        world, began = self.world, _wall()
+        now = world.clock.now()
+        until = min(max(self.pace.simulated_at(began), now), now + LONGEST_STRIDE_SECONDS)
+        while (due := world.timers.next_at()) is not None and due <= until:
+            world.step()
+            if _wall() - began > LONGEST_WORK_SECONDS:
+                return
+        world.run_until(until)
 
     def set_speed(self, speed: float) -> None:
         self.pace.set_speed(speed, wall=_wall())

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlead.sim.conditions import is_true, phase_of, with_condition
 from fairlead.sim.plan import Plan, View, is_active, pod_from, restarts_of
+from fairlead.sim.pod_counts import BURST
 from fairlead.wire.kube_time import parse_time
 
 Object = dict[str, Any]
@@ -86,7 +87,7 @@ def _fill(obj: Object, pods: list[Object], view: View, plan: Plan) -> None:
             plan.wake(ready_at)
             return
     labels = _labels(obj)
-    for name in view.names_below(obj, wanted - active):
+    for name in view.names_below(obj, min(wanted - active, BURST)):
         plan.create.append(pod_from(obj["spec"]["template"], obj, name, labels))
         plan.normal("SuccessfulCreate", f"Created pod: {name}")
     _watch_deadline(obj, plan)

@@ -5,11 +5,13 @@ One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not onl
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from fairlead.sim.conditions import find_condition, is_true, phase_of
 from fairlead.sim.kubeflow_status import expire, is_over, run_policy, set_state
 from fairlead.sim.plan import Plan, View, is_active, owned_by, pod_from
+from fairlead.sim.pod_counts import BURST
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_JOB_ROLE, LABEL_OPERATOR, LABEL_REPLICA_INDEX
 
 Object = dict[str, Any]
@@ -60,9 +62,8 @@ def _fill(obj: Object, children: list[Object], workers: list[Object], launcher: 
     if not any(child["kind"] == "Service" for child in children):
         plan.create += _surroundings(obj)
     there = {pod["metadata"]["name"] for pod in workers}
-    for index in range(_replicas(obj, "Worker")):
-        if f"{name}-worker-{index}" not in there:
-            plan.create.append(_worker(obj, index))
+    missing = (index for index in range(_replicas(obj, "Worker")) if f"{name}-worker-{index}" not in there)
+    plan.create += [_worker(obj, index) for index in islice(missing, BURST)]
     waits = obj["spec"].get("launcherCreationPolicy") == "WaitForWorkersReady"
     if launcher is None and not (waits and _running(workers) < _replicas(obj, "Worker")):
         plan.create.append(_launcher(obj))

@@ -6,6 +6,7 @@ from typing import Any
 
 from fairlead.sim.conditions import is_true, phase_of
 from fairlead.sim.plan import Plan, View, is_active, pod_from
+from fairlead.sim.pod_counts import BURST
 
 Object = dict[str, Any]
 
@@ -14,7 +15,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
     active = [pod for pod in view.pods_of(obj) if is_active(pod)]
     missing = int(obj["spec"].get("replicas", 1)) - len(active)
-    for name in view.names_below(obj, missing):
+    for name in view.names_below(obj, min(missing, BURST)):
         plan.create.append(pod_from(obj["spec"]["template"], obj, name))
         plan.normal("SuccessfulCreate", f"Created pod: {name}")
     for pod in _least_valuable(active)[:-missing] if missing < 0 else ():

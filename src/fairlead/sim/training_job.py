@@ -13,6 +13,7 @@ from msgspec import Struct
 from fairlead.sim.conditions import find_condition, is_true, phase_of
 from fairlead.sim.kubeflow_status import expire, is_over, run_policy, set_state
 from fairlead.sim.plan import Plan, View, is_active, owned_by, pod_from, restarts_of
+from fairlead.sim.pod_counts import BURST
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_JOB_ROLE, LABEL_OPERATOR, LABEL_REPLICA_INDEX, LABEL_REPLICA_TYPE
 
 Object = dict[str, Any]
@@ -111,6 +112,8 @@ def _fill(obj: Object, pods: Pods, view: View, plan: Plan) -> None:
                 plan.normal("SuccessfulCreatePod", f"Created pod: {name}")
             if name not in services:
                 plan.create.append(_service(obj, role, index, name))
+            if len(plan.create) >= BURST:
+                return
 
 
 def _labels(obj: Object, role: str, index: int) -> dict[str, str]:

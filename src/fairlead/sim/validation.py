@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from fairlead.sim import resources as served
+from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import FieldError, invalid, required
@@ -52,6 +53,8 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
     if old is None or ref.is_custom or new.get("spec") != old.get("spec"):
         errors += _spec_errors(ref, new)
         errors += _change_errors(ref, old, new) if old is not None else []
+    if old is None or new.get("spec") != old.get("spec"):
+        errors += count_errors(ref, new.get("spec"))
     if errors:
         raise invalid(ref, new["metadata"].get("name", ""), errors)
 

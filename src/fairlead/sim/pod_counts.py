@@ -1,0 +1,65 @@
+"""How many pods may one object ask for, and how many of them does its controller make at once?
+
+What a newcomer gets wrong: everything here runs on the event loop that answers people, so a controller that made a million pods in one
+step would stop the whole laptop. The API refuses such a number, and what it lets through is made in bursts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.sim import resources as served
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_status import FieldError
+
+MOST_PODS: Final = 5_000
+"""Of one object, or of one role of a training job: about what fifty nodes can hold."""
+
+BURST: Final = 500
+"""As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods they made do, by being changes."""
+
+_COUNTS: Final = {
+    served.DEPLOYMENTS: "replicas",
+    served.REPLICA_SETS: "replicas",
+    served.STATEFUL_SETS: "replicas",
+    served.JOBS: "parallelism",
+}
+_ROLES: Final = {
+    served.MPI_JOBS: "mpiReplicaSpecs",
+    served.TF_JOBS: "tfReplicaSpecs",
+    served.PYTORCH_JOBS: "pytorchReplicaSpecs",
+}
+
+
+def count_errors(ref: ResourceKind, spec: Any) -> list[FieldError]:
+    """Faults of the numbers of pods in a spec; what has another shape is for others to refuse."""
+    if not isinstance(spec, dict):
+        return []
+    if ref in _COUNTS:
+        return _errors(f"spec.{_COUNTS[ref]}", spec.get(_COUNTS[ref]), least=0)
+    roles = spec.get(_ROLES.get(ref, ""))
+    if not isinstance(roles, dict):
+        return []
+    return [
+        error
+        for role, wanted in roles.items()
+        if isinstance(wanted, dict)
+        for error in _errors(f"spec.{_ROLES[ref]}.{role}.replicas", wanted.get("replicas"))
+    ]
+
+
+def _errors(field: str, count: Any, least: int | None = None) -> list[FieldError]:
+    if count is None:
+        return []
+    if isinstance(count, bool) or not isinstance(count, int):
+        found = _JSON_TYPES.get(type(count), "string")
+        return [FieldError(field, "FieldValueTypeInvalid", f'Invalid value: "{found}": {field} in body must be of type integer: "{found}"')]
+    if least is not None and count < least:
+        return [FieldError(field, "FieldValueInvalid", f"Invalid value: {count}: must be greater than or equal to {least}")]
+    if count > MOST_PODS:
+        why = f"must be less than or equal to {MOST_PODS}: the simulated cluster makes no more pods for one object"
+        return [FieldError(field, "FieldValueInvalid", f"Invalid value: {count}: {why}")]
+    return []
+
+
+_JSON_TYPES: Final[dict[type, str]] = {bool: "boolean", float: "number", dict: "object", list: "array"}

@@ -1,0 +1,113 @@
+"""Absurd numbers of pods: refused by the API in a sentence, and what is allowed is made in bursts, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from tests.sim.small_world import NAMESPACE, Object, container, get, live, pods, small_world
+
+from fairlead.sim.driver import LONGEST_WORK_SECONDS, Driver
+from fairlead.sim.pod_counts import BURST, MOST_PODS
+from fairlead.sim.resources import DEPLOYMENTS, PODS, PYTORCH_JOBS
+from fairlead.sim.status import ApiStatus
+from fairlead.sim.world import World
+
+MANY = 1_000_000_000
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": [container()]}}
+SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": {**TEMPLATE, "spec": {"containers": [container()]}}}
+ROLES = {"MPIJob": "mpiReplicaSpecs", "TFJob": "tfReplicaSpecs", "PyTorchJob": "pytorchReplicaSpecs"}
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", *ROLES)
+
+
+def asking(kind: str, count: Any) -> Object:
+    """An object of the kind that asks for so many pods."""
+    if kind == "Job":
+        version, spec = "batch/v1", {"parallelism": count, "completions": count, "template": TEMPLATE}
+    elif kind in ROLES:
+        version = "kubeflow.org/v2beta1" if kind == "MPIJob" else "kubeflow.org/v1"
+        launcher = {"Launcher": {"replicas": 1, "template": TEMPLATE}} if kind == "MPIJob" else {}
+        spec = {ROLES[kind]: {**launcher, "Worker": {"replicas": count, "template": TEMPLATE}}}
+    else:
+        version, spec = "apps/v1", {**SELECTED, "replicas": count}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": spec}
+
+
+def field_of(kind: str) -> str:
+    return f"spec.{ROLES[kind]}.Worker.replicas" if kind in ROLES else "spec.parallelism" if kind == "Job" else "spec.replicas"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_absurd_number_is_refused_with_its_value_and_the_limit(kind: str) -> None:
+    with pytest.raises(ApiStatus) as refusal:
+        small_world().cluster.create(asking(kind, MANY))
+    assert (refusal.value.code, refusal.value.reason) == (422, "Invalid")
+    assert f"{field_of(kind)}: Invalid value: {MANY}: must be less than or equal to {MOST_PODS}" in refusal.value.message
+
+
+@pytest.mark.parametrize("kind", ROLES)
+@pytest.mark.parametrize(("count", "found"), [("1000000000", "string"), (float("inf"), "number"), (True, "boolean")])
+def test_a_number_that_is_none_is_refused_by_its_type(kind: str, count: Any, found: str) -> None:
+    with pytest.raises(ApiStatus, match=f'{field_of(kind)} in body must be of type integer: "{found}"'):
+        small_world().cluster.create(asking(kind, count))
+
+
+def test_less_than_nothing_is_refused() -> None:
+    with pytest.raises(ApiStatus, match="must be greater than or equal to 0"):
+        small_world().cluster.create(asking("Deployment", -1))
+
+
+@pytest.mark.parametrize(("ref", "kind"), [(DEPLOYMENTS, "Deployment"), (PYTORCH_JOBS, "PyTorchJob")])
+def test_scaling_goes_no_further_than_creating(ref: Any, kind: str) -> None:
+    world = small_world()
+    world.cluster.create(asking(kind, 1))
+    with pytest.raises(ApiStatus, match=f"must be less than or equal to {MOST_PODS}"):
+        world.cluster.scale(ref, NAMESPACE, "a", {"spec": {"replicas": MANY}})
+    live(world, 5)
+    assert world.cluster.scale_of(ref, get(world, ref, "a"))["spec"]["replicas"] == 1
+
+
+def births(world: World, seconds: float) -> list[int]:
+    """How many pods each step of the world made."""
+    until, counts, before = world.clock.now() + seconds, [], world.cluster.count(PODS, NAMESPACE)
+    while (due := world.timers.next_at()) is not None and due <= until:
+        world.step()
+        counts.append(world.cluster.count(PODS, NAMESPACE) - before)
+        before += counts[-1]
+    return counts
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Job", *ROLES])
+def test_many_pods_come_in_bursts_until_all_are_there(kind: str) -> None:
+    world = small_world()
+    world.cluster.create(asking(kind, 1200))
+    counts = births(world, 10)
+    assert max(counts) <= BURST + 1, "an MPIJob's launcher may come in the same step"
+    workers = [pod for pod in pods(world) if "launcher" not in pod["metadata"]["name"]]
+    assert len(workers) == 1200
+
+
+async def test_the_driver_lets_others_have_their_turn() -> None:
+    """Ten things that take long are due at once: between them the event loop is free."""
+    world = small_world()
+    driver = Driver(world, speed=1.0)
+    done: list[float] = []
+
+    def work() -> None:
+        time.sleep(LONGEST_WORK_SECONDS / 2)
+        done.append(time.monotonic())
+
+    for _ in range(10):
+        world.timers.after(0.0, work)
+    driver.catch_up()
+    assert 1 <= len(done) < 5
+    running = asyncio.create_task(driver.run())
+    turns = 0
+    while len(done) < 10:
+        await asyncio.sleep(0.001)
+        turns += 1
+        assert turns < 100
+    running.cancel()
+    assert turns >= 3
