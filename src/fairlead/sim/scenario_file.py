@@ -17,6 +17,7 @@ import msgspec
 
 from fairlead.errors import UserError
 from fairlead.sim.cards import CARD_MODELS
+from fairlead.sim.pod_counts import MOST_PODS
 from fairlead.sim.scenario import Duration, Scenario, Service, Stream, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
 
@@ -208,13 +209,18 @@ def _bad_work(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
             for field in ("cpu", "memory"):
                 if problem := _bad_quantity(getattr(part, field)):
                     yield (*here, field), problem
+    for index, service in enumerate(scenario.services):
+        if not 0 <= service.replicas <= MOST_PODS:
+            yield ("services", index, "replicas"), f"must be 0 to {MOST_PODS}"
     for index, stream in enumerate(scenario.streams):
         if stream.runs[0].seconds > stream.runs[1].seconds:
             yield ("streams", index, "runs"), "the shortest is longer than the longest"
         if stream.every.seconds < 1:
             yield ("streams", index, "every"), "must be at least `1s`"
-        if not stream.workers or min(stream.workers) < 1:
-            yield ("streams", index, "workers"), "name at least one number of workers, each 1 or more"
+        if not stream.workers or not 1 <= min(stream.workers) <= max(stream.workers) <= MOST_PODS:
+            yield ("streams", index, "workers"), f"name at least one number of workers, each 1 to {MOST_PODS}"
+        if not 0 <= stream.parameter_servers <= MOST_PODS:
+            yield ("streams", index, "parameter_servers"), f"must be 0 to {MOST_PODS}"
         if stream.failing + stream.crashing > 1:
             yield ("streams", index, "failing"), "`failing` and `crashing` together are more than 1"
 
