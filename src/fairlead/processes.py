@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -72,6 +73,8 @@ async def _run_up(asked: Invocation) -> None:
 
 async def _run_gpu_exporter(asked: Invocation) -> None:
     args = asked.args
+    if args.debug:
+        logging.getLogger().setLevel(logging.DEBUG)
     host, port = parse_address(args.listen)
     chosen = gpu_exporter.settings_from_flags(
         address=(host, port),
@@ -82,16 +85,20 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         has_hostname=not args.no_hostname,
         has_old_names=args.use_old_namespace,
         has_blanks_replaced=args.replace_blanks_in_model_name,
+        has_pods=args.kubernetes,
+        has_pod_uids=args.kubernetes_enable_pod_uid,
         is_strict_csv=args.strict_csv,
         node=args.node,
     )
     sock = bind_socket(host, port)
     simulation = Simulation(args.scenario, args.seed, args.speed)
+    exporter = gpu_exporter.GpuExporter(simulation, simulation, chosen)
     await run_all(
-        [lambda ready: gpu_exporter.run(simulation, simulation, chosen, sock=sock, ready=ready)],
+        [lambda ready: gpu_exporter.run_exporter(exporter, sock, ready)],
         [simulation.driver.run()],
         probed=[sock],
         on_ready=lambda: asked.messages.info(f"GPU metrics of scenario {args.scenario} on {_url(sock)}/metrics"),
+        on_hangup=exporter.reload,
     )
 
 
@@ -116,6 +123,7 @@ async def _run_api_server(asked: Invocation) -> None:
         [simulation.driver.run()],
         probed=[],
         on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: kubectl --kubeconfig {path} get pods -A"),
+        on_hangup=_keep_running,
     )
 
 
@@ -135,6 +143,7 @@ async def _run_console(asked: Invocation) -> None:
             [world.cluster.run(), world.gpus.run()],
             probed=[sock],
             on_ready=lambda: asked.messages.info(f"console of {world.name} on {_url(sock)}/"),
+            on_hangup=_keep_running,
         )
 
 
@@ -152,7 +161,12 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
             [world.cluster.run(), world.gpus.run()],
             probed=[sock],
             on_ready=lambda: asked.messages.info(f"cluster metrics of {world.name} on {_url(sock)}/metrics"),
+            on_hangup=_keep_running,
         )
+
+
+def _keep_running() -> None:
+    """SIGHUP asks a server to read its settings again; these have none that could change."""
 
 
 @asynccontextmanager

@@ -78,6 +78,9 @@ async def test_families_stand_in_the_counters_order() -> None:
         (DcgmLabels(("hostname",)), {"hostname"}, {"Hostname"}),
         (DcgmLabels(("Hostname", "hostname")), {"Hostname", "hostname"}, set()),
         (DcgmLabels(has_old_names=True), {"uuid", "container_name", "pod_namespace", "pod_name"}, {"UUID", "pod", "namespace"}),
+        (DcgmLabels(), {"pod"}, {"pod_uid"}),
+        (DcgmLabels(has_pod_uids=True), {"pod", "pod_uid"}, set()),
+        (DcgmLabels(has_pods=False, has_pod_uids=True), {"UUID"}, {"pod", "pod_uid"}),
         (DcgmLabels(has_pods=False), {"UUID"}, {"pod", "namespace", "container"}),
     ],
 )

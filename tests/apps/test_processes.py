@@ -107,6 +107,45 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
         assert overview["generatedAt"].startswith("2026-01-05T11:00:00")
 
 
+def page_of(url: str) -> str:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_gpu_exporter_reads_its_counters_again_on_sighup(tmp_path: Path) -> None:
+    counters = tmp_path / "counters.csv"
+    counters.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
+    with running(tmp_path, "gpu-exporter", "-f", str(counters), "-c", "3600000") as (process, url):
+        assert "\nDCGM_FI_DEV_GPU_UTIL{" in page_of(url)
+        counters.write_text("DCGM_FI_DEV_FB_USED, gauge, Memory.\n")
+        process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + SECONDS
+        while "\nDCGM_FI_DEV_FB_USED{" not in page_of(url):
+            assert process.poll() is None, "SIGHUP ended it"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "DCGM_FI_DEV_GPU_UTIL" not in page_of(url)
+
+
+@pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
+def test_sighup_ends_no_server(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
+        assert status_of(f"{url}/healthz") == 200
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert process.poll() is None
+        assert status_of(f"{url}/healthz") == 200
+
+
+def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
+    with running(tmp_path, "gpu-exporter") as (_, url):
+        assert not [line for line in page_of(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]
+    with running(tmp_path, "gpu-exporter", "-k", "--kubernetes-enable-pod-uid") as (_, url):
+        named = [line for line in page_of(url).splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="' in line]
+        assert named and all('pod_uid="' in line for line in named)
+
+
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
     with running(tmp_path, "gpu-exporter", "--no-hostname", "--seed", "3") as (process, url):
         with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:

@@ -43,12 +43,12 @@ class CountersFile:
             )
         self._warn_of_rejected()
 
-    def reload_if_changed(self) -> None:
-        """Look at the file; swap the counters if it changed and is readable and has a row that counts."""
+    def reload_if_changed(self, *, is_asked: bool = False) -> None:
+        """Look at the file; swap the counters if it changed (or somebody asks) and is readable and has a row that counts."""
         if not self._path:
             return
         try:
-            if self._stamp() == self._seen:
+            if self._stamp() == self._seen and not is_asked:
                 return
             self.counters = self._read()
             self.reload_succeeded = True

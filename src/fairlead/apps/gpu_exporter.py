@@ -7,6 +7,7 @@ fails, the last values stay until they are stale, and the page is always 200.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import time
@@ -85,6 +86,7 @@ class GpuExporter:
         self._scrapes = 0
         self._scrape_seconds: float | None = None
         self._has_sampled = asyncio.Event()
+        self._reload_asked = asyncio.Event()
         self.page = MetricsPage()
         self.app = Starlette(
             routes=[
@@ -102,7 +104,12 @@ class GpuExporter:
             began = time.monotonic()
             await self.sample_once()
             self._has_sampled.set()
-            await asyncio.sleep(max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+
+    def reload(self) -> None:
+        """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
+        self._reload_asked.set()
 
     async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
         """Answer scrapes once there is a page."""
@@ -112,7 +119,8 @@ class GpuExporter:
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
         began = time.monotonic()
-        self._counters.reload_if_changed()
+        self._counters.reload_if_changed(is_asked=self._reload_asked.is_set())
+        self._reload_asked.clear()
         try:
             self._samples = self._devices.sample()
             self._sampled_at = time.monotonic()
@@ -187,7 +195,11 @@ async def run(
     ready: asyncio.Event | None = None,
 ) -> None:
     """Sample and serve until cancelled. The first page exists before the port answers."""
-    exporter = GpuExporter(devices, clock, chosen)
+    await run_exporter(GpuExporter(devices, clock, chosen), sock, ready)
+
+
+async def run_exporter(exporter: GpuExporter, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
+    """The same for one that the caller keeps, to `reload` it."""
     async with asyncio.TaskGroup() as group:
         group.create_task(exporter.run())
         group.create_task(exporter.serve(sock, ready))
@@ -204,6 +216,7 @@ def settings_from_flags(
     has_old_names: bool = False,
     has_blanks_replaced: bool = False,
     has_pods: bool = True,
+    has_pod_uids: bool = False,
     is_strict_csv: bool = False,
     node: str = "",
 ) -> GpuExporterSettings:
@@ -221,7 +234,7 @@ def settings_from_flags(
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,
-        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods),
+        labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids),
         compat=parse_compat(compat),
         node=node or socket.gethostname(),
     )

@@ -22,16 +22,22 @@ _PROBE_SECONDS: Final = 2.0
 
 
 async def run_all(
-    servers: Sequence[ServerLoop], loops: Sequence[Loop], *, probed: Sequence[socket.socket], on_ready: Callable[[], None]
+    servers: Sequence[ServerLoop],
+    loops: Sequence[Loop],
+    *,
+    probed: Sequence[socket.socket],
+    on_ready: Callable[[], None],
+    on_hangup: Callable[[], None] | None = None,
 ) -> None:
     """Serve and run until SIGTERM, Ctrl-C or the first failure.
 
     `on_ready` is called once: when all servers accept connections and those on the `probed` sockets say that they are ready.
+    `on_hangup`: what SIGHUP does; without it, it ends everything.
     """
     accepting = [asyncio.Event() for _ in servers]
     addresses = [sock.getsockname()[:2] for sock in probed]
     serving = [server(event) for server, event in zip(servers, accepting, strict=True)]
-    await run_together(*serving, *loops, _announce(accepting, addresses, on_ready))
+    await run_together(*serving, *loops, _announce(accepting, addresses, on_ready), on_hangup=on_hangup)
 
 
 async def _announce(accepting: Sequence[asyncio.Event], addresses: Sequence[tuple[str, int]], on_ready: Callable[[], None]) -> None:

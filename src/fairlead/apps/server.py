@@ -152,17 +152,20 @@ async def serve(
         sock.close()
 
 
-async def run_together(*loops: Coroutine[Any, Any, None]) -> None:
+async def run_together(*loops: Coroutine[Any, Any, None], on_hangup: Callable[[], None] | None = None) -> None:
     """Run all until SIGTERM, SIGINT or the first failure, then cancel the rest and wait for them. A failure is raised, a signal is not.
 
-    A loop that simply returns ends nothing; when all have returned, so does this.
+    A loop that simply returns ends nothing; when all have returned, so does this. SIGHUP calls `on_hangup`; without one it means what it
+    means in a terminal that closes, the end (unless `nohup` said otherwise).
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    for number in signals:
+    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: stop.set, signal.SIGINT: stop.set}
+    if on_hangup is not None or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = on_hangup or stop.set
+    for number, handler in handlers.items():
         with contextlib.suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, handler)
     tasks = [asyncio.ensure_future(coroutine) for coroutine in loops]
     stopping = asyncio.ensure_future(stop.wait())
     try:
@@ -171,7 +174,7 @@ async def run_together(*loops: Coroutine[Any, Any, None]) -> None:
         for task in (*tasks, stopping):
             task.cancel()
         await asyncio.gather(*tasks, stopping, return_exceptions=True)
-        for number in signals:
+        for number in handlers:
             with contextlib.suppress(ValueError, RuntimeError):
                 loop.remove_signal_handler(number)
 

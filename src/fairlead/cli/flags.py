@@ -61,7 +61,10 @@ def _long_flag(word: str, rest: list[str], actions: Mapping[str, argparse.Action
 
 
 def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Action]) -> list[str]:
-    """`-dm e`, `-me`, `-m=e` and `-d`: letters up to the first that takes a value."""
+    """`-dm e`, `-me`, `-m=e` and `-d`: letters up to the first that takes a value. `-rbmn` where a flag is spelt so."""
+    whole, equals, told = word.partition("=")
+    if len(whole) > 2 and whole in actions:
+        return [_long_flag(f"{_long_spelling(whole, actions[whole])}{equals}{told}", rest, actions)]
     words: list[str] = []
     letters = word[1:]
     while letters:
@@ -69,7 +72,7 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
         action = actions.get(name)
         if action is None:
             raise UserError(f"unknown shorthand flag: '{name[1]}' in {word}")
-        long = next((each for each in action.option_strings if each.startswith("--")), name)
+        long = _long_spelling(name, action)
         if _is_help(action):
             words.append(long)
         elif isinstance(action, BooleanFlag):
@@ -83,6 +86,10 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
     return words
 
 
+def _long_spelling(name: str, action: argparse.Action) -> str:
+    return next((each for each in action.option_strings if each.startswith("--")), name)
+
+
 def _next_value(name: str, rest: list[str]) -> str:
     if not rest:
         raise UserError(f"flag needs an argument: {name}")
@@ -90,9 +97,19 @@ def _next_value(name: str, rest: list[str]) -> str:
 
 
 def _boolean(name: str, text: str) -> str:
-    if text not in _TRUE | _FALSE:
-        raise UserError(f'invalid argument "{text}" for "{name}" flag: it is true or false')
-    return "true" if text in _TRUE else "false"
+    truth = is_true(text)
+    if truth is None:
+        raise UserError(f'invalid argument "{text}" for "{name}" flag: it is true or false', f"write `{name}` or `{name}=false`")
+    return "true" if truth else "false"
+
+
+def is_true(text: str) -> bool | None:
+    """What Go's strconv.ParseBool takes; None for anything else.
+
+    >>> is_true("T"), is_true("0"), is_true("yes")
+    (True, False, None)
+    """
+    return True if text in _TRUE else False if text in _FALSE else None
 
 
 def _is_help(action: argparse.Action) -> bool:

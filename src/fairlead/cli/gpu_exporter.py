@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.cli.context import Context
+from fairlead.cli.dcgm_flags import add_dcgm_flags, fill_dcgm_flags, warnings_of
 from fairlead.cli.flags import BooleanFlag
 from fairlead.cli.server_flags import add_listen, add_scenario, whole
 from fairlead.errors import UserError
@@ -15,8 +16,9 @@ NAME = "gpu-exporter"
 READS_A_CLUSTER = False
 HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names, fairlead_gpu_* and nvidia_gpu_*.
 
-The backend `sim` serves the devices of all nodes of a simulated cluster on one page. Flags that dcgm-exporter has, too, are
-also read from its variables: DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_COLLECTORS, DCGM_EXPORTER_INTERVAL, …"""
+The backend `sim` serves the devices of all nodes of a simulated cluster on one page. Every flag of dcgm-exporter is taken,
+and read from dcgm-exporter's variables, too (DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …); one that changes nothing is
+said at the start. On SIGHUP the counters file is read again."""
 
 _VARIABLES: Final[Mapping[str, str]] = {
     "listen": "DCGM_EXPORTER_LISTEN",
@@ -46,20 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--compat", metavar="FAMILIES", help="dcgm, legacy, custom beside the native ones, or none (default dcgm,legacy)")
     parser.add_argument("--hostname-label", metavar="NAME", help="Hostname, hostname or both (default Hostname)")
-    parser.add_argument("--no-hostname", "-n", action=BooleanFlag, help="leave the host's name out of DCGM samples")
-    parser.add_argument("--use-old-namespace", "-o", action=BooleanFlag, help="labels uuid, pod_name, pod_namespace, container_name")
-    parser.add_argument("--replace-blanks-in-model-name", action=BooleanFlag, help="blanks of model names become -")
     parser.add_argument("--strict-csv", action=BooleanFlag, help="a bad row of the CSV ends the start instead of being counted")
     add_scenario(parser)
+    add_dcgm_flags(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     fill_from_variables(args, context.env)
+    for sentence in warnings_of(args):
+        context.messages.warn(sentence)
     return context.world.run_process(NAME, args)
 
 
 def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> None:
-    """Flag, else variable, else default. Raises UserError for a variable that is no number where one is needed."""
+    """Flag, else variable, else default. Raises UserError for a variable that does not say what is needed."""
+    fill_dcgm_flags(args, env)
     for name, default in _DEFAULTS.items():
         if getattr(args, name, None) is None:
             setattr(args, name, env.get(_VARIABLES[name]) or default)

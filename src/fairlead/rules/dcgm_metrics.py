@@ -28,13 +28,14 @@ _LABEL_ROWS: Final = {
 class DcgmLabels(Struct, frozen=True, gc=False):
     """How labels are spelt. `hostnames`: the label names that carry the host, none for --no-hostname; `has_old_names`: -o.
 
-    `has_pods`: pods are named at all (--kubernetes).
+    `has_pods`: pods are named at all (--kubernetes); `has_pod_uids`: with their UIDs.
     """
 
     hostnames: tuple[str, ...] = ("Hostname",)
     has_old_names: bool = False
     has_blanks_replaced: bool = False
     has_pods: bool = True
+    has_pod_uids: bool = False
 
     @property
     def uuid(self) -> str:
@@ -100,7 +101,8 @@ def _attributes(sample: DeviceSample, labels: DcgmLabels) -> dict[str, str]:
     if not labels.has_pods:
         return {}
     holder = device_holder(sample.processes)
-    return {container: holder.container, namespace: holder.namespace, pod: holder.pod}
+    uid = {"pod_uid": holder.pod_uid} if labels.has_pod_uids else {}
+    return {container: holder.container, namespace: holder.namespace, pod: holder.pod, **uid}
 
 
 def _xid_words(value: float | None) -> dict[str, str]:
