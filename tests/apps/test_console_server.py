@@ -57,6 +57,10 @@ def check_against(value: Any, schema: dict[str, Any], components: dict[str, Any]
         assert set(value) == set(schema["properties"])
         for key, each in schema["properties"].items():
             check_against(value[key], each, components)
+    elif "prefixItems" in schema:
+        assert len(value) == len(schema["prefixItems"])
+        for part, each in zip(value, schema["prefixItems"], strict=True):
+            check_against(part, each, components)
     elif schema.get("type") == "array" and isinstance(schema.get("items"), dict):
         for each in value:
             check_against(each, schema["items"], components)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fairlead.console.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
@@ -10,7 +11,7 @@ from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 
-from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, pod, reading, shared_node, training_job
+from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, large_cluster, pod, reading, shared_node, training_job
 
 GPU = {"nvidia.com/gpu": 1}
 
@@ -24,7 +25,7 @@ def cells(seen: Picture, node: int = 0) -> list[tuple[object, ...]]:
 
 
 def states(seen: Picture) -> list[object]:
-    return [cell[1] for cell in cells(seen)]
+    return [cell[0] for cell in cells(seen)]
 
 
 def test_the_panels_add_up_what_the_nodes_hold() -> None:
@@ -177,7 +178,27 @@ def test_a_cell_carries_its_figures_and_who_has_which_share() -> None:
     holder = pod("a", "gpu-1", GPU)
     seen = picture([gpu_node(gpus=1)], [holder], gpus=[reading(used_mib=CARD_MIB / 2, ratio=0.973, holder=holder, idle_since=EPOCH - 5)])
     assert seen.gpu_map.teams == ["team-a"]
-    assert cells(seen) == [(0, ALLOCATED, 97, 50, 60, 5, [(0, 1)])]
+    assert cells(seen) == [(ALLOCATED, 97, 50, 60, 5, 0)]
+
+
+def test_a_cell_of_a_shared_card_has_the_share_of_each_holder() -> None:
+    holder = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
+    assert cells(picture([shared_node()], [holder])) == [(SHARED, None, None, None, 0, [(0, 0.25)]), (FREE, None, None, None, 0, [])]
+
+
+def test_indexes_are_told_only_where_a_card_is_missing() -> None:
+    seen = picture([gpu_node("a", 2), gpu_node("b", 2)], gpus=[*(reading("a", n) for n in (0, 1)), *(reading("b", n) for n in (0, 3))])
+    assert [node.indexes for node in seen.gpu_map.nodes] == [[], [0, 3]]
+
+
+def test_words_stand_once_in_the_lists_of_the_map() -> None:
+    answer = picture([gpu_node("a"), gpu_node("b", ready="False"), shared_node("c")]).gpu_map
+    rows = [(each.name, answer.models[each.model], answer.modes[each.mode], answer.statuses[each.status]) for each in answer.nodes]
+    assert rows == [("a", "", "exclusive", "Ready"), ("b", "", "exclusive", "NotReady"), ("c", "NVIDIA A100", "share", "Ready")]
+
+
+def test_forty_thousand_cells_fit_into_a_megabyte() -> None:
+    assert len(msgspec.json.encode(Picture(large_cluster(other_pods=0), EPOCH).gpu_map)) < 1_000_000
 
 
 def test_nodes_without_gpus_are_not_on_the_map() -> None:

@@ -127,7 +127,7 @@ function quota(world: World, query: URLSearchParams): object {
 
 function node(world: World, name: string): object | null {
   const row = world.nodes.find((n) => n.name === name);
-  const cells = world.map.nodes.find((n) => n.name === name)?.gpus ?? [];
+  const cells = world.gpuNodes.find((n) => n.name === name)?.gpus ?? [];
   if (!row) return null;
   const each = (row.gpuMemoryTotalMiB ?? 0) / Math.max(1, row.gpusTotal);
   const gpus = cells.map(([index, state, util, memory, celsius, idle, slices]) => ({
@@ -178,7 +178,7 @@ function chartLabels(world: World, query: string, params: URLSearchParams): Reco
   if (world.name === "empty") return [];
   if (lines[query]) return lines[query].map((line) => ({ line }));
   const chosen = params.getAll("gpu_node");
-  const some = world.map.nodes.filter((n) => chosen.length === 0 || chosen.includes(n.name));
+  const some = world.gpuNodes.filter((n) => chosen.length === 0 || chosen.includes(n.name));
   if (query.startsWith("node-")) return some.map((n) => ({ node: n.name }));
   if (query.startsWith("gpu-")) return some.flatMap((n) => n.gpus.map((g) => ({ node: n.name, gpu: String(g[0]), uuid: `GPU-${n.name}-${g[0]}` }))).filter((l) => params.getAll("GPU").length === 0 || params.getAll("GPU").includes(l.gpu));
   return world.jobs.filter((j) => j.status === "Running" && (!params.has("job_name") || params.getAll("job_name").includes(j.name))).map((j) => ({ namespace: j.namespace, type: j.type, job: j.name, instance: `${j.name}-worker-0` }));

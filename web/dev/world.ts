@@ -1,5 +1,5 @@
 // A made-up cluster for work on the page without a server: same shape as the API's answers, numbers from a seed. Not shipped.
-import type { GpuMapAnswer, JobRow, MapGpu, NodeRow, Overview, QuotaRow } from "../src/api/types";
+import type { GpuMapAnswer, JobRow, MapNode, NodeRow, Overview, QuotaRow } from "../src/api/types";
 
 export type WorldName = "default" | "huge" | "empty" | "faults";
 
@@ -20,10 +20,22 @@ const MODELS = [
 ] as const;
 const TEAMS = ["team-vision", "team-nlp", "team-speech", "platform", "research", "ads", "search", "robotics", "safety", "infra"];
 
+/** `[index, state, util %, memory used %, °C, idle seconds, slices]`: everything a card has, before the map's answer packs it. */
+export type Card = [index: number, state: number, util: number | null, memory: number | null, celsius: number | null, idle: number | null, slices: [team: number, share: number][]];
+
+export interface GpuNode {
+  readonly name: string;
+  readonly model: number;
+  readonly mode: string;
+  readonly status: string;
+  readonly gpus: readonly Card[];
+}
+
 export interface World {
   readonly name: WorldName;
   readonly nodes: readonly NodeRow[];
-  readonly map: Pick<GpuMapAnswer, "teams" | "models" | "nodes">;
+  readonly gpuNodes: readonly GpuNode[];
+  readonly map: Pick<GpuMapAnswer, "teams" | "models" | "modes" | "statuses" | "nodes">;
   readonly jobs: readonly JobRow[];
   readonly quota: readonly QuotaRow[];
   readonly overview: Omit<Overview, "generatedAt" | "stale" | "version" | "warnings">;
@@ -34,7 +46,7 @@ const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).t
 export function makeWorld(name: WorldName): World {
   const rnd = random(7);
   const gpuNodes = { default: 6, huge: 5000, empty: 0, faults: 12 }[name];
-  const mapNodes: { name: string; model: number; mode: string; status: string; gpus: MapGpu[] }[] = [];
+  const mapNodes: GpuNode[] = [];
   const nodes: NodeRow[] = [];
   const teams = name === "huge" ? [...TEAMS, ...Array.from({ length: 590 }, (_, i) => `lab-${i}`)] : TEAMS.slice(0, 3);
   for (let i = 0; i < gpuNodes; i += 1) {
@@ -51,10 +63,19 @@ export function makeWorld(name: WorldName): World {
   for (let i = 0; i < (name === "empty" ? 0 : 2); i += 1) nodes.push(cpuNode(i));
   const jobs = name === "empty" ? [] : Array.from({ length: name === "huge" ? 2000 : 34 }, (_, i) => makeJob(rnd, i, teams, mapNodes));
   const quota = name === "empty" ? [] : makeQuota(teams);
-  return { name, nodes, map: { teams, models: MODELS.map((m) => m.name), nodes: mapNodes }, jobs, quota, overview: makeOverview(nodes, mapNodes, jobs, teams, quota, name) };
+  return { name, nodes, gpuNodes: mapNodes, map: { teams, models: MODELS.map((m) => m.name), modes: MODES, statuses: STATUSES, nodes: mapNodes.map(packed) }, jobs, quota, overview: makeOverview(nodes, mapNodes, jobs, teams, quota, name) };
 }
 
-function makeGpu(rnd: () => number, index: number, mode: string, teams: number, bad: boolean, silent: boolean, team: number): MapGpu {
+const MODES = ["exclusive", "share"];
+const STATUSES = ["Ready", "NotReady"];
+
+/** A node as the map's answer has it: numbers for words, no idle time as 0, a whole card as its holder's bare number. */
+function packed({ name, model, mode, status, gpus }: GpuNode): MapNode {
+  const cells = gpus.map(([, state, util, memory, celsius, idle, slices]): MapNode[4][number] => [state, util, memory, celsius, idle ?? 0, slices.length === 1 && slices[0]?.[1] === 1 ? slices[0][0] : slices]);
+  return [name, model, MODES.indexOf(mode), STATUSES.indexOf(status), cells, gpus.every(([index], at) => index === at) ? [] : gpus.map(([index]) => index)];
+}
+
+function makeGpu(rnd: () => number, index: number, mode: string, teams: number, bad: boolean, silent: boolean, team: number): Card {
   if (bad) return [index, 3, null, null, 78, null, []];
   if (silent) return [index, 5, null, null, null, null, [[team, 1]]];
   const dice = rnd();
@@ -69,7 +90,7 @@ function makeGpu(rnd: () => number, index: number, mode: string, teams: number, 
   return [index, 1, Math.round(35 + rnd() * 64), Math.round(30 + rnd() * 65), Math.round(50 + rnd() * 35), 0, [[team, 1]]];
 }
 
-function nodeRow(name: string, i: number, model: number, mode: string, notReady: boolean, gpus: readonly MapGpu[], mib: number): NodeRow {
+function nodeRow(name: string, i: number, model: number, mode: string, notReady: boolean, gpus: readonly Card[], mib: number): NodeRow {
   const held = gpus.reduce((sum, g) => sum + g[6].reduce((a, s) => a + s[1], 0), 0);
   const reporting = gpus.filter((g) => g[2] !== null);
   return {
@@ -174,7 +195,7 @@ function makePools(nodes: readonly NodeRow[]): World["overview"]["pools"] {
   }).filter((p) => p.gpus > 0);
 }
 
-function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; model: number; gpus: readonly MapGpu[] }[], jobs: readonly JobRow[], teams: readonly string[], quota: readonly QuotaRow[], name: WorldName): World["overview"] {
+function makeOverview(nodes: readonly NodeRow[], map: readonly { name: string; model: number; gpus: readonly Card[] }[], jobs: readonly JobRow[], teams: readonly string[], quota: readonly QuotaRow[], name: WorldName): World["overview"] {
   const withGpus = nodes.filter((n) => n.gpusTotal > 0);
   const sum = (of: (n: NodeRow) => number | null) => withGpus.reduce((a, n) => a + (of(n) ?? 0), 0);
   const cells = map.flatMap((n) => n.gpus);

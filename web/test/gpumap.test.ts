@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { makeWorld } from "../dev/world";
-import type { GpuMapAnswer, MapGpu } from "../src/api/types";
-import { type Cell, heldByTeam, isIdle, readMap } from "../src/gpumap/cells";
+import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
+import { type Cell, heldByTeam, isIdle, readMap, sizeOf } from "../src/gpumap/cells";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { cellAt, layOut, neighbour, place } from "../src/gpumap/layout";
 import { contrast, ramp } from "../src/look/scale";
 import { tokens } from "../src/look/tokens";
 
-const answer = (nodes: GpuMapAnswer["nodes"], teams = ["a", "b"]): GpuMapAnswer => ({ generatedAt: "", stale: false, version: "1", warnings: [], teams, models: ["A100", "T4"], nodes });
-const node = (name: string, model: number, gpus: MapGpu[]) => ({ name, model, mode: "exclusive", status: "Ready", gpus });
-const gpu = (index: number, state = 1, util: number | null = 50, slices: [number, number][] = [[0, 1]]): MapGpu => [index, state, util, 40, 60, 0, slices];
-const eight = Array.from({ length: 8 }, (_, i) => gpu(i));
+const answer = (nodes: GpuMapAnswer["nodes"], teams = ["a", "b"]): GpuMapAnswer => ({ generatedAt: "", stale: false, version: "1", warnings: [], teams, models: ["A100", "T4"], modes: ["exclusive"], statuses: ["Ready", "NotReady"], nodes });
+const node = (name: string, model: number, gpus: MapGpu[], indexes: number[] = []): MapNode => [name, model, 0, 0, gpus, indexes];
+const gpu = (state = 1, util: number | null = 50, holders: MapGpu[5] = 0, idle = 0): MapGpu => [state, util, 40, 60, idle, holders];
+const eight = Array.from({ length: 8 }, () => gpu());
 const huge = readMap(answer(makeWorld("huge").map.nodes, [...makeWorld("huge").map.teams]));
 
 describe("geometry", () => {
   it("groups nodes by model, the model with most GPUs first, and leaves out nodes without GPUs", () => {
-    const map = readMap(answer([node("t", 1, [gpu(0)]), node("a", 0, eight), node("cpu", 0, [])]));
+    const map = readMap(answer([node("t", 1, [gpu()]), node("a", 0, eight), node("cpu", 0, [])]));
     expect(map.nodes.map((n) => n.name)).toEqual(["a", "t"]);
     expect([...map.firstCell]).toEqual([0, 8, 9]);
   });
@@ -70,10 +70,28 @@ const cells = (...gpus: MapGpu[]) => readMap(answer([node("a", 0, gpus)]));
 const palette = (map: ReturnType<typeof cells>) => paletteOf(tokens.light, map);
 const first = (map: ReturnType<typeof cells>) => map.cells[0] as Cell;
 
+describe("reading", () => {
+  it("a bare number holds the whole card, slices hold their shares", () => {
+    expect(cells(gpu(1, 50, 1), gpu(2, 50, [[0, 0.25], [1, 0.5]]), gpu(0, 0, [])).cells.map((c) => c.slices)).toEqual([[[1, 1]], [[0, 0.25], [1, 0.5]], []]);
+  });
+  it("an idle time of 0 is none", () => {
+    expect(cells(gpu(1, 0, 0, 0), gpu(1, 0, 0, 7200)).cells.map((c) => c.idleSeconds)).toEqual([null, 7200]);
+  });
+  it("cards are numbered by their place unless the node says otherwise", () => {
+    const map = readMap(answer([node("a", 0, [gpu(), gpu()]), node("b", 0, [gpu(), gpu()], [0, 3])]));
+    expect(map.cells.map((c) => c.index)).toEqual([0, 1, 0, 3]);
+  });
+  it("mode and status are words again", () => {
+    const map = readMap(answer([["a", 1, 0, 1, eight, []]]));
+    expect(map.nodes).toEqual([{ name: "a", model: 1, mode: "exclusive", status: "NotReady" }]);
+    expect(sizeOf(answer([["a", 1, 0, 1, eight, []]]))).toBe(8);
+  });
+});
+
 describe("colour", () => {
 
   it("free is an outline; held at 0 % is filled, and not on the teal scale", () => {
-    const map = cells(gpu(0, 0, 0, []), gpu(1, 1, 0), gpu(2, 1, 1));
+    const map = cells(gpu(0, 0, []), gpu(1, 0), gpu(1, 1));
     const [free, idle, busy] = map.cells.map((c) => fillOf(c, "util", palette(map), 0));
     expect(free).toBeNull();
     expect(idle).toBe(tokens.light.idleFill);
@@ -83,18 +101,18 @@ describe("colour", () => {
     expect(isIdle(map.cells[1] as Cell)).toBe(true);
   });
   it("unknown utilization of a held card is not 0 %", () => {
-    const map = cells(gpu(0, 1, null));
+    const map = cells(gpu(1, null));
     expect(fillOf(first(map), "util", palette(map), 0)).toBeNull();
     expect(isIdle(first(map))).toBe(false);
     expect(edgeOf(first(map), null, palette(map))).toBe("held");
   });
   it("broken is hatched in every colouring", () => {
-    const map = cells(gpu(0, 3, null, []));
+    const map = cells(gpu(3, null, []));
     expect(edgeOf(first(map), null, palette(map))).toBe("broken");
   });
   it("teams beyond eight share one grey", () => {
     const teams = Array.from({ length: 10 }, (_, i) => `t${i}`);
-    const map = readMap(answer([node("a", 0, teams.map((_, i) => gpu(i, 1, 50, [[i, 1 - i / 20]])))], teams));
+    const map = readMap(answer([node("a", 0, teams.map((_, i) => gpu(1, 50, [[i, 1 - i / 20]])))], teams));
     const colours = paletteOf(tokens.light, map).teams;
     expect(new Set(colours.slice(0, 8)).size).toBe(8);
     expect(colours.slice(8)).toEqual([tokens.light.rest, tokens.light.rest]);

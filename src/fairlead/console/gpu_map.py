@@ -1,7 +1,7 @@
 """Where is every GPU, who has it, how busy is it? The compact answer behind the GPU map.
 
-Cells are arrays, not objects, because 40,000 of them must fit into one megabyte; teams and models are indexes into
-the two lists at the top.
+Nodes and cells are arrays, not objects, and words stand once in the lists at the top, because 40,000 cells must fit into one
+megabyte. A newcomer's mistake: reading a cell's place as its GPU's index where the node has `indexes`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ STATES: Final = ("free", "allocated", "shared", "unhealthy", "draining", "unknow
 Slice = tuple[int, float]
 """(index into `teams`, share of the card's memory 0..1)."""
 
-Cell = tuple[int, int, float | None, float | None, float | None, int | None, list[Slice]]
-"""(index, state, utilPercent, memoryUsedPercent, temperatureC, idleSeconds, slices)."""
+Cell = tuple[int, float | None, float | None, float | None, int, int | list[Slice]]
+"""(state, utilPercent, memoryUsedPercent, temperatureC, idleSeconds, holders).
+
+`idleSeconds` is 0 when the card is busy or nobody knows. `holders`: the team that has the whole card, else the slices.
+"""
 
 
-class MapNode(Json, frozen=True):
-    """`model` is an index into `models`."""
+class MapNode(Json, frozen=True, array_like=True):
+    """Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs: empty when they are 0, 1, 2, …"""
 
     name: str
     model: int
-    mode: str
-    status: str
+    mode: int
+    status: int
     gpus: list[Cell]
+    indexes: list[int]
 
 
 class GpuMap(Answer, frozen=True):
@@ -35,4 +39,6 @@ class GpuMap(Answer, frozen=True):
 
     teams: list[str]
     models: list[str]
+    modes: list[str]
+    statuses: list[str]
     nodes: list[MapNode]

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.console.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, Cell, MapNode, Slice
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
@@ -35,20 +37,47 @@ class Numbering:
         return list(self._numbers)
 
 
-def map_nodes(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> tuple[list[str], list[str], list[MapNode]]:
-    """Teams, models and nodes of the map."""
-    teams, models = Numbering(), Numbering()
+class MapParts(Struct, frozen=True):
+    """The nodes of the map, and the lists that their numbers point into."""
+
+    teams: list[str]
+    models: list[str]
+    modes: list[str]
+    statuses: list[str]
+    nodes: list[MapNode]
+
+
+class SeenCard(Struct, frozen=True, gc=False):
+    """A card with its state. `claimant`: the pod that must be on it though no grant or reading says so."""
+
+    card: CardOccupancy
+    state: int
+    claimant: Pod | None = None
+
+
+def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
+    teams, models, modes, statuses = Numbering(), Numbering(), Numbering(), Numbering()
     nodes = [
         MapNode(
             name=each.node.name,
             model=models.of(gpu_model(each.node, snapshot)),
-            mode=each.mode,
-            status=status_word(each.node),
-            gpus=_cells(each, teams, now),
+            mode=modes.of(each.mode),
+            status=statuses.of(status_word(each.node)),
+            gpus=[_cell(seen, teams, now) for seen in seen_cards(each)],
+            indexes=_odd_indexes(each.cards),
         )
         for each in occupancy.nodes
     ]
-    return teams.names, models.names, nodes
+    return MapParts(teams.names, models.names, modes.names, statuses.names, nodes)
+
+
+def seen_cards(occupied: NodeOccupancy) -> list[SeenCard]:
+    """The node's cards in their order, each with the state that the map shows."""
+    claims = _unplaced_claims(occupied)
+    is_known = is_ready(occupied.node)
+    cards = [_seen_card(card, claims.get(card.index), is_known) for card in occupied.cards]
+    withheld = withheld_gpus(occupied)
+    return _with_withheld(cards, withheld) if withheld and is_known and _are_nameless(occupied.cards) else cards
 
 
 def idle_seconds(card: CardOccupancy, now: float) -> int | None:
@@ -62,38 +91,42 @@ def withheld_gpus(occupied: NodeOccupancy) -> int:
     return max(0, occupied.gpus_unhealthy - sum(card.is_healthy is False for card in occupied.cards))
 
 
-def _cells(occupied: NodeOccupancy, teams: Numbering, now: float) -> list[Cell]:
-    claims = _unplaced_claims(occupied)
-    is_known = is_ready(occupied.node)
-    cells = [_cell(card, claims.get(card.index), is_known, teams, now) for card in occupied.cards]
-    withheld = withheld_gpus(occupied)
-    return _with_withheld(cells, withheld) if withheld and is_known and _are_nameless(occupied.cards) else cells
-
-
-def _with_withheld(cells: list[Cell], withheld: int) -> list[Cell]:
-    """The last free cells as unhealthy: of cards without identity only their number is known."""
-    for place in reversed(range(len(cells))):
-        if withheld and cells[place][1] == FREE:
-            cells[place] = (cells[place][0], UNHEALTHY, *cells[place][2:])
+def _with_withheld(cards: list[SeenCard], withheld: int) -> list[SeenCard]:
+    """The last free cards as unhealthy: of cards without identity only their number is known."""
+    for place in reversed(range(len(cards))):
+        if withheld and cards[place].state == FREE:
+            cards[place] = SeenCard(cards[place].card, UNHEALTHY)
             withheld -= 1
-    return cells
+    return cards
 
 
-def _cell(card: CardOccupancy, claim: Pod | str | None, is_known: bool, teams: Numbering, now: float) -> Cell:
-    slices: list[Slice] = [(teams.of(holder.pod.namespace), _share(holder.ratio)) for holder in card.holders]
-    if isinstance(claim, Pod):
-        slices = [(teams.of(claim.namespace), 1)]
-    reading = card.reading
+def _seen_card(card: CardOccupancy, claim: Pod | str | None, is_known: bool) -> SeenCard:
+    return SeenCard(card, _state(card, claim, is_known), claim if isinstance(claim, Pod) else None)
+
+
+def _cell(seen: SeenCard, teams: Numbering, now: float) -> Cell:
+    card, reading = seen.card, seen.card.reading
     used = reading.memory_used_mib if reading else None
     return (
-        card.index,
-        _state(card, claim, is_known),
+        seen.state,
         _whole(reading.utilization_ratio * 100 if reading and reading.utilization_ratio is not None else None),
         _whole(100 * used / card.memory_total_mib if used is not None and card.memory_total_mib else None),
         _whole(reading.temperature_celsius if reading else None),
-        idle_seconds(card, now),
-        slices,
+        idle_seconds(card, now) or 0,
+        _holders(seen, teams),
     )
+
+
+def _holders(seen: SeenCard, teams: Numbering) -> int | list[Slice]:
+    if seen.claimant is not None:
+        return teams.of(seen.claimant.namespace)
+    slices = [(teams.of(holder.pod.namespace), _share(holder.ratio)) for holder in seen.card.holders]
+    return slices[0][0] if len(slices) == 1 and slices[0][1] == 1 else slices
+
+
+def _odd_indexes(cards: Sequence[CardOccupancy]) -> list[int]:
+    indexes = [card.index for card in cards]
+    return [] if indexes == list(range(len(indexes))) else indexes
 
 
 def _state(card: CardOccupancy, claim: Pod | str | None, is_known: bool) -> int:

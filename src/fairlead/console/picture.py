@@ -10,7 +10,7 @@ from functools import cached_property
 from fairlead.console.cluster_page import Overview
 from fairlead.console.envelope import Sentence, Warning, exact_timestamp, percent
 from fairlead.console.gpu_map import GpuMap
-from fairlead.console.gpu_map_cells import map_nodes
+from fairlead.console.gpu_map_cells import map_parts
 from fairlead.console.gpu_pools import gpu_pools
 from fairlead.console.job_detail import event_rows, instance_rows
 from fairlead.console.jobs_page import JobDetail, JobRow
@@ -157,15 +157,17 @@ class Picture:
 
     @cached_property
     def gpu_map(self) -> GpuMap:
-        teams, models, nodes = map_nodes(self.snapshot, self.occupancy, self.now)
+        parts = map_parts(self.snapshot, self.occupancy, self.now)
         return GpuMap(
             generated_at=self.generated_at,
             stale=self.is_stale("gpus"),
             version=self.version,
             warnings=self.warnings("gpus"),
-            teams=teams,
-            models=models,
-            nodes=nodes,
+            teams=parts.teams,
+            models=parts.models,
+            modes=parts.modes,
+            statuses=parts.statuses,
+            nodes=parts.nodes,
         )
 
     def node(self, name: str) -> NodeDetail | None:

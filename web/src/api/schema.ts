@@ -93,6 +93,8 @@ export interface GpuMap {
   warnings: Array<Warning>
   teams: Array<string>
   models: Array<string>
+  modes: Array<string>
+  statuses: Array<string>
   nodes: Array<MapNode>
 }
 
@@ -243,14 +245,8 @@ export interface LastXid {
   at: string | null
 }
 
-/** `model` is an index into `models`. */
-export interface MapNode {
-  name: string
-  model: number
-  mode: string
-  status: string
-  gpus: Array<[number, number, number | null, number | null, number | null, number | null, Array<[number, number]>]>
-}
+/** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs: empty when they are 0, 1, 2, … */
+export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
 /** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. */
 export interface Me {

@@ -40,8 +40,8 @@ export interface Answer {
   readonly sentence?: Sentence;
 }
 
-/** `[index, state, util %, memory used %, °C, idle seconds, slices]`; states in `gpumap/cells.ts`. */
-export type MapGpu = MapNode["gpus"][number];
+/** `[state, util %, memory used %, °C, idle seconds, holders]`; read in `gpumap/cells.ts`. */
+export type MapGpu = MapNode[4][number];
 
 export type JobState = keyof JobCounts;
 

@@ -11,7 +11,7 @@ import { Answered, Bones, Empty } from "../parts/States";
 import { navigate } from "../router/router";
 import { useQueryState } from "../router/usequery";
 import { count } from "../format/format";
-import { type GpuMapData, readMap } from "./cells";
+import { type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
 import { draw, type Picture } from "./draw";
 import { type Arrow, cellAt, layOut, type Layout, neighbour } from "./layout";
@@ -144,8 +144,6 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
     </div>
   );
 }
-
-const sizeOf = (answer: GpuMapAnswer): number => answer.nodes.reduce((sum, node) => sum + node.gpus.length, 0);
 
 function ringOf(layout: Layout, at: number) {
   const out = layout.cell >= 8 ? 3 : 2;

@@ -1,5 +1,5 @@
 // What is one cell of the map? The server's compact arrays, given names. One object per GPU, made once per answer.
-import type { GpuMapAnswer, MapNode } from "../api/types";
+import type { GpuMapAnswer, MapGpu, MapNode } from "../api/types";
 
 /** The server's numbers; the order is the wire's. */
 export const STATES = ["free", "allocated", "shared", "unhealthy", "draining", "unknown"] as const;
@@ -19,8 +19,15 @@ export interface Cell {
   readonly slices: readonly Slice[];
 }
 
+export interface NodeOnMap {
+  readonly name: string;
+  readonly model: number;
+  readonly mode: string;
+  readonly status: string;
+}
+
 export interface GpuMapData {
-  readonly nodes: readonly MapNode[];
+  readonly nodes: readonly NodeOnMap[];
   readonly teams: readonly string[];
   readonly models: readonly string[];
   readonly cells: readonly Cell[];
@@ -30,23 +37,31 @@ export interface GpuMapData {
 
 /** Nodes come grouped by model (models in the order of their GPUs, most first), then as the server sorts them. */
 export function readMap(answer: GpuMapAnswer): GpuMapData {
-  const nodes = groupedByModel(answer.nodes, answer.models.length);
+  const grouped = groupedByModel(answer.nodes, answer.models.length);
   const cells: Cell[] = [];
-  const firstCell = new Int32Array(nodes.length + 1);
-  nodes.forEach((node, at) => {
+  const firstCell = new Int32Array(grouped.length + 1);
+  const nodes = grouped.map(([name, model, mode, status, gpus, indexes], at): NodeOnMap => {
     firstCell[at] = cells.length;
-    for (const [index, state, util, memory, celsius, idleSeconds, slices] of node.gpus) {
-      cells.push({ node: at, index, state: STATES[state] ?? "unknown", util, memory, celsius, idleSeconds, slices });
-    }
+    gpus.forEach((gpu, position) => cells.push(readCell(at, indexes[position] ?? position, gpu)));
+    return { name, model, mode: answer.modes[mode] ?? "", status: answer.statuses[status] ?? "" };
   });
   firstCell[nodes.length] = cells.length;
   return { nodes, teams: answer.teams, models: answer.models, cells, firstCell };
 }
 
+/** How many cells an answer has, without reading them. */
+export const sizeOf = (answer: GpuMapAnswer): number => answer.nodes.reduce((sum, [, , , , gpus]) => sum + gpus.length, 0);
+
+/** On the wire no idle time is 0, and whoever has a whole card stands there as a bare number. */
+function readCell(node: number, index: number, [state, util, memory, celsius, idle, holders]: MapGpu): Cell {
+  const slices: readonly Slice[] = typeof holders === "number" ? [[holders, 1]] : holders;
+  return { node, index, state: STATES[state] ?? "unknown", util, memory, celsius, idleSeconds: idle || null, slices };
+}
+
 function groupedByModel(nodes: readonly MapNode[], models: number): MapNode[] {
   const size = Array.from({ length: models }, () => 0);
-  for (const node of nodes) size[node.model] = (size[node.model] ?? 0) + node.gpus.length;
-  return nodes.filter((node) => node.gpus.length > 0).toSorted((a, b) => (size[b.model] ?? 0) - (size[a.model] ?? 0) || a.model - b.model);
+  for (const [, model, , , gpus] of nodes) size[model] = (size[model] ?? 0) + gpus.length;
+  return nodes.filter(([, , , , gpus]) => gpus.length > 0).toSorted(([, a], [, b]) => (size[b] ?? 0) - (size[a] ?? 0) || a - b);
 }
 
 /** Held by somebody: what blue, the teal scale and the team colours are for. */
