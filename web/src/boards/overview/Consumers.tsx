@@ -50,9 +50,9 @@ function Pools({ overview }: { overview: Overview }) {
               {pool.model || t("map.noModel")} <span className="dim">{modeWord(pool.mode, t)}</span>
             </span>
             <span className="num">
-              {gpus(pool.gpus - pool.gpusAllocated)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
+              {gpus(pool.gpusFree)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
             </span>
-            <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} />
+            <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} broken={pool.gpusUnhealthy} />
           </Link>
         ))}
       </div>
