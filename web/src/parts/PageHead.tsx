@@ -13,11 +13,12 @@ interface Props {
   answer: Answer | undefined;
   onRefresh: () => void;
   before?: ReactNode;
+  /** Of a page whose answer brings none; boards say the server's. */
+  sentence?: Sentence | undefined;
 }
 
-export function PageHead({ title, answer, onRefresh, before }: Props) {
+export function PageHead({ title, answer, onRefresh, before, sentence = answer?.sentence }: Props) {
   const { code } = useWords();
-  const sentence = answer?.sentence;
   useEffect(() => {
     document.title = `${title} · Fairlead`;
   }, [title]);
@@ -26,11 +27,9 @@ export function PageHead({ title, answer, onRefresh, before }: Props) {
       <div className="words">
         {before}
         <h1>{title}</h1>
-        {!before && (
-          <p className="sentence" data-testid="sentence">
-            {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
-          </p>
-        )}
+        <p className="sentence" data-testid="sentence">
+          {sentence ? code("sentence", sentence.code, spoken(sentence.values), sentence.text) : "\u00a0"}
+        </p>
       </div>
       {answer && <Fresh answer={answer} onRefresh={onRefresh} />}
     </div>
@@ -43,8 +42,8 @@ function spoken(values: Sentence["values"]): Values {
   return { ...Object.fromEntries(said), wait: duration(values["waitSeconds"] as number | null | undefined) };
 }
 
-/** Boards are read every 30 s at least: an answer twice as old means that the server is out of reach. */
-const LOST_SECONDS = 60;
+/** Boards are read every 30 s at least, and the reading takes a moment: what is older says that the server is out of reach. */
+const LOST_SECONDS = 36;
 
 function Fresh({ answer, onRefresh }: { answer: Answer; onRefresh: () => void }) {
   const { t } = useWords();

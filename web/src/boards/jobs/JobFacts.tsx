@@ -1,14 +1,14 @@
 // Everything about one job: why it waits first, then what it asked for, its instances, what happened.
 import { useJob } from "../../api/queries";
-import type { Instance, JobDetail } from "../../api/types";
-import { count, duration, gpus, memory, memoryFraction, percent, UNKNOWN } from "../../format/format";
+import type { JobDetail } from "../../api/types";
+import { count, duration, gpus, memoryFraction, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
 import { Answered, Bones } from "../../parts/States";
 import { Link } from "../../router/Link";
-import type { Column } from "../../table/columns";
 import { DataTable } from "../../table/DataTable";
+import { instanceColumns } from "./instances";
 import type { JobId } from "./JobsBoard";
 
 export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
@@ -79,18 +79,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
 function Instances({ detail }: { detail: JobDetail }) {
   const { t } = useWords();
   if (detail.instances.length === 0) return null;
-  const columns: Column<Instance>[] = [
-    { key: "name", head: t("job.instance"), width: 180, mono: true, title: (i) => i.name, cell: (i) => i.name },
-    { key: "role", head: t("job.role"), width: 76, cell: (i) => (i.isChief ? <b>{i.role}</b> : i.role) },
-    { key: "status", head: t("col.status"), width: 96, cell: (i) => <Status word={i.status} /> },
-    { key: "node", head: t("col.node"), width: 110, mono: true, cell: (i) => (i.node ? <Link to={`/nodes/${encodeURIComponent(i.node)}`}>{i.node}</Link> : UNKNOWN) },
-    { key: "gpus", head: "GPU", width: 62, number: true, cell: (i) => <span title={i.gpuUuids.join(", ")}>{i.gpuIndexes.length > 0 ? i.gpuIndexes.join(", ") : gpus(i.gpus)}</span> },
-    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (i) => (i.gpuUtilPercent === null ? null : i.gpuUtilPercent / 100), cell: (i) => percent(i.gpuUtilPercent) },
-    { key: "memory", head: t("col.memoryUsed"), width: 92, number: true, cell: (i) => memory(i.gpuMemoryUsedMiB) },
-    { key: "restarts", head: t("job.restarts"), width: 66, number: true, cell: (i) => count(i.restarts) },
-    { key: "age", head: t("job.age"), width: 66, number: true, cell: (i) => duration(i.ageSeconds) },
-    { key: "ip", head: t("col.ip"), width: 100, mono: true, cell: (i) => i.ip || UNKNOWN },
-  ];
+  const columns = instanceColumns(t);
   return (
     <section className="section">
       <h2>{t("job.instances")}</h2>

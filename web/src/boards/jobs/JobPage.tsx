@@ -9,6 +9,7 @@ import { Link } from "../../router/Link";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 import type { JobId } from "./JobsBoard";
+import { jobSentence } from "./sentence";
 
 export function JobPage({ id }: { id: JobId }) {
   const { t } = useWords();
@@ -23,7 +24,7 @@ export function JobPage({ id }: { id: JobId }) {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-job">
-        <PageHead title={name} before={crumb} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <PageHead title={name} before={crumb} answer={asked.data} sentence={asked.data && jobSentence(asked.data.job)} onRefresh={() => void asked.refetch()} />
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <JobFacts id={id} wide />

@@ -23,7 +23,7 @@ export function jobColumns(t: Words["t"]): Column<JobRow>[] {
     { key: "status", head: t("col.jobStatus"), width: 150, title: (j) => j.waiting?.message ?? "", cell: (j) => <Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
     { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, cell: (j) => gpus(j.gpusRequested) },
-    { key: "gpuMemoryAllocatedMiB", head: t("col.memoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
+    { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
     { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 92, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB), cell: (j) => memoryInGib(j.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 92, number: true, bar: (j) => ratio(j.gpuUtilPercent, 100), cell: (j) => percent(j.gpuUtilPercent) },
     { key: "gpusAllocated", head: t("col.gpusHeld"), width: 110, number: true, optional: true, cell: (j) => gpus(j.gpusAllocated) },

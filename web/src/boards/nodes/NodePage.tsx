@@ -8,6 +8,7 @@ import { FailedRefresh, Warnings } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { NodeCharts } from "./NodeCharts";
 import { NodeFacts } from "./NodeFacts";
+import { nodeSentence } from "./sentence";
 
 export function NodePage({ name }: { name: string }) {
   const { t } = useWords();
@@ -21,7 +22,7 @@ export function NodePage({ name }: { name: string }) {
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-node">
-        <PageHead title={name} before={crumb} answer={asked.data} onRefresh={() => void asked.refetch()} />
+        <PageHead title={name} before={crumb} answer={asked.data} sentence={asked.data && nodeSentence(asked.data.node)} onRefresh={() => void asked.refetch()} />
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
         <NodeFacts name={name} wide />
