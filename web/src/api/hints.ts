@@ -14,6 +14,9 @@ const LARGE_MAP_NODES = 500;
 const LARGE_MAP_MS = 10_000;
 const CHANNEL = "fairlead.hints";
 
+/** The stream broke or came back: whatever is on screen may be out of date, or the server out of reach, which only asking shows. */
+export const EVERYTHING = "*";
+
 type OnTopic = (topic: string) => void;
 
 /** Starts listening; the returned function stops it. */
@@ -27,7 +30,7 @@ export function followHints(client: QueryClient, onTopic?: OnTopic): () => void 
     setTimeout(
       () => {
         waiting.delete(topic);
-        void client.invalidateQueries({ queryKey: [topic] });
+        void client.invalidateQueries({ queryKey: topic === EVERYTHING ? [] : [topic] });
       },
       Math.random() * JITTER_MS + patienceOf(client, topic),
     );
@@ -106,18 +109,20 @@ function leadOrFollow(tell: OnTopic): () => void {
 }
 
 /** The stream, with polling beside it after two failures. A stream the browser has given up on (an HTTP error) is opened anew. */
-function openStream(tell: OnTopic): () => void {
+export function openStream(tell: OnTopic): () => void {
   let failures = 0;
   let stream: EventSource;
   let again: ReturnType<typeof setTimeout> | undefined;
   let stopPolling: (() => void) | null = null;
   const onOpen = () => {
+    if (failures > 0) tell(EVERYTHING);
     failures = 0;
     stopPolling?.();
     stopPolling = null;
   };
   const onError = () => {
     failures += 1;
+    if (failures === 1) tell(EVERYTHING);
     if (failures >= FAILURES_BEFORE_POLLING) stopPolling ??= pollVersions(tell);
     if (stream.readyState === EventSource.CLOSED) again = setTimeout(connect, RETRY_MS);
   };

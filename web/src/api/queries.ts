@@ -1,12 +1,13 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
 import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
 import { ApiError, getJson } from "./fetch";
+import type { TimeRange } from "../charts/range";
 import type { ChartAnswer, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
 const BOARD_REFRESH_MS = 30_000;
-export const CHART_REFRESH_MS = 45_000;
+const CHART_REFRESH_MS = 15_000;
 
 export function newQueryClient(): QueryClient {
   return new QueryClient({
@@ -39,6 +40,31 @@ export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 export const useGpuMap = () =>
   useQuery({ queryKey: GPU_MAP_KEY, queryFn: ({ signal }) => getJson<GpuMapAnswer>("/gpus/map", undefined, signal), structuralSharing: false, refetchInterval: BOARD_REFRESH_MS });
 export const useNodes = (params: URLSearchParams, enabled = true) => useAnswer<NodeList>("nodes", "/nodes", params, enabled);
+const NAMES_PER_PAGE = 500;
+
+/** The names of all nodes that filters match, page by page; nothing is asked for `null`. */
+export function useNodeNames(filters: URLSearchParams | null) {
+  return useQuery({
+    queryKey: ["nodes", "names", filters?.toString() ?? ""],
+    queryFn: ({ signal }) => allNames(filters ?? new URLSearchParams(), signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: BOARD_REFRESH_MS,
+    enabled: filters !== null,
+  });
+}
+
+async function allNames(filters: URLSearchParams, signal: AbortSignal): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (let page = 1; ; page += 1) {
+    const asked = new URLSearchParams(filters);
+    for (const [key, value] of Object.entries({ fields: "name", size: NAMES_PER_PAGE, page })) asked.set(key, String(value));
+    // oxlint-disable-next-line no-await-in-loop -- whether there is a next page is told by this one
+    const { items, total } = await getJson<NodeList>("/nodes", asked, signal);
+    names.push(...items.map((node) => node.name));
+    if (items.length === 0 || names.length >= total) return names;
+  }
+}
+
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
 
@@ -46,6 +72,7 @@ export function useNode(name: string | null) {
   return useQuery({
     queryKey: ["nodes", "detail", name],
     queryFn: ({ signal }) => getJson<NodeDetail>(`/nodes/${segment(name ?? "")}`, undefined, signal),
+    refetchInterval: BOARD_REFRESH_MS,
     enabled: name !== null,
   });
 }
@@ -54,16 +81,28 @@ export function useJob(id: readonly [namespace: string, type: string, name: stri
   return useQuery({
     queryKey: ["jobs", "detail", ...(id ?? [])],
     queryFn: ({ signal }) => getJson<JobDetail>(`/jobs/${(id ?? []).map(segment).join("/")}`, undefined, signal),
+    refetchInterval: BOARD_REFRESH_MS,
     enabled: id !== null,
   });
 }
 
-export function useChart(query: string, params: URLSearchParams, enabled: boolean) {
+/**
+ * A window that ends now is one question however far it has moved: a reading that fails leaves the last good one on screen.
+ * `range` at the time of asking says from when to when.
+ */
+export function useChart(query: string, params: URLSearchParams, range: TimeRange, enabled: boolean) {
   return useQuery({
-    queryKey: ["charts", query, params.toString()],
-    queryFn: ({ signal }) => getJson<ChartAnswer>(`/charts/${query}`, params, signal),
+    queryKey: ["charts", query, range.window ?? `${range.from}-${range.to}`, params.toString()],
+    queryFn: ({ signal }) => getJson<ChartAnswer>(`/charts/${query}`, within(params, range), signal),
     placeholderData: keepPreviousData,
     refetchInterval: CHART_REFRESH_MS,
     enabled,
   });
+}
+
+function within(params: URLSearchParams, { from, to }: TimeRange): URLSearchParams {
+  const asked = new URLSearchParams(params);
+  asked.set("from", String(from));
+  asked.set("to", String(to));
+  return asked;
 }
