@@ -12,9 +12,11 @@ import { Panel } from "../parts/Panel";
 import { Answered, Empty } from "../parts/States";
 import { useSeen } from "../parts/useSeen";
 import { DataTable } from "../table/DataTable";
+import { heatWord, TOP_ALL } from "./heat";
 import { HeatMap } from "./HeatMap";
 import { useChartPage } from "./page";
-import { chartCsv, lineColours, seriesNames } from "./series";
+import { chartCsv, type LineStyle, lineStyles, seriesNames } from "./series";
+import { Swatch } from "./Swatch";
 import { unitStyle } from "./units";
 
 const LineChart = lazy(() => import("./LineChart"));
@@ -30,7 +32,6 @@ interface Props {
 
 type View = "lines" | "heat" | "table";
 const TOP = 8;
-const TOP_ALL = 50;
 const LABELLED_MAX = 5;
 
 export function ChartPanel({ slug, title, query, filters, className, height = 188 }: Props) {
@@ -40,12 +41,10 @@ export function ChartPanel({ slug, title, query, filters, className, height = 18
   const [ref, seen] = useSeen();
   const params = useMemo(() => {
     const p = new URLSearchParams(filters);
-    p.set("from", String(range.from));
-    p.set("to", String(range.to));
     if (view !== "lines") p.set("top", String(TOP_ALL));
     return p;
-  }, [filters, range.from, range.to, view]);
-  const asked = useChart(query, params, seen);
+  }, [filters, view]);
+  const asked = useChart(query, params, range, seen);
   const answer = asked.data;
   const names = useMemo(() => (answer ? seriesNames(answer.series).map((name, i) => (answer.series[i]?.labels["line"] ? lineWord(name, t) : name) || title) : []), [answer, t, title]);
   return (
@@ -78,38 +77,51 @@ function ChartBody({ data, names, view, title, height }: { data: ChartAnswer; na
   const { t } = useWords();
   const { tokens } = useLook();
   const page = useChartPage();
-  const unit = useMemo(() => unitStyle(data.unit), [data.unit]);
-  const colours = useMemo(() => lineColours(data.series, names, page.colours, tokens), [data.series, names, page.colours, tokens]);
+  const unit = useMemo(() => unitStyle(data.unit, t), [data.unit, t]);
+  const styles = useMemo(() => lineStyles(data.series, names, page.styles, tokens), [data.series, names, page.styles, tokens]);
   const label = t("chart.label", { title, n: data.series.length, unit: unit.axis });
   if (data.series.length === 0) return <Empty why={t("chart.empty")}>{t("chart.emptyNext")}</Empty>;
   if (view === "table") return <ChartTable data={data} names={names} title={title} />;
-  if (view === "heat") return <HeatMap names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} />;
+  if (view === "heat") {
+    return (
+      <>
+        <HeatMap names={names} series={data.series} unit={unit} stepSeconds={data.step} label={label} />
+        <Left data={data} />
+      </>
+    );
+  }
   return (
     <Suspense fallback={<ChartBones height={height} />}>
-      <LineChart names={names} colours={colours} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
-      {data.series.length > LABELLED_MAX && <ChartLegend names={names} colours={colours} data={data} />}
+      <LineChart names={names} styles={styles} series={data.series} unit={unit} stepSeconds={data.step} label={label} height={height} />
+      {data.series.length > LABELLED_MAX && <ChartLegend names={names} styles={styles} data={data} />}
     </Suspense>
   );
 }
 
-function ChartLegend({ names, colours, data }: { names: readonly string[]; colours: readonly string[]; data: ChartAnswer }) {
-  const { t } = useWords();
+function ChartLegend({ names, styles, data }: { names: readonly string[]; styles: readonly LineStyle[]; data: ChartAnswer }) {
   return (
     <div className="chart-legend">
       {names.map((name, i) => (
         <span key={name} className="clip" title={name}>
-          <i style={{ background: colours[i] }} />
+          <Swatch style={styles[i]} />
           {name}
         </span>
       ))}
-      {data.total > data.shown && <span className="num">{t("chart.top", { shown: count(data.shown), total: count(data.total) })}</span>}
+      <Left data={data} />
     </div>
   );
 }
 
+/** That there are more series than are shown. */
+function Left({ data }: { data: ChartAnswer }) {
+  const { t } = useWords();
+  if (data.total <= data.shown) return null;
+  return <span className="num dim">{t("chart.top", { shown: count(data.shown), total: count(data.total) })}</span>;
+}
+
 function ChartTable({ data, names, title }: { data: ChartAnswer; names: readonly string[]; title: string }) {
   const { t } = useWords();
-  const unit = unitStyle(data.unit);
+  const unit = unitStyle(data.unit, t);
   const times = useMemo(() => [...new Set(data.series.flatMap((s) => s.points.map((p) => p[0])))].sort((a, b) => b - a), [data]);
   const byTime = useMemo(() => data.series.map((s) => new Map(s.points)), [data]);
   const columns = [
@@ -152,7 +164,7 @@ function ChartTools({ query, answer, names, view, setView, title }: ToolProps) {
       )}
       {view !== "heat" && (answer?.total ?? 0) > TOP && (
         <button type="button" onClick={choose("heat")}>
-          {t("chart.heat", { n: count(Math.min(TOP_ALL, answer?.total ?? 0)) })}
+          {heatWord(answer?.total ?? 0, t)}
         </button>
       )}
       {view !== "table" && (

@@ -7,12 +7,13 @@ import { useLook } from "../look/theme";
 import { drawLines, type Line, openChart } from "./lines";
 import { useChartPage } from "./page";
 import { axisStart, RANGE_MIN_MS } from "./range";
-import { firstSample, valueAt } from "./series";
+import { firstSample, type LineStyle, valueAt } from "./series";
+import { Swatch } from "./Swatch";
 import type { UnitStyle } from "./units";
 
 interface Props {
   names: readonly string[];
-  colours: readonly string[];
+  styles: readonly LineStyle[];
   series: readonly ChartSeries[];
   unit: UnitStyle;
   stepSeconds: number;
@@ -21,8 +22,9 @@ interface Props {
 }
 
 const LABELLED_MAX = 5;
+const PLAIN: LineStyle = { colour: "", dashed: false };
 
-export default function LineChart({ names, colours, series, unit, stepSeconds, label, height }: Props) {
+export default function LineChart({ names, styles, series, unit, stepSeconds, label, height }: Props) {
   const { tokens } = useLook();
   const page = useChartPage();
   const id = useId();
@@ -33,8 +35,8 @@ export default function LineChart({ names, colours, series, unit, stepSeconds, l
   const self = useMemo(() => ({ id }), [id]);
 
   const lines = useMemo<Line[]>(
-    () => series.map((s, i) => ({ name: names[i] ?? "", colour: colours[i] ?? "", points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
-    [series, names, colours, unit],
+    () => series.map((s, i) => ({ name: names[i] ?? "", style: styles[i] ?? PLAIN, points: s.points.map(([ms, v]) => [ms, v === null ? null : v * unit.scale] as const) })),
+    [series, names, styles, unit],
   );
   const from = axisStart(page.range, firstSample(series));
   const { to } = page.range;
@@ -52,7 +54,7 @@ export default function LineChart({ names, colours, series, unit, stepSeconds, l
     };
   }, []);
   useLayoutEffect(() => {
-    if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, labelled, tokens });
+    if (chart) drawLines(chart, { lines, from, to, axis: unit.axis, reach: unit.reach, whole: unit.whole, labelled, tokens });
   }, [chart, lines, labelled, from, to, unit, tokens]);
   useEffect(() => page.onPoint((ms, from) => setPointed(ms === null ? null : { ms, own: from === self })), [page, self]);
 
@@ -116,7 +118,7 @@ function Tip({ ms, left, lines, series, unit, stepSeconds, wide }: TipProps) {
       <div className="dim num">{exactTime(ms)}</div>
       {values.map(({ line, value }) => (
         <div className="tip-row" key={line.name}>
-          <i style={{ background: line.colour }} />
+          <Swatch style={line.style} />
           <span className="clip">{line.name}</span>
           <span className="num">{unit.format(value)}</span>
         </div>

@@ -5,12 +5,14 @@ import { init, use, type EChartsType } from "echarts/core";
 import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 import type { Tokens } from "../look/tokens";
+import { labelPx, shortLabel } from "./labels";
+import type { LineStyle } from "./series";
 
 use([LineChart, GridComponent, LabelLayout, CanvasRenderer]);
 
 export interface Line {
   readonly name: string;
-  readonly colour: string;
+  readonly style: LineStyle;
   readonly points: readonly (readonly [number, number | null])[];
 }
 
@@ -20,6 +22,8 @@ export interface Drawing {
   readonly to: number;
   readonly axis: string;
   readonly reach: number | null;
+  /** Counts: no ticks between whole numbers. */
+  readonly whole: boolean;
   readonly labelled: boolean;
   readonly tokens: Tokens;
 }
@@ -28,13 +32,13 @@ export function openChart(element: HTMLElement): EChartsType {
   return init(element, null, { renderer: "canvas" });
 }
 
-const LABEL_ROOM_MAX = 116;
-const LETTER_PX = 6.2;
+/** Between the end of a line and its label, and after it. */
+const LABEL_MARGIN = 16;
 
 export function drawLines(chart: EChartsType, drawing: Drawing): void {
   const { tokens: t, labelled } = drawing;
-  const longest = Math.max(0, ...drawing.lines.map((line) => short(line.name).length));
-  const room = labelled ? Math.min(LABEL_ROOM_MAX, Math.ceil(longest * LETTER_PX) + 16) : 10;
+  const longest = Math.max(0, ...drawing.lines.map((line) => labelPx(shortLabel(line.name))));
+  const room = labelled ? Math.ceil(longest) + LABEL_MARGIN : 10;
   chart.setOption(
     {
       animation: false,
@@ -57,7 +61,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         nameTextStyle: { color: t.text3, fontSize: 11, align: "right", padding: [0, 4, 0, 0] },
         min: 0,
         max: drawing.reach ?? undefined,
-        minInterval: drawing.axis === "" || drawing.axis === "GPUs" ? 1 : undefined,
+        minInterval: drawing.whole ? 1 : undefined,
         interval: drawing.reach ? drawing.reach / 4 : undefined,
         splitNumber: 3,
         axisLabel: { color: t.text3, fontSize: 11 },
@@ -71,21 +75,14 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         symbolSize: 3,
         connectNulls: false,
         silent: true,
-        lineStyle: { width: 1.5, color: line.colour },
-        itemStyle: { color: line.colour },
-        endLabel: { show: labelled, formatter: () => short(line.name), color: line.colour, fontSize: 11, distance: 6, width: room - 8, overflow: "truncate" },
+        lineStyle: { width: 1.5, color: line.style.colour, type: line.style.dashed ? "dashed" : "solid" },
+        itemStyle: { color: line.style.colour },
+        endLabel: { show: labelled, formatter: () => shortLabel(line.name), color: line.style.colour, fontSize: 11, distance: 6, width: room - 8, overflow: "truncate" },
         labelLayout: { moveOverlap: "shiftY" },
       })),
     },
     { notMerge: true },
   );
-}
-
-const LABEL_LETTERS = 18;
-
-/** Long names keep their end: pods and nodes differ there. */
-function short(name: string): string {
-  return name.length > LABEL_LETTERS ? `…${name.slice(1 - LABEL_LETTERS)}` : name;
 }
 
 /** Samples that stand alone between gaps would be invisible as a line. */

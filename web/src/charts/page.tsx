@@ -1,15 +1,15 @@
-// What do the charts of one page share? The time range, the crosshair, and one colour per entity.
+// What do the charts of one page share? The time range, the crosshair, and one style per entity.
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 import { useNow } from "../app/clock";
 import { useQueryState } from "../router/usequery";
-import { EntityColours } from "./series";
+import { EntityStyles } from "./series";
 import { rangeOf, type TimeRange, type WindowName } from "./range";
 
 type CrosshairListener = (ms: number | null, from: object) => void;
 
 export interface ChartPage {
   readonly range: TimeRange;
-  readonly colours: EntityColours;
+  readonly styles: EntityStyles;
   readonly point: (ms: number | null, from: object) => void;
   readonly onPoint: (listener: CrosshairListener) => () => void;
   readonly select: (from: number, to: number) => void;
@@ -22,13 +22,13 @@ const NOW_MS = 15_000;
 export function ChartPageProvider({ fallback, children }: { fallback: WindowName; children: ReactNode }) {
   const [params, set] = useQueryState();
   const now = useNow(NOW_MS);
-  const [{ colours, listeners }] = useState(() => ({ colours: new EntityColours(), listeners: new Set<CrosshairListener>() }));
+  const [{ styles, listeners }] = useState(() => ({ styles: new EntityStyles(), listeners: new Set<CrosshairListener>() }));
   const range = rangeOf(params, fallback, now);
   const { from, to, window } = range;
   const page = useMemo<ChartPage>(
     () => ({
       range: { from, to, window },
-      colours,
+      styles,
       point: (ms, origin) => {
         for (const listener of listeners) listener(ms, origin);
       },
@@ -39,7 +39,7 @@ export function ChartPageProvider({ fallback, children }: { fallback: WindowName
       select: (a, b) => set({ from: Math.round(a), to: Math.round(b), window: null }),
       reset: () => set({ from: null, to: null }),
     }),
-    [from, to, window, colours, listeners, set],
+    [from, to, window, styles, listeners, set],
   );
   return <ChartPageContext value={page}>{children}</ChartPageContext>;
 }

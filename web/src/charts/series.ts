@@ -1,4 +1,4 @@
-// What is a series called, which colour does it keep, and what was its value when?
+// What is a series called, which colour and stroke does it keep, and what was its value when?
 import type { ChartSeries } from "../api/types";
 import type { Tokens } from "../look/tokens";
 
@@ -31,33 +31,39 @@ const MEANT: Readonly<Record<string, keyof Tokens>> = {
   failed: "red",
 };
 
-/** One colour per line: distinct within the chart, and kept for an entity across the charts of a page as far as eight colours reach. */
-export function lineColours(series: readonly ChartSeries[], names: readonly string[], colours: EntityColours, tokens: Tokens): string[] {
-  const used = new Set<string>();
+/** How a line is drawn. Eight hues, each solid or dashed: sixteen entities of a page are told apart. */
+export interface LineStyle {
+  readonly colour: string;
+  readonly dashed: boolean;
+}
+
+/** One style per line: distinct within the chart; an entity has the same hue in every chart of a page. */
+export function lineStyles(series: readonly ChartSeries[], names: readonly string[], styles: EntityStyles, tokens: Tokens): LineStyle[] {
+  const used = new Set<number>();
   return series.map((one, i) => {
     const meant = MEANT[one.labels["line"] ?? ""];
-    const colour = meant ? (tokens[meant] as string) : colours.of(names[i] ?? "", tokens.series, used);
-    used.add(colour);
-    return colour;
+    return meant ? { colour: tokens[meant] as string, dashed: false } : styles.of(names[i] ?? "", tokens.series, used);
   });
 }
 
-/** Remembers which entity has which of the colours. */
-export class EntityColours {
+/** Remembers which entity has which style. Ranks below the number of hues are solid, those above dashed. */
+export class EntityStyles {
   private readonly rank = new Map<string, number>();
 
-  /** The entity's colour; another one, for this chart only, where a line of the chart has it already. */
-  of(entity: string, colours: readonly string[], used: ReadonlySet<string> = new Set()): string {
+  /** The entity's style; where a line of the chart (`used`) has it already, its hue in the other stroke. `used` grows by the choice. */
+  of(entity: string, colours: readonly string[], used: Set<number> = new Set()): LineStyle {
+    const hues = colours.length;
     const known = this.rank.get(entity);
-    if (known !== undefined && !used.has(colours[known % colours.length] as string)) return colours[known % colours.length] as string;
-    const free = this.leastUsed(colours, used);
-    if (known === undefined) this.rank.set(entity, free);
-    return colours[free] as string;
+    const kept = known === undefined ? [] : [known, (known + hues) % (2 * hues)].filter((rank) => !used.has(rank));
+    const rank = kept[0] ?? this.leastUsed(2 * hues, used);
+    if (known === undefined) this.rank.set(entity, rank);
+    used.add(rank);
+    return { colour: colours[rank % hues] as string, dashed: rank >= hues };
   }
 
-  private leastUsed(colours: readonly string[], used: ReadonlySet<string>): number {
-    const taken = colours.map((colour) => (used.has(colour) ? Number.MAX_SAFE_INTEGER : 0));
-    for (const rank of this.rank.values()) taken[rank % colours.length] = (taken[rank % colours.length] ?? 0) + 1;
+  private leastUsed(styles: number, used: ReadonlySet<number>): number {
+    const taken = Array.from({ length: styles }, (_, rank) => (used.has(rank) ? Number.MAX_SAFE_INTEGER : 0));
+    for (const rank of this.rank.values()) taken[rank] = (taken[rank] ?? 0) + 1;
     return taken.indexOf(Math.min(...taken));
   }
 }

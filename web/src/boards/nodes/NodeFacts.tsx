@@ -62,7 +62,7 @@ function Summary({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
       </dd>
       <dt>{t("node.size")}</dt>
       <dd>
-        {n.cpuTotalCores} cores · {memory(n.memoryTotalMiB)}
+        {n.cpuTotalCores} {t("unit.cores")} · {memory(n.memoryTotalMiB)}
       </dd>
     </dl>
   );

@@ -39,7 +39,7 @@ export function nodeColumns(t: Words["t"]): Column<NodeRow>[] {
     { key: "driverVersion", head: t("col.driver"), width: 110, optional: true, cell: (n) => orUnknown(n.driverVersion) },
     { key: "instanceType", head: t("col.instanceType"), width: 150, optional: true, cell: (n) => orUnknown(n.instanceType) },
     { key: "zone", head: t("col.zone"), width: 110, optional: true, cell: (n) => orUnknown(n.zone) },
-    { key: "cpuTotalCores", head: t("col.cpu"), unit: "cores", width: 100, number: true, optional: true, cell: (n) => n.cpuTotalCores },
+    { key: "cpuTotalCores", head: t("col.cpu"), unit: t("unit.cores"), width: 100, number: true, optional: true, cell: (n) => n.cpuTotalCores },
     { key: "memoryTotalMiB", head: t("col.memory"), width: 110, number: true, optional: true, cell: (n) => memory(n.memoryTotalMiB) },
     { key: "createdAt", head: t("col.created"), width: 100, optional: true, cell: (n) => <Ago at={n.createdAt} /> },
   ];

@@ -2,6 +2,7 @@
 import type { FaultyGpu, RecentWarning, StarvedLeaf } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
 import { useWords } from "../../i18n/locale";
+import { unitWord } from "../../i18n/units";
 import { Ago } from "../../parts/Ago";
 import { Panel } from "../../parts/Panel";
 import { Empty } from "../../parts/States";
@@ -44,7 +45,7 @@ export function StarvedLeaves({ leaves, className }: { leaves: readonly StarvedL
                 {leaf.path}
               </Link>
               <div className="message num">
-                {t("overview.starvedLine", { used: amount(leaf.unit, leaf.used), min: amount(leaf.unit, leaf.min), unit: amountUnit(leaf.unit), resource: leaf.resource, n: leaf.waitingPods })}
+                {t("overview.starvedLine", { used: amount(leaf.unit, leaf.used), min: amount(leaf.unit, leaf.min), unit: unitWord(amountUnit(leaf.unit), t), resource: leaf.resource, n: leaf.waitingPods })}
               </div>
             </div>
           </li>

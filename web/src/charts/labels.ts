@@ -1,0 +1,23 @@
+// How wide is a label at the end of a line? Guessed by letter, before anything is drawn: a Chinese letter takes the room of two Latin ones.
+
+const LATIN_PX = 6.2;
+const WIDE_PX = 11;
+export const LABEL_MAX_PX = 100;
+
+/** Chinese, Japanese, Korean and full-width forms: as wide as they are high. */
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]/;
+
+const letterPx = (letter: string): number => (WIDE.test(letter) || letter.length > 1 ? WIDE_PX : LATIN_PX);
+
+/** At the 11 px of the charts. */
+export function labelPx(text: string): number {
+  return [...text].reduce((sum, letter) => sum + letterPx(letter), 0);
+}
+
+/** Long names keep their end: pods and nodes differ there. */
+export function shortLabel(name: string): string {
+  if (labelPx(name) <= LABEL_MAX_PX) return name;
+  const letters = [...name];
+  while (letters.length > 1 && labelPx(letters.join("")) + LATIN_PX > LABEL_MAX_PX) letters.shift();
+  return `…${letters.join("")}`;
+}
