@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
-import { movedTopics, topicOf } from "../src/api/hints";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { EVERYTHING, movedTopics, openStream, topicOf } from "../src/api/hints";
+import { boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
 import { quotaBar, quotaLines, shortName } from "../src/boards/quota/rows";
@@ -14,6 +15,11 @@ describe("keys", () => {
     expect(readKey(waiting, press("j"), 900)[1]).toEqual({ kind: "board", key: "j" });
     expect(readKey(waiting, press("j"), 1500)[1]).toEqual({ kind: "row", step: 1 });
     expect(readKey(waiting, press("o"), 1500)[1]).toBeNull();
+  });
+  it("Esc means back; from a detail page that is its board", () => {
+    expect(readKey(idle, press("Escape"), 0)[1]).toEqual({ kind: "back" });
+    expect(readKey(idle, press("Escape", { typing: true }), 0)[1]).toBeNull();
+    expect(["/nodes/gpu-1", "/jobs/team-a/mpijob/x", "/nodes", "/jobs", "/"].map(boardAbove)).toEqual(["/nodes", "/jobs", null, null, null]);
   });
   it("typing is typing", () => {
     expect(readKey(idle, press("/", { typing: true }), 0)[1]).toBeNull();
@@ -30,6 +36,38 @@ describe("hints", () => {
   it("polling finds what moved, and nothing the first time", () => {
     expect(movedTopics(null, { jobs: "1" })).toEqual([]);
     expect(movedTopics({ jobs: "1", nodes: "1" }, { jobs: "2", nodes: "1", quota: "1" })).toEqual(["jobs", "quota"]);
+  });
+});
+
+class FakeStream extends EventTarget {
+  static readonly CLOSED = 2;
+  static opened: FakeStream[] = [];
+  readyState = 0;
+  constructor(readonly url: string) {
+    super();
+    FakeStream.opened.push(this);
+  }
+  close(): void {
+    this.readyState = FakeStream.CLOSED;
+  }
+}
+
+describe("a stream that breaks", () => {
+  afterEach(() => vi.unstubAllGlobals());
+  it("has everything asked again at once, once, and again when it is back", () => {
+    vi.stubGlobal("EventSource", FakeStream);
+    const told: string[] = [];
+    const close = openStream((topic) => told.push(topic));
+    const stream = FakeStream.opened.at(-1) as FakeStream;
+    stream.dispatchEvent(new Event("open"));
+    expect(told).toEqual([]);
+    stream.dispatchEvent(new Event("error"));
+    expect(told).toEqual([EVERYTHING]);
+    stream.dispatchEvent(new Event("error"));
+    expect(told).toEqual([EVERYTHING]);
+    stream.dispatchEvent(new Event("open"));
+    expect(told).toEqual([EVERYTHING, EVERYTHING]);
+    close();
   });
 });
 

@@ -3,8 +3,8 @@ import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "rea
 import { useWords } from "../i18n/locale";
 import { Icon } from "../parts/Icon";
 import { Link } from "../router/Link";
-import { navigate, usePlace } from "../router/router";
-import { BOARDS } from "./boards";
+import { currentPlace, goBack, navigate, usePlace } from "../router/router";
+import { BOARDS, boardAbove } from "./boards";
 import { Header } from "./Header";
 import { focusFirstRow, isTyping, type KeyState, readKey } from "./keyboard";
 import { Shortcuts } from "./Shortcuts";
@@ -76,6 +76,12 @@ export function isHere(path: string, board: string): boolean {
   return path === board || path.startsWith(`${board}/`) || (path === "/" && board === "/overview");
 }
 
+/** Esc first closes what is open: a popover has a key of its own. */
+function leaveDetail(): void {
+  const board = boardAbove(currentPlace().path);
+  if (board && !document.querySelector(".ant-popover:not(.ant-popover-hidden)")) goBack(board);
+}
+
 function useKeys(onHelp: () => void): void {
   const state = useRef<KeyState>({ goSince: null });
   const help = useEffectEvent(onHelp);
@@ -86,6 +92,10 @@ function useKeys(onHelp: () => void): void {
       const [next, command] = readKey(state.current, press, performance.now());
       state.current = next;
       if (!command) return;
+      if (command.kind === "back") {
+        leaveDetail();
+        return;
+      }
       event.preventDefault();
       if (command.kind === "help") help();
       else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();

@@ -32,6 +32,13 @@ export function placeOf(path: string): Place {
   return { board: "none" };
 }
 
+/** Where Esc leads from a detail page: its board. `null` on a board, which has nothing above it. */
+export function boardAbove(path: string): string | null {
+  const { board } = placeOf(path);
+  if (board === "node") return "/nodes";
+  return board === "job" ? "/jobs" : null;
+}
+
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

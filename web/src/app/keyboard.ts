@@ -1,6 +1,6 @@
 // What does a key press mean? `g` waits a second for the board's letter. Keys typed into a field stay there.
 
-export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "row"; readonly step: 1 | -1 };
+export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "row"; readonly step: 1 | -1 } | { readonly kind: "back" };
 
 export interface KeyState {
   /** When `g` was pressed, in ms; `null` if it was not. */
@@ -32,6 +32,8 @@ export function readKey(state: KeyState, press: KeyPress, now: number): [KeyStat
       return [idle, { kind: "row", step: 1 }];
     case "k":
       return [idle, { kind: "row", step: -1 }];
+    case "Escape":
+      return [idle, { kind: "back" }];
     default:
       return [idle, null];
   }

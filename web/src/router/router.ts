@@ -39,9 +39,20 @@ export function hrefOf(to: string): string {
 export function navigate(to: string, how: "push" | "replace" = "push"): void {
   const href = hrefOf(to);
   if (href === location.pathname + location.search) return;
-  if (how === "push") history.pushState(null, "", href);
-  else history.replaceState(null, "", href);
+  if (how === "push") history.pushState({ from: place.path } satisfies Step, "", href);
+  else history.replaceState(history.state, "", href);
   publish();
+}
+
+/** Kept with an entry of the history: which page of ours led to it. */
+interface Step {
+  readonly from: string;
+}
+
+/** To `path`: the way it was left, filters and scroll and all, where it led here; else anew. */
+export function goBack(path: string): void {
+  if ((history.state as Step | null)?.from === path) history.back();
+  else navigate(path);
 }
 
 export function currentPlace(): Place {
