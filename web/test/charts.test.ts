@@ -1,9 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { heatWord } from "../src/charts/heat";
+import { LABEL_MAX_PX, labelPx, shortLabel } from "../src/charts/labels";
 import { axisStart, rangeOf } from "../src/charts/range";
-import { chartCsv, EntityColours, firstSample, lineColours, seriesNames, valueAt } from "../src/charts/series";
+import { chartCsv, EntityStyles, firstSample, lineStyles, seriesNames, valueAt } from "../src/charts/series";
+import { unitStyle } from "../src/charts/units";
+import { type MessageKey, translate, type Values } from "../src/i18n/translate";
 import { tokens } from "../src/look/tokens";
 
 const line = (labels: Record<string, string>, points: [number, number | null][] = []) => ({ labels, points });
+
+const zh = (key: MessageKey) => translate("zh-CN", key);
+const en = (key: MessageKey, values?: Values) => translate("en", key, values);
+const styles = (page: EntityStyles, ...names: string[]) => lineStyles(names.map((node) => line({ node })), names, page, tokens.light);
+const some = (from: number, n: number) => Array.from({ length: n }, (_, i) => `node-${from + i}`);
 
 describe("series", () => {
   it("an entity has one name in every chart, whatever else is shown", () => {
@@ -15,23 +24,34 @@ describe("series", () => {
     const names = seriesNames([line({ namespace: "a", instance: "w-0" }), line({ namespace: "b", instance: "w-0" }), line({ namespace: "b", instance: "w-1" })]);
     expect(names).toEqual(["a · w-0", "b · w-0", "w-1"]);
   });
-  it("an entity keeps its colour from chart to chart", () => {
-    const colours = new EntityColours();
-    const of = (...names: string[]) => lineColours(names.map((node) => line({ node })), names, colours, tokens.light);
-    const [a, b] = of("a", "b");
-    expect(of("b", "a", "c").slice(0, 2)).toEqual([b, a]);
+  it("an entity keeps its style from chart to chart", () => {
+    const page = new EntityStyles();
+    const [a, b] = styles(page, "a", "b");
+    expect(styles(page, "b", "a", "c").slice(0, 2)).toEqual([b, a]);
   });
-  it("the lines of one chart have different colours, however many entities the page has", () => {
-    const colours = new EntityColours();
-    for (const group of ["a", "b", "c"]) {
-      const names = Array.from({ length: 8 }, (_, i) => `${group}${i}`);
-      lineColours(names.map((node) => line({ node })), names, colours, tokens.light);
-    }
-    const mixed = ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2"];
-    expect(new Set(lineColours(mixed.map((node) => line({ node })), mixed, colours, tokens.light)).size).toBe(8);
+  it("sixteen entities of a page have a style each: eight hues, solid and dashed", () => {
+    const page = new EntityStyles();
+    const all = [...styles(page, ...some(0, 8)), ...styles(page, ...some(8, 8))];
+    expect(new Set(all.map((s) => `${s.colour} ${s.dashed}`)).size).toBe(16);
+    expect(all.filter((s) => s.dashed).length).toBe(8);
+    expect(styles(page, ...some(0, 16).toReversed())).toEqual(all.toReversed());
+  });
+  it("on a clash an entity keeps its hue and changes its stroke", () => {
+    const page = new EntityStyles();
+    const [first] = styles(page, ...some(0, 16));
+    styles(page, ...some(16, 1));
+    const [one, other] = styles(page, "node-0", "node-16");
+    expect(one).toEqual(first);
+    expect(other).toEqual({ colour: first?.colour, dashed: true });
+  });
+  it("the lines of one chart are told apart, however many entities the page has", () => {
+    const page = new EntityStyles();
+    for (const from of [0, 8, 16]) styles(page, ...some(from, 8));
+    const mixed = styles(page, "node-0", "node-8", "node-16", "node-1", "node-9", "node-17", "node-2", "node-10");
+    expect(new Set(mixed.map((s) => `${s.colour} ${s.dashed}`)).size).toBe(8);
   });
   it("lines with a meaning have its colour", () => {
-    expect(lineColours([line({ line: "failed" })], ["failed"], new EntityColours(), tokens.light)).toEqual([tokens.light.red]);
+    expect(lineStyles([line({ line: "failed" })], ["failed"], new EntityStyles(), tokens.light)).toEqual([{ colour: tokens.light.red, dashed: false }]);
   });
   it("a gap is a gap", () => {
     const points: [number, number | null][] = [[0, 1], [15, null], [30, 3]];
@@ -42,6 +62,38 @@ describe("series", () => {
   it("CSV keeps times that only one series has, and runs no formula", () => {
     const csv = chartCsv(["=cmd()", 'a "b"'], [line({}, [[0, 1]]), line({}, [[15000, null], [0, 2]])], "percent");
     expect(csv).toBe('\ufefftime,\'=cmd() (percent),"a ""b"" (percent)"\r\n1970-01-01T00:00:00.000Z,1,2\r\n1970-01-01T00:00:15.000Z,,\r\n');
+  });
+});
+
+describe("labels", () => {
+  it("a Chinese letter has the room of two", () => {
+    expect(labelPx("已分配")).toBeGreaterThanOrEqual(33);
+    expect(labelPx("total")).toBeLessThan(33);
+  });
+  it("a long name keeps its end, and fits", () => {
+    expect(shortLabel("已分配")).toBe("已分配");
+    for (const name of ["team-vision/resnet50-worker-12", "训练任务实例的名称非常非常长的一个-12"]) {
+      expect(shortLabel(name)).toMatch(/^….*-12$/);
+      expect(labelPx(shortLabel(name))).toBeLessThanOrEqual(LABEL_MAX_PX);
+    }
+  });
+});
+
+describe("units", () => {
+  it("are said in the language of the page", () => {
+    expect(unitStyle("gpus", zh).axis).toBe("张卡");
+    expect(unitStyle("cores", zh).axis).toBe("核");
+    expect(unitStyle("percent", zh).axis).toBe("%");
+  });
+  it("counts have no ticks between whole numbers", () => {
+    expect(["gpus", "jobs", "count", "percent", "mib"].map((unit) => unitStyle(unit, en).whole)).toEqual([true, true, true, false, false]);
+  });
+});
+
+describe("the heat map", () => {
+  it("says all only where it has all", () => {
+    expect(heatWord(48, en)).toContain("all");
+    expect(heatWord(40_000, en)).toBe("Show the top 50 of 40,000 as a heat map");
   });
 });
 

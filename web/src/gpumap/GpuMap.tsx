@@ -1,6 +1,6 @@
 // The signature of the console: every GPU is one cell. The canvas is painted per answer; a ring and a card follow the pointer or the keys.
 import { Segmented } from "antd";
-import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useGpuMap } from "../api/queries";
 import type { GpuMapAnswer } from "../api/types";
 import { useWords } from "../i18n/locale";
@@ -14,6 +14,7 @@ import { count } from "../format/format";
 import { type GpuMapData, readMap, sizeOf } from "./cells";
 import { COLOUR_BY, type ColourBy, paletteOf } from "./colour";
 import { draw, type Picture } from "./draw";
+import type { Focus } from "./focus";
 import { type Arrow, cellAt, layOut, type Layout, neighbour } from "./layout";
 import { Legend } from "./Legend";
 import { MapCard } from "./MapCard";
@@ -22,7 +23,7 @@ import { MapTable } from "./MapTable";
 interface Props {
   heightMax?: number;
   heightMany?: number;
-  nodesInFocus?: ReadonlySet<string> | null;
+  focus?: Focus;
   className?: string;
 }
 
@@ -31,7 +32,9 @@ const isColourBy = (text: string | null): text is ColourBy => (COLOUR_BY as read
 /** Tens of thousands of cells deserve more room than dozens. */
 const MANY_CELLS = 8000;
 
-export function GpuMap({ heightMax = 360, heightMany = 660, nodesInFocus = null, className }: Props) {
+const EVERYTHING: Focus = { nodes: null, cards: null };
+
+export function GpuMap({ heightMax = 360, heightMany = 660, focus = EVERYTHING, className }: Props) {
   const { t } = useWords();
   const asked = useGpuMap();
   const [params, set] = useQueryState();
@@ -54,13 +57,13 @@ export function GpuMap({ heightMax = 360, heightMany = 660, nodesInFocus = null,
   return (
     <Panel slug="gpu-map" title={t("map.title")} tools={tools} className={`map-panel ${className ?? ""}`}>
       <Answered asked={asked} bones={<Bones lines={5} />}>
-        {(answer) => <MapBody answer={answer} by={by} asTable={asTable} heightMax={sizeOf(answer) > MANY_CELLS ? heightMany : heightMax} nodesInFocus={nodesInFocus} />}
+        {(answer) => <MapBody answer={answer} by={by} asTable={asTable} heightMax={sizeOf(answer) > MANY_CELLS ? heightMany : heightMax} focus={focus} />}
       </Answered>
     </Panel>
   );
 }
 
-function MapBody({ answer, by, asTable, heightMax, nodesInFocus }: { answer: GpuMapAnswer; by: ColourBy; asTable: boolean; heightMax: number; nodesInFocus: ReadonlySet<string> | null }) {
+function MapBody({ answer, by, asTable, heightMax, focus }: { answer: GpuMapAnswer; by: ColourBy; asTable: boolean; heightMax: number; focus: Focus }) {
   const { t } = useWords();
   const { tokens } = useLook();
   const map = useMemo(() => readMap(answer), [answer]);
@@ -74,13 +77,13 @@ function MapBody({ answer, by, asTable, heightMax, nodesInFocus }: { answer: Gpu
   }
   return (
     <>
-      {asTable ? <MapTable map={map} /> : <MapCanvas map={map} palette={palette} by={by} heightMax={heightMax} nodesInFocus={nodesInFocus} />}
+      {asTable ? <MapTable map={map} /> : <MapCanvas map={map} palette={palette} by={by} heightMax={heightMax} focus={focus} />}
       <Legend map={map} by={by} palette={palette} />
     </>
   );
 }
 
-function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; nodesInFocus: ReadonlySet<string> | null }) {
+function MapCanvas({ map, palette, by, heightMax, focus }: { map: GpuMapData; palette: Picture["palette"]; by: ColourBy; heightMax: number; focus: Focus }) {
   const { t } = useWords();
   const box = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -93,19 +96,23 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
-    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, nodesInFocus, groupTitle });
-  }, [map, layout, palette, by, nodesInFocus, t, width]);
+    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, groupTitle });
+  }, [map, layout, palette, by, focus, t, width]);
 
   const cell = map.cells[at];
-  const open = () => {
-    const node = map.nodes[cell?.node ?? -1];
+  const open = (of: number) => {
+    const node = map.nodes[map.cells[of]?.node ?? -1];
     if (node) navigate(`/nodes/${encodeURIComponent(node.name)}`);
   };
-  const hover = (event: PointerEvent<HTMLCanvasElement>) => {
+  const under = (event: MouseEvent<HTMLCanvasElement>) => {
     const rect = event.currentTarget.getBoundingClientRect();
+    return cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top);
+  };
+  const hover = (event: PointerEvent<HTMLCanvasElement>) => {
+    const { left, top } = event.currentTarget.getBoundingClientRect();
     setByKeys(false);
-    setCorner({ left: rect.left, top: rect.top });
-    setAt(cellAt(map, layout, event.clientX - rect.left, event.clientY - rect.top));
+    setCorner({ left, top });
+    setAt(under(event));
   };
   const onKey = (event: KeyboardEvent) => {
     const { left, top } = event.currentTarget.getBoundingClientRect();
@@ -114,7 +121,7 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
       event.preventDefault();
       setByKeys(true);
       setAt(cell === undefined ? 0 : neighbour(layout, at, event.key as Arrow));
-    } else if (event.key === "Enter") open();
+    } else if (event.key === "Enter") open(at);
     else if (event.key === "Escape" && at >= 0) {
       event.preventDefault();
       setAt(-1);
@@ -133,7 +140,8 @@ function MapCanvas({ map, palette, by, heightMax, nodesInFocus }: { map: GpuMapD
           aria-label={t("map.label", { gpus: count(map.cells.length), nodes: count(map.nodes.length) })}
           onPointerMove={hover}
           onPointerLeave={() => setAt(-1)}
-          onClick={open}
+          // From the event: a tap, or a click after the page has moved under a resting pointer, comes without a move.
+          onClick={(event) => open(under(event))}
           onKeyDown={onKey}
           onFocus={(event) => event.currentTarget.matches(":focus-visible") && at < 0 && setAt(0)}
           onBlur={() => setAt(-1)}

@@ -1,19 +1,16 @@
 // What do the fills mean? Exactly the marks that are on the map, and the counts that answer "what is broken, what is wasted".
+import { useMemo } from "react";
 import { count, gpus } from "../format/format";
 import { useWords } from "../i18n/locale";
-import { type Cell, type GpuMapData, heldByTeam, isHeld, isIdle } from "./cells";
+import { type GpuMapData, heldByTeam } from "./cells";
 import { type ColourBy, HEAT_RANGE, type Palette } from "./colour";
+import { countMarks } from "./counts";
 
 const TEAMS_NAMED = 8;
 
 export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; palette: Palette }) {
   const { t } = useWords();
-  const number = (is: (cell: Cell) => boolean) => map.cells.reduce((n, cell) => n + (is(cell) ? 1 : 0), 0);
-  const free = number((c) => c.state === "free");
-  const idle = number(isIdle);
-  const broken = number((c) => c.state === "unhealthy");
-  const draining = number((c) => c.state === "draining");
-  const unknown = number((c) => c.state === "unknown" || (isHeld(c) && c.util === null));
+  const { free, idle, broken, draining, noReading, holderUnknown } = useMemo(() => countMarks(map), [map]);
   return (
     <div className="legend">
       <Item mark="free" word={t("map.free")} n={free} />
@@ -25,7 +22,8 @@ export function Legend({ map, by, palette }: { map: GpuMapData; by: ColourBy; pa
       {by === "team" && <Teams map={map} palette={palette} />}
       {broken > 0 && <Item mark="broken" word={t("map.broken")} n={broken} />}
       {draining > 0 && <Item mark="draining" word={t("map.draining")} n={draining} />}
-      {unknown > 0 && <Item mark="unknown" word={t("map.unknown")} n={unknown} />}
+      {noReading > 0 && <Item mark="silent" word={t("map.noReading")} n={noReading} />}
+      {holderUnknown > 0 && <Item mark="unknown" word={t("map.unknown")} n={holderUnknown} />}
     </div>
   );
 }

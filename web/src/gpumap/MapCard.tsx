@@ -1,5 +1,4 @@
 // What is this GPU? The map knows the load; who holds it since when is asked from the node when the pointer rests.
-import { useEffect, useState } from "react";
 import { useNode } from "../api/queries";
 import type { GpuRow } from "../api/types";
 import { memoryFraction, percent, duration, UNKNOWN } from "../format/format";
@@ -7,6 +6,7 @@ import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import type { Cell, GpuMapData } from "./cells";
 import type { Palette } from "./colour";
+import { useRested } from "./useRested";
 
 interface Props {
   map: GpuMapData;
@@ -21,7 +21,6 @@ interface Props {
 
 const CARD_WIDTH = 292;
 const CARD_HEIGHT_MAX = 280;
-const REST_MS = 120;
 
 export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
   const { t } = useWords();
@@ -98,14 +97,4 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
       ))}
     </ul>
   );
-}
-
-/** True once `what` has stayed the same for a moment: a pointer that sweeps over the map asks nothing. */
-function useRested(what: string): boolean {
-  const [rested, setRested] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(what), REST_MS);
-    return () => clearTimeout(timer);
-  }, [what]);
-  return rested === what;
 }

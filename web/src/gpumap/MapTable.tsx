@@ -1,24 +1,33 @@
 // The map as a table: the same cells, one row each, for those who read rather than look.
-import { percent, duration, UNKNOWN } from "../format/format";
+// The map's answer knows no holders; they are asked from the nodes of the rows in sight, as the card under the pointer does.
+import type { ReactNode } from "react";
+import { useNode } from "../api/queries";
+import type { GpuRow, NodeDetail } from "../api/types";
+import { duration, memoryFraction, percent, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
+import { Ago } from "../parts/Ago";
 import { navigate } from "../router/router";
 import type { Column } from "../table/columns";
 import { DataTable } from "../table/DataTable";
 import type { Cell, GpuMapData } from "./cells";
+import { useRested } from "./useRested";
 
 export function MapTable({ map }: { map: GpuMapData }) {
   const { t } = useWords();
   const nameOf = (cell: Cell) => map.nodes[cell.node]?.name ?? "";
+  const told = (c: Cell, say: Say, meanwhile: ReactNode) => <Told node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
   const columns: Column<Cell>[] = [
-    { key: "node", head: t("col.node"), width: 150, mono: true, cell: nameOf },
-    { key: "index", head: "GPU", width: 60, number: true, cell: (c) => c.index },
-    { key: "model", head: t("col.gpuModel"), width: 190, cell: (c) => map.models[map.nodes[c.node]?.model ?? 0] ?? UNKNOWN },
-    { key: "state", head: t("map.state"), width: 100, cell: (c) => t(`map.state.${c.state}`) },
-    { key: "util", head: t("map.by.util"), width: 92, number: true, cell: (c) => percent(c.util) },
-    { key: "memory", head: t("map.by.memory"), width: 92, number: true, cell: (c) => percent(c.memory) },
-    { key: "celsius", head: t("map.by.temperature"), unit: "°C", width: 100, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
-    { key: "idle", head: t("map.by.idle"), width: 90, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
-    { key: "teams", head: t("map.by.team"), width: 200, mono: true, cell: (c) => c.slices.map(([team]) => map.teams[team]).join(", ") || UNKNOWN },
+    { key: "node", head: t("col.node"), width: 130, mono: true, cell: nameOf },
+    { key: "index", head: "GPU", width: 44, number: true, cell: (c) => c.index },
+    { key: "model", head: t("col.gpuModel"), width: 170, cell: (c) => map.models[map.nodes[c.node]?.model ?? 0] || UNKNOWN },
+    { key: "state", head: t("map.state"), width: 92, cell: (c) => t(`map.state.${c.state}`) },
+    { key: "util", head: t("map.by.util"), width: 76, number: true, cell: (c) => percent(c.util) },
+    { key: "memory", head: t("map.by.memory"), width: 148, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
+    { key: "celsius", head: t("map.by.temperature"), unit: "°C", width: 80, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
+    { key: "idle", head: t("map.by.idle"), width: 70, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
+    { key: "teams", head: t("map.by.team"), width: 110, mono: true, cell: (c) => teamsOf(c, map) },
+    { key: "holders", head: t("node.heldBy"), width: 210, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, holdersOf, UNKNOWN) : UNKNOWN) },
+    { key: "since", head: t("map.since"), width: 76, cell: (c) => (c.slices.length > 0 ? told(c, sinceOf, UNKNOWN) : UNKNOWN) },
   ];
   return (
     <DataTable
@@ -32,3 +41,29 @@ export function MapTable({ map }: { map: GpuMapData }) {
     />
   );
 }
+
+const teamsOf = (cell: Cell, map: GpuMapData): string => [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ") || UNKNOWN;
+
+type Say = (gpu: GpuRow, pods: NodeDetail["pods"]) => ReactNode;
+
+/** What only the node's own answer says of a card; `meanwhile` until it has come. */
+function Told({ node, index, say, meanwhile }: { node: string; index: number; say: Say; meanwhile: ReactNode }) {
+  const rested = useRested(node);
+  const { data } = useNode(rested ? node : null);
+  const gpu = data?.gpus.find((g) => g.index === index);
+  return data && gpu ? say(gpu, data.pods) : meanwhile;
+}
+
+const memoryOf: Say = (gpu) => memoryFraction(gpu.memoryUsedMiB, gpu.memoryTotalMiB);
+
+const holdersOf: Say = (gpu) => {
+  const names = gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
+  return names ? <span title={names}>{names}</span> : UNKNOWN;
+};
+
+/** Since the first of them. */
+const sinceOf: Say = (gpu, pods) => {
+  const here = new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`));
+  const times = pods.flatMap((pod) => (here.has(`${pod.namespace}/${pod.name}`) && pod.createdAt ? [pod.createdAt] : []));
+  return <Ago at={times.toSorted()[0] ?? null} />;
+};

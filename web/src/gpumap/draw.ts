@@ -2,6 +2,7 @@
 import type { Cell, GpuMapData } from "./cells";
 import { isHeld } from "./cells";
 import { type ColourBy, edgeOf, fillOf, type Palette } from "./colour";
+import { type Focus, isCardInFocus, isNodeInFocus } from "./focus";
 import type { Layout } from "./layout";
 
 export interface Picture {
@@ -9,8 +10,8 @@ export interface Picture {
   readonly layout: Layout;
   readonly palette: Palette;
   readonly by: ColourBy;
-  /** Nodes outside the filter are drawn faintly; `null` = no filter. */
-  readonly nodesInFocus: ReadonlySet<string> | null;
+  /** Cells outside it are drawn faintly. */
+  readonly focus: Focus;
   readonly groupTitle: (model: number, nodes: number, gpus: number) => string;
 }
 
@@ -22,14 +23,17 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   const context = prepare(canvas, picture.layout.width, picture.layout.height);
   if (!context) return;
   drawGroups(context, picture);
-  const { map, layout, nodesInFocus } = picture;
+  const { map, layout, focus } = picture;
   const hatch = { broken: hatchOf(context, picture.palette.tokens.red), unknown: hatchOf(context, picture.palette.tokens.unknownLine) };
   map.nodes.forEach((node, at) => {
-    const faint = nodesInFocus !== null && !nodesInFocus.has(node.name);
-    context.globalAlpha = faint ? FAINT : 1;
+    context.globalAlpha = isNodeInFocus(focus, node.name) ? 1 : FAINT;
     if (layout.gap === 0) drawPlate(context, picture, at);
     if (layout.named) drawName(context, picture, node.name, node.status, at);
-    for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) drawCell(context, picture, map.cells[i] as Cell, i, hatch);
+    for (let i = map.firstCell[at] ?? 0; i < (map.firstCell[at + 1] ?? 0); i += 1) {
+      const cell = map.cells[i] as Cell;
+      context.globalAlpha = isCardInFocus(focus, node.name, cell.index) ? 1 : FAINT;
+      drawCell(context, picture, cell, i, hatch);
+    }
   });
   context.globalAlpha = 1;
 }

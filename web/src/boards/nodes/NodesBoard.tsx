@@ -1,8 +1,9 @@
 // The Nodes board: the map, the table of document 000, its six charts; `gpu_node` and `GPU` filter all three.
 import { useMemo } from "react";
-import { useNodes } from "../../api/queries";
+import { useNodeNames, useNodes } from "../../api/queries";
 import type { NodeRow } from "../../api/types";
 import { ChartPageProvider } from "../../charts/page";
+import { count } from "../../format/format";
 import { GpuMap } from "../../gpumap/GpuMap";
 import { useWords } from "../../i18n/locale";
 import { PageHead } from "../../parts/PageHead";
@@ -17,6 +18,7 @@ import { Choice, SearchFilter } from "../../table/Filters";
 import { useTyped } from "../../table/useTyped";
 import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
 import { modeWord, nodeColumns } from "./columns";
+import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "./focus";
 import { NodeCharts } from "./NodeCharts";
 import { NodeFacts } from "./NodeFacts";
 
@@ -33,15 +35,19 @@ export function NodesBoard() {
   const found = useNodes(naming, isNaming).data?.items.filter((n) => n.gpusTotal > 0).map((n) => n.name) ?? [];
   const open = params.get("open");
   const filters = FILTERS.some((key) => params.has(key));
-  const chosen = params.getAll("gpu_node").join("\0");
-  const inFocus = useMemo(() => (chosen ? new Set(chosen.split("\0")) : null), [chosen]);
+  const asksNames = mustAsk(asking);
+  const named = useNodeNames(asksNames ? pick(params, FILTERS) : null).data;
+  const matching = asksNames ? (named ?? null) : null;
+  const meant = pick(params, FILTERS).toString();
+  const focus = useMemo(() => focusOf(new URLSearchParams(meant), matching), [meant, matching]);
+  const charted = useMemo(() => chartFilters(new URLSearchParams(meant), matching), [meant, matching]);
   return (
     <ChartPageProvider fallback="30m">
       <main className="page" data-testid="page-nodes">
         <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="gpu_node" choices={[...(facets?.["gpu_node"] ?? []), ...found]} onSearch={onNode} params={params} set={set} width={168} />
-          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={100} />
+          <Choice name="gpu_node" choices={[...(facets?.["gpu_node"] ?? []), ...found]} onSearch={onNode} params={params} set={set} width={150} />
+          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={88} />
           <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={116} />
           <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={138} />
           <Choice name="model" label={t("col.gpuModel")} choices={facets?.["model"] ?? []} params={params} set={set} width={138} />
@@ -51,9 +57,10 @@ export function NodesBoard() {
         </div>
         <Warnings of={[asked.data?.warnings]} />
         <FailedRefresh asked={[asked]} />
-        <GpuMap heightMax={300} heightMany={410} nodesInFocus={inFocus} />
+        <GpuMap heightMax={300} heightMany={410} focus={focus} />
         <NodeTable asked={asked} asking={asking} filtered={filters} open={open} onOpen={(node) => set({ open: node.name }, open ? "replace" : "push")} clear={() => set(Object.fromEntries([...FILTERS, "page"].map((key) => [key, null])))} />
-        <NodeCharts filters={pick(params, ["gpu_node", "GPU"])} />
+        {matching && matching.length > CHART_NODES_MAX && <div className="banner quiet">{t("nodes.chartsWhole", { n: count(matching.length) })}</div>}
+        {charted && (matching !== null || !asksNames) && <NodeCharts filters={charted} />}
         {open && (
           <SidePanel title={<span className="mono">{open}</span>} page={`/nodes/${encodeURIComponent(open)}`} onClose={() => set({ open: null })}>
             <NodeFacts name={open} />
