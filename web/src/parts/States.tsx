@@ -3,7 +3,10 @@ import { Button } from "antd";
 import { type ReactNode, useEffect, useState } from "react";
 import { ApiError } from "../api/fetch";
 import type { Warning } from "../api/types";
+import { BOARDS, boardAbove } from "../app/boards";
 import { useWords } from "../i18n/locale";
+import { Link } from "../router/Link";
+import { usePlace } from "../router/router";
 
 const STILL_LOADING_MS = 10_000;
 
@@ -63,23 +66,40 @@ function useFaultWords(): (fault: ApiError) => string {
 }
 
 export function Failed({ error, onRetry }: { error: Error; onRetry: () => unknown }) {
-  const { t } = useWords();
+  const { t, code } = useWords();
   const words = useFaultWords();
   const fault = faultOf(error);
+  const said = words(fault);
   return (
     <div className="state" data-testid="state-error" role="alert">
-      <b>{words(fault)}</b>
-      {fault.hint && <div>{fault.hint}</div>}
+      <b>{said}</b>
+      {fault.hint && <div>{code("hint", fault.code, { hint: fault.hint }, fault.hint)}</div>}
+      {fault.code === "malformed" && !said.includes(fault.message) && (
+        <div className="mono" lang="en">
+          {fault.message}
+        </div>
+      )}
       {fault.requestId && (
         <div>
           {t("state.requestId")} <span className="mono">{fault.requestId}</span>
         </div>
       )}
       <div className="actions">
-        <Button onClick={() => onRetry()}>{t("action.retry")}</Button>
+        <WayOut fault={fault} onRetry={onRetry} />
       </div>
     </div>
   );
+}
+
+/** What can help: another address where this one is wrong, asking again where the server was. */
+function WayOut({ fault, onRetry }: { fault: ApiError; onRetry: () => unknown }) {
+  const { t } = useWords();
+  const { path, query } = usePlace();
+  const above = BOARDS.find((board) => board.path === boardAbove(path));
+  const isAddressWrong = fault.status === 404 || fault.status === 400;
+  if (isAddressWrong && above) return <Link to={above.path}>{t("action.toList", { list: t(above.title) })}</Link>;
+  if (isAddressWrong && query) return <Link to={path}>{t("action.clearAddress")}</Link>;
+  return <Button onClick={() => onRetry()}>{t("action.retry")}</Button>;
 }
 
 /** What is missing in otherwise good data. Several answers of a page may carry the same warning: it is said once. */

@@ -17,6 +17,8 @@ interface Props<Row> {
   onSort?: (sort: Sort | null) => void;
   selected?: string | null;
   onOpen?: (row: Row) => void;
+  /** Keys move between the rows although none opens. */
+  walkable?: boolean;
   /** Rows in sight before the table scrolls by itself. */
   maxRows?: number;
   /** The rank of the first row among all pages, from 0. */
@@ -98,7 +100,7 @@ export function DataTable<Row>(props: Props<Row>) {
                 aria-rowindex={offset + at + 2}
                 aria-selected={selected === undefined ? undefined : selected === key}
                 className={props.rowClass?.(row)}
-                tabIndex={onOpen ? (at === (focused ?? seen.start) ? 0 : -1) : undefined}
+                tabIndex={onOpen || props.walkable ? (at === (focused ?? seen.start) ? 0 : -1) : undefined}
                 onFocus={() => setFocused(at)}
                 onClick={(event) => {
                   if (!(event.target as HTMLElement).closest("a, button") && !getSelection()?.toString()) onOpen?.(row);

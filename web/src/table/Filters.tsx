@@ -67,5 +67,5 @@ export function SearchFilter({ params, set, placeholder }: Shared & { placeholde
       set(filtered({ q: value }), inAddress ? "replace" : "push");
     }, TYPING_MS);
   };
-  return <Input allowClear value={text} onChange={(event) => change(event.target.value)} placeholder={placeholder} aria-label={placeholder} style={{ width: 180 }} data-testid="filter-q" />;
+  return <Input allowClear value={text} onChange={(event) => change(event.target.value)} placeholder={placeholder} aria-label={placeholder} style={{ width: "100%", maxWidth: 180 }} data-testid="filter-q" />;
 }

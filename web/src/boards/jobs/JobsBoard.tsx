@@ -20,7 +20,7 @@ import { jobColumns, jobKey } from "./columns";
 import { JobCharts } from "./JobCharts";
 import { JobFacts } from "./JobFacts";
 
-const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "q"] as const;
+const FILTERS = ["job_namespace", "job_type", "job_name", "job_status", "user", "leaf", "q"] as const;
 const ASKED = [...FILTERS, "sort", "page", "size"] as const;
 const STATUSES = ["Running", "Pending", "Succeeded", "Failed"] as const;
 
@@ -49,10 +49,12 @@ export function JobsBoard() {
       <main className="page" data-testid="page-jobs">
         <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={176} />
-          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={142} />
-          <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={176} />
-          <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={150} />
+          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={158} />
+          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={124} />
+          <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={136} />
+          <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={132} />
+          <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={104} />
+          <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
           <div className="end">
             <SearchFilter params={params} set={set} placeholder={t("jobs.search")} />
           </div>

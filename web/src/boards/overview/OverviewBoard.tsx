@@ -40,7 +40,7 @@ export function OverviewBoard() {
           <ChartPanel className="c3w" slug="chart-jobs" title={t("chart.clusterJobs")} query="cluster-jobs" />
         </div>
         {asked.data && (
-          <div className="grid">
+          <div className="grid needs">
             <FaultyGpus className="c4" gpus={asked.data.faultyGpus} />
             <StarvedLeaves className="c4" leaves={asked.data.starvedLeaves} />
             <RecentWarnings className="c4" warnings={asked.data.recentWarnings} />

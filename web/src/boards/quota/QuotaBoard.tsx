@@ -4,6 +4,7 @@ import { useQuota } from "../../api/queries";
 import type { QuotaAnswer, QuotaRow } from "../../api/types";
 import { amount, amountUnit, count } from "../../format/format";
 import { useWords, type Words } from "../../i18n/locale";
+import { unitWord } from "../../i18n/units";
 import { PageHead } from "../../parts/PageHead";
 import { Panel } from "../../parts/Panel";
 import { Answered, Bones, Empty, FailedRefresh, Loading, Warnings } from "../../parts/States";
@@ -159,6 +160,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
             rowKey={(line) => line.key}
             density={view.density}
             maxRows={MAX_ROWS}
+            walkable
             rowClass={(line) => ({ inner: "inner", leaf: undefined, namespace: "part" })[line.kind]}
           />
         )}
@@ -168,7 +170,7 @@ function QuotaTable({ resource, answer, asking, view }: { resource: string; answ
 }
 
 function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
-  const shown = amountUnit(unit);
+  const shown = unitWord(amountUnit(unit), t);
   const own = (line: QuotaLine, value: number | null) => (line.namespace === null ? amount(unit, value) : "");
   const head = { unit: shown, number: true, unsortable: true };
   return [
