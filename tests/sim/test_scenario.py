@@ -88,7 +88,7 @@ def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> N
         ('every = "5m"', "every = 5", "streams[0].every", "`5` is not a length of time in quotes"),
         ('runs = ["1m", "2m"]', 'runs = ["3m", "2m"]', "streams[0].runs", "the shortest is longer than the longest"),
         ('runs = ["1m", "2m"]', 'runs = ["1m"]', "streams[0].runs", "Expected `array` of length 2, got 1"),
-        ('every = "5m"', 'every = "5m"\nworkers = [1, 5001]', "streams[0].workers", "at least one number of workers, each 1 to 5000"),
+        ('every = "5m"', 'every = "5m"\nworkers = [1, 2001]', "streams[0].workers", "at least one number of workers, each 1 to 2000"),
         ("max = { cpu = 4 }", 'max = { cpu = "four" }', "quota[0].max", "`four` is not a Kubernetes quantity"),
         ('path = "root.a"', 'path = "roof.a"', "quota[1].path", "`roof.a` has no parent `roof`"),
         ('node = "gpu-1"', 'node = "gpu-2"', "xids[0].node", "there is no node `gpu-2`"),
@@ -102,10 +102,10 @@ def test_a_fault_names_line_and_key(old: str, new: str, key: str, told: str) -> 
     assert told in what
 
 
-@pytest.mark.parametrize("replicas", [-1, 5001])
+@pytest.mark.parametrize("replicas", [-1, 2001])
 def test_a_service_of_too_many_pods_is_told(replicas: int) -> None:
     text = f'{GOOD}\n[[services]]\nname = "s"\nnamespace = "a"\nimage = "x:1"\nreplicas = {replicas}\n'
-    assert f"line {line_of(text, 'replicas =')}, key `services[0].replicas`: must be 0 to 5000" in refusal(text)
+    assert f"line {line_of(text, 'replicas =')}, key `services[0].replicas`: must be 0 to 2000" in refusal(text)
 
 
 def test_a_missing_key_names_its_table() -> None:

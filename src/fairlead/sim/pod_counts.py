@@ -12,8 +12,8 @@ from fairlead.sim import resources as served
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import FieldError
 
-MOST_PODS: Final = 5_000
-"""Of one object, or of one role of a training job: about what fifty nodes can hold."""
+MOST_PODS: Final = 2_000
+"""Of one object, or of one role of a training job: several such objects leave the laptop answering within a second or two."""
 
 BURST: Final = 500
 """As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods they made do, by being changes."""
