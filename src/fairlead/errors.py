@@ -20,6 +20,15 @@ class FairleadError(Exception):
     def __str__(self) -> str:
         return f"{self.what}\nhint: {self.hint}" if self.hint else self.what
 
+    @property
+    def log_line(self) -> str:
+        """Both in one line, as a log wants it.
+
+        >>> FairleadError("no answer", "check the address").log_line
+        'no answer; hint: check the address'
+        """
+        return f"{self.what}; hint: {self.hint}" if self.hint else self.what
+
 
 class UserError(FairleadError):
     """A person can mend it: a bad flag, file, name. Exit status 1, HTTP 4xx."""

@@ -49,6 +49,15 @@ def running(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str]
         process.communicate()
 
 
+def said_by(process: subprocess.Popen[str], words: str) -> str:
+    """The next line on its stderr with these words."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return line
+    raise AssertionError(f"it never said `{words}`")
+
+
 def status_of(url: str) -> int:
     deadline = time.monotonic() + SECONDS
     while True:
@@ -89,6 +98,7 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
     (tmp_path / "config").write_text(NOBODY)
     with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config")) as (process, url):
         assert (status_of(f"{url}/healthz"), status_of(f"{url}/readyz")) == (200, 503)
+        assert "hint: check the address in the kubeconfig" in said_by(process, "refused the connection; ")
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0

@@ -73,6 +73,7 @@ def test_what_is_refused(line: str, what: str) -> None:
     with pytest.raises(UserError) as refusal:
         run_command(line, NODES)
     assert refusal.value.what == what
+    assert refusal.value.hint
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,7 @@ def test_commands_that_are_not_there(line: str, what: str) -> None:
     with pytest.raises(UserError) as refusal:
         split_verb(line.split(), "arena")
     assert refusal.value.what == what
+    assert refusal.value.hint
 
 
 def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
@@ -112,6 +114,8 @@ def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
     [
         ("fairlead", "top node --kubeconfig missing", 1, "error: kubeconfig `missing`"),
         ("arena", "top node --kubeconfig missing", 1, 'level=error msg="kubeconfig `missing`'),
+        ("fairlead", "up --bogus", 1, "error: unknown flag: --bogus\nhint: `fairlead up --help` shows what it takes\n"),
+        ("fairlead", "up --port", 1, "error: flag needs an argument: --port\nhint: `fairlead up --help` shows what it takes\n"),
         ("fairlead", "bogus", 1, 'error: unknown command "bogus" for "fairlead"\nhint: `fairlead --help` lists the commands\n'),
         ("fairlead", "top node --snapshot missing", 1, "error: snapshot `missing` cannot be read: No such file or directory\nhint: "),
     ],

@@ -107,6 +107,18 @@ async def test_a_page_of_something_else_is_a_failure_not_an_empty_cluster(export
     assert "9400" in pages.source().hint
 
 
+async def test_a_failure_is_logged_once_in_one_line_with_what_to_do(
+    session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = ExporterPages(["http://127.0.0.1:1/metrics"], Clock())
+    await pages.read_once(session)
+    await pages.read_once(session)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "GPU exporter `http://127.0.0.1:1/metrics` refused the connection; hint: check the address of `--gpu-exporter`, and that it runs"
+    )
+
+
 async def test_an_exporter_that_is_not_there_is_named(session: aiohttp.ClientSession) -> None:
     pages = ExporterPages(["http://127.0.0.1:9/metrics"], Clock())
     await pages.read_once(session)

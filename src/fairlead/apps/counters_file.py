@@ -56,7 +56,7 @@ class CountersFile:
             self._warn_of_rejected()
         except (OSError, UserError) as error:
             if self.reload_succeeded:
-                _log.warning("counters stay as they were: %s", error)
+                _log.warning("counters stay as they were: %s", getattr(error, "log_line", error))
             self.reload_succeeded = False
 
     def _read(self) -> CounterSet:

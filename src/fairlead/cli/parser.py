@@ -41,13 +41,20 @@ class Parser(argparse.ArgumentParser):
     """argparse that reports mistakes as `UserError`, prints help on stdout and knows pflag's order of arguments."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(_sentence(message), f"`{self.prog} --help` shows what it takes")
+        raise UserError(_sentence(message), self._help_hint())
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         raise HelpWanted(self.format_help())
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        return self.parse_args(canonical_order(argv, self._option_string_actions))
+        try:
+            words = canonical_order(argv, self._option_string_actions)
+        except UserError as error:
+            raise UserError(error.what, error.hint or self._help_hint()) from error
+        return self.parse_args(words)
+
+    def _help_hint(self) -> str:
+        return f"`{self.prog} --help` shows what it takes"
 
 
 class HelpWanted(Exception):
@@ -92,7 +99,9 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
     if any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program)) and words[1:] != ["job"]:
         return None, list(argv)
     if words[0] in PLANNED:
-        raise UserError(f"not implemented: {' '.join(words[:2]) if words[0] == 'top' else words[0]}")
+        raise UserError(
+            f"not implemented: {' '.join(words[:2]) if words[0] == 'top' else words[0]}", f"`{program} --help` lists the commands there are"
+        )
     raise UserError(f'unknown command "{words[0]}" for "{program}"', f"`{program} --help` lists the commands")
 
 
@@ -158,7 +167,9 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
     defaults = GlobalOptions._field_defaults
     options = GlobalOptions(*(str(getattr(args, f"global_{name}", defaults[name])) for name in GlobalOptions._fields))
     if options.loglevel not in LEVELS:
-        raise UserError("failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]")
+        raise UserError(
+            "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]", "`--loglevel info` is the default"
+        )
     for name in filter(None, (options.namespace, options.arena_namespace)):
         if not _DNS_LABEL.fullmatch(name):
             raise UserError(f"invalid namespace `{name}`", "a namespace has lower case letters, digits and `-`, at most 63 characters")

@@ -54,17 +54,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _checked(args: argparse.Namespace) -> str:
     """The GPU mode asked for (empty = all). Raises UserError before anything is read."""
     if args.legacy or args.gpushare:
-        raise UserError(f"not implemented: top node {'--legacy' if args.legacy else '-s'}")
+        raise UserError(
+            f"not implemented: top node {'--legacy' if args.legacy else '-s'}",
+            "`top node -m share` shows shared GPUs in the current layout",
+        )
     if args.output not in _OUTPUTS:
-        raise UserError("unknown output format,only support:[wide|json|yaml]")
+        raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")
     if args.refresh and args.details and len(args.nodes) != 1:
-        raise UserError("must specify only one node name when '-r' is enabled")
+        raise UserError("must specify only one node name when '-r' is enabled", "`arena top node` lists the names")
     if not args.gpu_mode:
         return ""
     for mode, words in _MODE_WORDS.items():
         if args.gpu_mode.lower() in words:
             return mode
-    raise UserError("unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]")
+    raise UserError("unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]", "without `-m` every node is shown")
 
 
 def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages) -> str:
@@ -74,8 +77,14 @@ def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages
     reports = [report for report in report_nodes(snapshot) if mode in ("", report.mode)]
     _warn(args, snapshot, messages)
     if not reports:
-        raise UserError("failed to display nodes's informations: not found nodes")
+        raise UserError("failed to display nodes's informations: not found nodes", _whom_else(args, mode))
     return _rendered(args, reports)
+
+
+def _whom_else(args: argparse.Namespace, mode: str) -> str:
+    if args.nodes:
+        return "`arena top node` lists the names"
+    return "without `-m` every node is shown" if mode else "the cluster has no node: check that it is the one you mean"
 
 
 def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Messages) -> None:

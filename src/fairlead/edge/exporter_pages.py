@@ -117,7 +117,7 @@ class ExporterPages:
                 raise ExporterFailure(f"page `{page.url}` has no GPU metrics", "name the page of a GPU exporter (port 9400)")
         except ExporterFailure as failure:
             if page.failure is None or page.failure.what != failure.what:
-                _log.warning("%s", failure.what)
+                _log.warning("%s", failure.log_line)
             page.failure = failure
             return
         if page.failure is not None:

@@ -220,7 +220,7 @@ class KubeApi:
         try:
             return api_discovery.parse_resources((await self.send(request)).body, group, version)
         except (ApiFailure, msgspec.MsgspecError) as error:  # an extension server that is down must not hide the others
-            log.warning("discovery of %s/%s failed: %s", group, version, error)
+            log.warning("discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error))
             return []
 
     # requests

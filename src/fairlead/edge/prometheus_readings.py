@@ -54,7 +54,7 @@ class PrometheusReadings:
             found = await self._prometheus.query(QUERY)
         except PrometheusFailure as failure:
             if self._failure is None or self._failure.what != failure.what:
-                _log.warning("%s", failure.what)
+                _log.warning("%s", failure.log_line)
             self._failure = failure
             if self._good_at is not None and now - self._good_at > STALE_AFTER_SECONDS:
                 self._latest = ()

@@ -173,7 +173,7 @@ class Reflector(Generic[Row]):
         self.last_error = error
         delay = self._backoff.next_delay(getattr(error, "retry_after", None))
         level = logging.WARNING if is_news else logging.DEBUG
-        log.log(level, "%s cannot be read: %s; next try in %.1f s", self.reader.resource.label, error.what, delay)
+        log.log(level, "%s cannot be read, next try in %.1f s: %s", self.reader.resource.label, delay, error.log_line)
         self._on_change()
         await self._sleep(delay)
 

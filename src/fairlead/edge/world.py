@@ -214,7 +214,7 @@ class KubeCluster:
 
     def _note_trouble(self, error: FairleadError) -> None:
         if self._trouble is None or self._trouble.what != error.what:
-            log.warning("discovery failed: %s", error.what)
+            log.warning("discovery failed: %s", error.log_line)
             self._trouble = error
             self._note_change()
 
