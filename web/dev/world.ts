@@ -186,12 +186,13 @@ function leaf(team: string, i: number, resource: string, unit: string, scale: nu
   return { name: team, path: `root.${team}`, parent: "root", depth: 1, isLeaf: true, namespaces: spaces, resource, unit, max: i === 2 ? null : scale * 2, min: scale, used, requested, borrowed: Math.max(0, used - scale), lent: 0, waitingPods: i % 3 === 2 ? 3 : 0, waitingJobs: i % 3 === 2 ? 1 : 0, byNamespace: spaces.map((namespace, n) => ({ namespace, used: n ? used * 0.3 : used * (spaces.length > 1 ? 0.7 : 1) })) };
 }
 
+const freeOn = (n: NodeRow): number => (n.status === "Ready" && n.schedulable ? Math.max(0, n.gpusTotal - n.gpusAllocated - n.gpusUnhealthy) : 0);
+
 function makePools(nodes: readonly NodeRow[]): World["overview"]["pools"] {
   return MODELS.map((m, at) => {
     const members = nodes.filter((n) => n.gpuModel === m.name);
     const sum = (of: (n: NodeRow) => number) => Math.round(members.reduce((a, n) => a + of(n), 0) * 100) / 100;
-    const free = (n: NodeRow) => (n.status === "Ready" && n.schedulable ? Math.max(0, n.gpusTotal - n.gpusAllocated - n.gpusUnhealthy) : 0);
-    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(free), gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
+    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(freeOn), gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
   }).filter((p) => p.gpus > 0);
 }
 

@@ -78,8 +78,9 @@ describe("the sentence of a detail page", () => {
   });
 });
 
+const cell = (state: CellState, util: number | null): Cell => ({ node: 0, index: 0, state, util, memory: null, celsius: null, idleSeconds: null, slices: state === "allocated" ? [[0, 1]] : [] });
+
 describe("the legend of the map", () => {
-  const cell = (state: CellState, util: number | null): Cell => ({ node: 0, index: 0, state, util, memory: null, celsius: null, idleSeconds: null, slices: state === "allocated" ? [[0, 1]] : [] });
   it("a silent card and a card of unknown holder are two things", () => {
     const cells = [cell("unknown", 40), cell("unknown", null), cell("allocated", null), cell("allocated", 0), cell("free", null), cell("unhealthy", null)];
     expect(countMarks({ nodes: [], teams: [], models: [], cells, firstCell: new Int32Array(1) })).toEqual({ free: 1, idle: 1, broken: 1, draining: 0, noReading: 2, holderUnknown: 2 });
