@@ -137,6 +137,7 @@ async def _run_console(asked: Invocation) -> None:
     sock = bind_socket(host, port)
     async with _asked_world(asked, with_events=True) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
+        _say_without_gpu_values(asked, world)
         console = ConsoleServer(world, chosen)
         await run_all(
             [lambda ready: console.run(sock, ready)],
@@ -153,6 +154,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     sock = bind_socket(host, port)
     async with _asked_world(asked, with_events=False) as world:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
+        _say_without_gpu_values(asked, world)
         chosen = cluster_exporter.ClusterExporterSettings(
             host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
         )
@@ -177,6 +179,13 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
         return
     async with followed_world(_required_connection(asked), asked.args, asked.env, with_events=with_events) as world:
         yield world
+
+
+def _say_without_gpu_values(asked: Invocation, world: World) -> None:
+    """A board without device values looks like one of an idle cluster, so say it; unless that is what was asked for."""
+    source = world.gpus.source()
+    if source.state == "off" and asked.args.gpu_source != "none":
+        asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
 
 
 def _required_connection(asked: Invocation) -> Connection:

@@ -105,6 +105,22 @@ def test_without_its_api_server_a_server_lives_is_not_ready_and_ends_on_sigterm(
         assert time.monotonic() - started < 5
 
 
+@pytest.mark.parametrize("verb", ["console", "cluster-exporter"])
+@pytest.mark.parametrize(
+    ("arguments", "times"),
+    [((), 1), (("--gpu-source", "none"), 0), (("--gpu-exporter", "http://127.0.0.1:1/metrics"), 0)],
+    ids=["none named", "none wanted", "one named"],
+)
+def test_without_a_gpu_exporter_it_is_said_once_at_the_start(verb: str, arguments: tuple[str, ...], times: int, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    with running(tmp_path, verb, "--kubeconfig", str(tmp_path / "config"), *arguments) as (process, url):
+        assert status_of(f"{url}/healthz") == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert said.count("warning: no GPU values: no GPU exporter is named; hint: name its page with `--gpu-exporter`\n") == times
+
+
 def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
     saved = tmp_path / "s"
     assert refused(tmp_path, "snapshot", "save", str(saved)).returncode == 0
