@@ -10,12 +10,25 @@ import pytest
 from msgspec.structs import fields
 
 from fairlead.sim.cards import CARD_MODELS
-from fairlead.sim.scenario import JobKind, LoadName, NodePool, PriorityClass, Quota, Scenario, Service, Stream, Team, Xid
+from fairlead.sim.scenario import (
+    JobKind,
+    LoadName,
+    NodePool,
+    Outage,
+    PriorityClass,
+    Quota,
+    Scenario,
+    Service,
+    StandingPod,
+    Stream,
+    Team,
+    Xid,
+)
 from fairlead.sim.scenario_file import known_scenarios, parse_scenario
 from fairlead.sim.world import World
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-STRUCTS = (Scenario, NodePool, Xid, Team, Quota, PriorityClass, Service, Stream)
+STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, Stream)
 
 
 def test_the_example_loads_and_lives() -> None:

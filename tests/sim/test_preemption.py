@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import GPU_POOL, NAMESPACE, condition, get_pod, live, phase, pod, pods, reasons, small_world
 
-from fairlead.sim.resources import EVENTS, POD_DISRUPTION_BUDGETS, PODS
+from fairlead.sim.resources import EVENTS, PODS
 from fairlead.sim.scenario import NodePool, PriorityClass, Taint
 from fairlead.sim.status import ApiStatus
 from fairlead.sim.world import World
@@ -112,7 +112,7 @@ def test_budgets_are_kept_where_another_victim_will_do(allowed: int, left: set[s
     selector = {"matchLabels": {"app": "kept"}}
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": NAMESPACE}}
     world.cluster.create({**budget, "spec": {"maxUnavailable": allowed, "selector": selector}})
-    world.cluster.mutate(POD_DISRUPTION_BUDGETS, NAMESPACE, "b", lambda old: {**old, "status": {"disruptionsAllowed": allowed}})
+    live(world, 60)
     create(world, "urgent", gpus=1, priorityClassName="high", seconds=60)
     victims = {"free", "kept"} - {item["metadata"]["name"] for item in pods(world)}
     assert victims == left

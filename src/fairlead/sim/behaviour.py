@@ -67,6 +67,8 @@ def behaviour_of(image: str, program: str = "", is_init: bool = False) -> Behavi
     load = next((load for start, load in _LOAD_BY_NAME if name.startswith(start)), "idle")
     if name == "missing":
         return Behaviour(can_pull=False)
+    if tag.startswith("dcgmproftester"):
+        return Behaviour(load="training")
     if name == "cuda-malloc":
         return Behaviour(load=load, gpu_mib=_mib(tag))
     if name in _EXIT_CODES and _TAG.fullmatch(tag) and not program.endswith("sshd"):

@@ -9,11 +9,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.sim import deployment, job, mpi_job, replica_set, training_job
+from fairlead.sim import (
+    cron_job,
+    daemon_set,
+    deployment,
+    disruption_budget,
+    job,
+    mpi_job,
+    node_lifecycle,
+    replica_set,
+    stateful_set,
+    training_job,
+    volume_binder,
+)
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.conditions import conditions_of
 from fairlead.sim.plan import Plan, View
 from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import DEPLOYMENTS, JOBS, MPI_JOBS, PODS, PYTORCH_JOBS, REPLICA_SETS, SERVICES, TF_JOBS
+from fairlead.sim.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    MPI_JOBS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PYTORCH_JOBS,
+    REPLICA_SETS,
+    SERVICES,
+    STATEFUL_SETS,
+    TF_JOBS,
+)
 from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
@@ -27,6 +56,13 @@ REACTION_SECONDS = 0.05
 CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     DEPLOYMENTS: ("deployment-controller", deployment.reconcile),
     REPLICA_SETS: ("replicaset-controller", replica_set.reconcile),
+    STATEFUL_SETS: ("statefulset-controller", stateful_set.reconcile),
+    DAEMON_SETS: ("daemonset-controller", daemon_set.reconcile),
+    NODES: ("node-controller", node_lifecycle.reconcile),
+    POD_DISRUPTION_BUDGETS: ("controllermanager", disruption_budget.reconcile),
+    CRON_JOBS: ("cronjob-controller", cron_job.reconcile),
+    PERSISTENT_VOLUME_CLAIMS: ("persistentvolume-controller", volume_binder.reconcile),
+    PERSISTENT_VOLUMES: ("persistentvolume-controller", volume_binder.reconcile_volume),
     JOBS: ("job-controller", job.reconcile),
     MPI_JOBS: ("mpi-job-controller", mpi_job.reconcile),
     TF_JOBS: ("tfjob-controller", training_job.reconcile),
@@ -34,7 +70,7 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
 }
 _OWNED = (PODS, SERVICES)
 
-_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
+_MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
 """What a controller trips over when an object does not have its kind's shape: custom resources are stored as people send them."""
 
 
@@ -52,12 +88,30 @@ class Controllers:
     def _on_change(self, event: WatchEvent) -> None:
         metadata = event.object["metadata"]
         ref = self._cluster.kind_of(event.object)
+        if ref is NODES and event.previous is not None and event.type != DELETED and _node_stayed(event.previous, event.object):
+            return
         if ref in CONTROLLERS and event.type != DELETED:
-            self._enqueue((ref, metadata["namespace"], metadata["name"]))
+            self._enqueue((ref, metadata.get("namespace", ""), metadata["name"]))
+        if ref is NODES:
+            self._enqueue_all(DAEMON_SETS, None)
+        if ref is PERSISTENT_VOLUMES:
+            self._enqueue_all(PERSISTENT_VOLUME_CLAIMS, None)
+        if ref is PERSISTENT_VOLUME_CLAIMS:
+            self._enqueue_volumes()
+        if ref is PODS:
+            self._enqueue_all(POD_DISRUPTION_BUDGETS, metadata["namespace"])
         for owner in metadata.get("ownerReferences", ()):
             owner_ref = self._cluster.served(owner["apiVersion"], owner["kind"])
             if owner_ref in CONTROLLERS:
                 self._enqueue((owner_ref, metadata["namespace"], owner["name"]))
+
+    def _enqueue_all(self, ref: ResourceKind, namespace: str | None) -> None:
+        for obj in self._cluster.scan(ref, namespace):
+            self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def _enqueue_volumes(self) -> None:
+        for volume in self._cluster.scan(PERSISTENT_VOLUMES):
+            self._enqueue((PERSISTENT_VOLUMES, "", volume["metadata"]["name"]))
 
     def _enqueue(self, key: Key) -> None:
         if not self._due:
@@ -76,11 +130,28 @@ class Controllers:
             return
         component, reconcile = CONTROLLERS[ref]
         try:
-            plan = reconcile(obj, View(self._timers.clock.now(), self._seed, self._cluster.dependents))
+            plan = reconcile(obj, self._view())
         except _MALFORMED as error:
             self._recorder.warning(obj, "InvalidSpec", f"spec cannot be read: {type(error).__name__}: {error}", component)
             return
         self._carry_out(key, obj, plan, component)
+
+    def _view(self) -> View:
+        cluster = self._cluster
+        return View(
+            self._timers.clock.now(),
+            self._seed,
+            cluster.dependents,
+            nodes=lambda: cluster.list(NODES),
+            volumes=lambda: cluster.list(PERSISTENT_VOLUMES),
+            pods_in=lambda namespace: cluster.list(PODS, namespace),
+            pods_on=lambda node: [pod for pod in cluster.scan(PODS) if pod["spec"].get("nodeName") == node],
+            owner=self._owner,
+        )
+
+    def _owner(self, namespace: str, reference: Object) -> Object | None:
+        ref = self._cluster.served(reference["apiVersion"], reference["kind"])
+        return self._cluster.get(ref, namespace, reference["name"]) if ref else None
 
     def _carry_out(self, key: Key, obj: Object, plan: Plan, component: str) -> None:
         for new in plan.create:
@@ -94,6 +165,8 @@ class Controllers:
             self._cluster.mutate(*key, lambda now: {**now, "status": status} if now.get("status") != status else None)
         for kind, reason, message in plan.tell:
             (self._recorder.normal if kind == "Normal" else self._recorder.warning)(obj, reason, message, component)
+        for about, reason, message in plan.tell_about:
+            self._recorder.normal(about, reason, message, component)
         if plan.wake_at is not None:
             self._wake(key, plan.wake_at)
 
@@ -106,7 +179,14 @@ class Controllers:
 
     def _change(self, old: Object, new: Object) -> None:
         metadata = old["metadata"]
-        self._cluster.mutate(self._cluster.kind_of(old), metadata["namespace"], metadata["name"], lambda now: {**now, "spec": new["spec"]})
+        annotations = new["metadata"].get("annotations")
+
+        def changed(now: Object) -> Object:
+            if annotations == metadata.get("annotations"):
+                return {**now, "spec": new["spec"]}
+            return {**now, "metadata": {**now["metadata"], "annotations": annotations}, "spec": new["spec"]}
+
+        self._cluster.mutate(self._cluster.kind_of(old), metadata.get("namespace"), metadata["name"], changed)
 
     def _delete(self, gone: Object) -> None:
         metadata = gone["metadata"]
@@ -126,3 +206,13 @@ class Controllers:
         if self._wakes.get(key) == at:
             del self._wakes[key]
         self._enqueue(key)
+
+
+def _node_stayed(before: Object, now: Object) -> bool:
+    """Whether nothing changed that a controller reads: most writes of a node are heartbeats."""
+    states = [[condition["status"] for condition in conditions_of(node) if condition["type"] == "Ready"] for node in (before, now)]
+    return (
+        before.get("spec") == now.get("spec")
+        and before["metadata"].get("labels") == now["metadata"].get("labels")
+        and states[0] == states[1]
+    )

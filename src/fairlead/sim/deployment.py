@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from fairlead.sim.chance import digest
 from fairlead.sim.conditions import with_condition
-from fairlead.sim.plan import Plan, View, owned_by
+from fairlead.sim.plan import Plan, View, owned_by, scaled, template_hash
 from fairlead.wire.kube_time import render_time
 
 Object = dict[str, Any]
@@ -19,21 +17,44 @@ REVISION = "deployment.kubernetes.io/revision"
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
     sets = [child for child in view.owned(obj["metadata"]["uid"]) if child["kind"] == "ReplicaSet"]
-    label = _template_hash(obj["spec"]["template"])
+    label = template_hash(obj["spec"]["template"])
     current = next((item for item in sets if item["metadata"]["labels"].get(HASH_LABEL) == label), None)
     others = [item for item in sets if item is not current]
+    newest = max((_revision(item) for item in others), default=0) + 1
     if current is None:
         first = _allowed(obj, _total(others)) if others else _wanted(obj)
-        plan.create.append(_replica_set(obj, label, first, 1 + len(sets)))
+        plan.create.append(_replica_set(obj, label, first, newest))
         plan.normal("ScalingReplicaSet", f"Scaled up replica set {obj['metadata']['name']}-{label} from 0 to {first}")
     else:
+        newest = max(newest, _revision(current))
+        current = _revised(current, newest, plan)
         _roll(obj, current, others, plan)
+    _revised(obj, newest, plan)
+    _forget_old(obj, others, plan)
     plan.status = _status(obj, sets, current, view)
     return plan
 
 
-def _template_hash(template: Object) -> str:
-    return digest(0, json.dumps(template, sort_keys=True)).hex()[:10]
+def _revision(item: Object) -> int:
+    text = (item["metadata"].get("annotations") or {}).get(REVISION, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def _revised(item: Object, revision: int, plan: Plan) -> Object:
+    """The object with its revision noted: a template that comes back (`kubectl rollout undo`) becomes the newest again."""
+    if _revision(item) == revision:
+        return item
+    annotations = {**(item["metadata"].get("annotations") or {}), REVISION: str(revision)}
+    new = {**item, "metadata": {**item["metadata"], "annotations": annotations}}
+    plan.change.append((item, new))
+    return new
+
+
+def _forget_old(obj: Object, others: list[Object], plan: Plan) -> None:
+    """Delete empty sets beyond the history limit, the oldest first."""
+    limit = obj["spec"].get("revisionHistoryLimit", 10)
+    empty = [item for item in others if not item["spec"].get("replicas") and not (item.get("status") or {}).get("replicas")]
+    plan.delete += sorted(empty, key=_revision)[: max(0, len(empty) - int(10 if limit is None else limit))]
 
 
 def _wanted(obj: Object) -> int:
@@ -61,20 +82,9 @@ def _bounds(obj: Object) -> tuple[int, int]:
     """Surge (rounded up) and unavailable (rounded down) pods; never both zero."""
     rolling = (obj["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     wanted = _wanted(obj)
-    surge = _scaled(rolling.get("maxSurge", "25%"), wanted, round_up=True)
-    unavailable = _scaled(rolling.get("maxUnavailable", "25%"), wanted, round_up=False)
+    surge = scaled(rolling.get("maxSurge", "25%"), wanted, round_up=True)
+    unavailable = scaled(rolling.get("maxUnavailable", "25%"), wanted, round_up=False)
     return (surge, unavailable) if surge or unavailable else (surge, 1)
-
-
-def _scaled(value: int | str, of: int, *, round_up: bool) -> int:
-    """
-    >>> _scaled("25%", 3, round_up=True), _scaled("25%", 3, round_up=False), _scaled(2, 3, round_up=True)
-    (1, 0, 2)
-    """
-    if isinstance(value, int):
-        return value
-    percent = int(value.rstrip("%"))
-    return -(-percent * of // 100) if round_up else percent * of // 100
 
 
 def _roll(obj: Object, current: Object, others: list[Object], plan: Plan) -> None:
@@ -146,7 +156,7 @@ def _status(obj: Object, sets: list[Object], current: Object | None, view: View)
 def _conditions(before: list[Object], obj: Object, updated: int, total: int, available: int, now: float) -> list[Object]:
     wanted, time = _wanted(obj), render_time(now)
     _, unavailable = _bounds(obj)
-    name = f"{obj['metadata']['name']}-{_template_hash(obj['spec']['template'])}"
+    name = f"{obj['metadata']['name']}-{template_hash(obj['spec']['template'])}"
     if available >= wanted - unavailable:
         state = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:

@@ -34,6 +34,13 @@ class Devices:
         if not is_silent:
             insort(self._answering, node)
 
+    def set_silent(self, node: str, is_silent: bool) -> None:
+        """Whether readings of the node's cards arrive."""
+        if is_silent and node in self._answering:
+            self._answering.remove(node)
+        elif not is_silent and node in self._cards and node not in self._answering:
+            insort(self._answering, node)
+
     def cards(self, node: str) -> Sequence[Card]:
         """The cards of a node, by index; empty for a node without."""
         return self._cards.get(node, ())

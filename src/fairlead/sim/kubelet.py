@@ -45,6 +45,7 @@ class Kubelets:
         self._runs: dict[str, PodRun] = {}
         self._images: set[tuple[str, str]] = set()
         self._addresses: dict[str, int] = {}
+        self._silent: set[str] = set()
         cluster.subscribe(PODS, self._on_pod)
 
     def container(self, namespace: str, pod: str, name: str) -> ContainerRun | None:
@@ -59,6 +60,20 @@ class Kubelets:
         container = next((container for container in run.containers if container.name == name), None) if run else None
         if run is not None and container is not None:
             self._exit(run, container, container.restarts, exit_code)
+
+    def fall_silent(self, node: str) -> None:
+        """The node's kubelet writes nothing more and ends no pod; its containers work on."""
+        self._silent.add(node)
+
+    def come_back(self, node: str) -> None:
+        """The kubelet is heard again: it reports what happened meanwhile and does what it was asked."""
+        self._silent.discard(node)
+        for run in [run for run in self._runs.values() if run.node == node]:
+            pod = self._pod(run)
+            if pod is not None and "deletionTimestamp" in pod["metadata"]:
+                self._begin_end(run, pod)
+            else:
+                self._write(run)
 
     # --- what the API tells ------------------------------------------------------------------------------------------------------
 
@@ -240,6 +255,8 @@ class Kubelets:
     # --- its end by deletion -----------------------------------------------------------------------------------------------------
 
     def _begin_end(self, run: PodRun, pod: Object) -> None:
+        if run.node in self._silent:
+            return
         run.is_ending = True
         live = [container for container in run.containers if container.state == RUNNING]
         for container in live:
@@ -249,6 +266,8 @@ class Kubelets:
         self._later(run, seconds, self._end)
 
     def _end(self, run: PodRun) -> None:
+        if run.node in self._silent:
+            return
         now = self._timers.clock.now()
         for container in run.containers:
             if container.state == RUNNING:
@@ -268,6 +287,8 @@ class Kubelets:
 
     def _write(self, run: PodRun, change: Callable[[Object], Object] | None = None) -> None:
         run.settle()
+        if run.node in self._silent:
+            return
         now = self._timers.clock.now()
 
         def with_status(pod: Object) -> Object | None:

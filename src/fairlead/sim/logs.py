@@ -26,6 +26,10 @@ _LAST_WORDS = {
 }
 
 
+_NO_MEMORY = 'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)"'
+"""What a program that takes more than its share says and dies of (document 001)."""
+
+
 class ContainerLogs:
     """Fills the API server's port for `pods/log`."""
 
@@ -49,6 +53,8 @@ class ContainerLogs:
         count = min(_MOST_LINES, int(max(0.0, end - start) / every))
         body = [(start + step * every, self._line(run, names, step)) for step in range(1, count + 1)]
         lines = [(start, f"starting {run.image}"), *body]
+        if exit_code and run.behaviour.gpu_mib:
+            return [(end, _NO_MEMORY)]
         return lines if exit_code is None else [*lines, (end, _LAST_WORDS.get(exit_code, f"exit status {exit_code}"))]
 
     def _line(self, run: ContainerRun, names: tuple[str, str, str], step: int) -> str:

@@ -9,15 +9,14 @@ from typing import Any
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.card import Card
 from fairlead.sim.chance import uuid_of
-from fairlead.sim.conditions import conditions_of, status_of
-from fairlead.sim.scenario import NodePool
+from fairlead.sim.conditions import conditions_of, status_of, with_condition
+from fairlead.sim.scenario import NodePool, node_address
 from fairlead.wire import names
 from fairlead.wire.kube_time import render_micro_time, render_time
 from fairlead.wire.quantity import parse_quantity
 
 Object = dict[str, Any]
 
-KUBELET_VERSION = "v1.36.3"
 LEASE_NAMESPACE = "kube-node-lease"
 _RESERVED_CPU_MILLIS = 100
 _RESERVED_MEMORY = 1 << 30
@@ -26,6 +25,8 @@ _CONDITIONS = (
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
+_READY = ("True", "KubeletReady", "kubelet is posting ready status")
+_SILENT = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
 
 def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], created_at: float, now: float) -> Object:
@@ -43,12 +44,12 @@ def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], c
         "metadata": {"name": name, "labels": _labels(pool, name, cards), "creationTimestamp": render_time(created_at)},
         "spec": spec,
         "status": {
-            "addresses": [{"type": "InternalIP", "address": f"192.168.{high}.{low + 10}"}, {"type": "Hostname", "address": name}],
+            "addresses": [{"type": "InternalIP", "address": node_address(pool, name, number)}, {"type": "Hostname", "address": name}],
             "capacity": _capacity(pool),
             "allocatable": _allocatable(pool),
             "conditions": _conditions(pool, created_at, now),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-            "nodeInfo": _node_info(name),
+            "nodeInfo": _node_info(name, pool.kubelet_version),
         },
     }
     return with_cards(node, cards)
@@ -68,8 +69,8 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
         "metadata": {**node["metadata"], "annotations": annotations},
         "status": {
             **status,
-            "capacity": {**status.get("capacity", {}), **_offer(cards, cards)},
-            "allocatable": {**status.get("allocatable", {}), **_offer(cards, healthy)},
+            "capacity": {**_without_cards(status.get("capacity")), **_offer(cards, cards)},
+            "allocatable": {**_without_cards(status.get("allocatable")), **_offer(cards, healthy)},
         },
     }
 
@@ -78,6 +79,17 @@ def with_heartbeat(node: Object, now: float) -> Object:
     time = render_time(now)
     conditions = [{**condition, "lastHeartbeatTime": time} for condition in conditions_of(node)]
     return {**node, "status": {**status_of(node), "conditions": conditions}}
+
+
+def with_voice(node: Object, now: float, is_heard: bool) -> Object:
+    """The node when its kubelet fell silent (every condition unknown), or is heard again."""
+    time = render_time(now)
+    states = {kind: ("False", reason, message) for kind, reason, message in _CONDITIONS} | {"Ready": _READY}
+    conditions = conditions_of(node)
+    for kind, state in states.items():
+        conditions = with_condition(conditions, kind, *(state if is_heard else _SILENT), time)
+    beats = [{"lastHeartbeatTime": time, **condition} if is_heard else condition for condition in conditions]
+    return {**node, "status": {**status_of(node), "conditions": beats}}
 
 
 def render_lease(node: Object, now: float) -> Object:
@@ -90,6 +102,11 @@ def render_lease(node: Object, now: float) -> Object:
         "metadata": {"name": metadata["name"], "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
         "spec": {"holderIdentity": metadata["name"], "leaseDurationSeconds": 40, "renewTime": render_micro_time(now)},
     }
+
+
+def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
+    """A node offers whole cards or shares of them, never both."""
+    return {name: amount for name, amount in (amounts or {}).items() if name not in (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY)}
 
 
 def _offer(cards: Sequence[Card], usable: Sequence[Card]) -> dict[str, str]:
@@ -154,21 +171,19 @@ def _conditions(pool: NodePool, created_at: float, now: float) -> list[Object]:
         {"type": kind, "status": "False", "lastHeartbeatTime": beat, "lastTransitionTime": since, "reason": reason, "message": message}
         for kind, reason, message in _CONDITIONS
     ]
-    state = ("True", "KubeletReady", "kubelet is posting ready status")
-    if not pool.ready:
-        state = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    state = _READY if pool.ready else _SILENT
     ready = {"lastHeartbeatTime": beat, "lastTransitionTime": since, "reason": state[1], "message": state[2]}
     return [*conditions, {"type": "Ready", "status": state[0], **ready}]
 
 
-def _node_info(name: str) -> dict[str, str]:
+def _node_info(name: str, version: str) -> dict[str, str]:
     return {
         "architecture": "amd64",
         "bootID": uuid_of(0, "boot", name),
         "containerRuntimeVersion": "containerd://2.2.9",
         "kernelVersion": "6.1.0-44-amd64",
         "kubeProxyVersion": "",
-        "kubeletVersion": KUBELET_VERSION,
+        "kubeletVersion": version,
         "machineID": uuid_of(0, "machine", name).replace("-", ""),
         "operatingSystem": "linux",
         "osImage": "Debian GNU/Linux 12 (bookworm)",

@@ -61,12 +61,12 @@ def limit_of(container: Object, resource: str) -> int:
 def untolerated(taints: Iterable[Object], tolerations: Sequence[Object]) -> Object | None:
     """The first taint that keeps the pod off (NoSchedule or NoExecute), or None."""
     for taint in taints:
-        if taint["effect"] in ("NoSchedule", "NoExecute") and not any(_tolerates(toleration, taint) for toleration in tolerations):
+        if taint["effect"] in ("NoSchedule", "NoExecute") and not any(tolerates(toleration, taint) for toleration in tolerations):
             return taint
     return None
 
 
-def _tolerates(toleration: Object, taint: Object) -> bool:
+def tolerates(toleration: Object, taint: Object) -> bool:
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:

@@ -5,11 +5,12 @@ A controller module has `reconcile(obj, view) -> Plan` and decides from what it 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.sim.chance import suffix_of
+from fairlead.sim.chance import digest, suffix_of
 from fairlead.sim.conditions import phase_of, status_of
 from fairlead.wire.kube_time import render_time
 
@@ -18,11 +19,16 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class View:
-    """What a controller may look at: the time, and who is owned by whom (by uid, in the order of creation)."""
+    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation), nodes, volumes, pods, owners."""
 
     now: float
     seed: int
     owned: Callable[[str], list[Object]]
+    nodes: Callable[[], list[Object]] = list
+    volumes: Callable[[], list[Object]] = list
+    pods_in: Callable[[str], list[Object]] = lambda namespace: []
+    pods_on: Callable[[str], list[Object]] = lambda node: []
+    owner: Callable[[str, Object], Object | None] = lambda namespace, reference: None
 
     @property
     def time(self) -> str:
@@ -40,13 +46,17 @@ class View:
 
 @dataclass(slots=True)
 class Plan:
-    """What to do, in this order: create, change, delete, then write `status` (None: as it is) and come back at `wake_at`."""
+    """What to do, in this order: create, change, delete, then write `status` (None: as it is) and come back at `wake_at`.
+
+    A change carries over spec and annotations. `tell` are events about the object itself, `tell_about` normal ones about others.
+    """
 
     create: list[Object] = field(default_factory=list)
     change: list[tuple[Object, Object]] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
     status: Object | None = None
     tell: list[tuple[str, str, str]] = field(default_factory=list)
+    tell_about: list[tuple[Object, str, str]] = field(default_factory=list)
     wake_at: float | None = None
 
     def normal(self, reason: str, message: str) -> None:
@@ -74,6 +84,21 @@ def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] 
     if metadata.get("annotations"):
         new["annotations"] = dict(metadata["annotations"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": new, "spec": template["spec"]}
+
+
+def template_hash(template: Object) -> str:
+    return digest(0, json.dumps(template, sort_keys=True)).hex()[:10]
+
+
+def scaled(value: int | str, of: int, *, round_up: bool) -> int:
+    """
+    >>> scaled("25%", 3, round_up=True), scaled("25%", 3, round_up=False), scaled(2, 3, round_up=True)
+    (1, 0, 2)
+    """
+    if isinstance(value, int):
+        return value
+    percent = int(value.rstrip("%"))
+    return -(-percent * of // 100) if round_up else percent * of // 100
 
 
 def is_active(pod: Object) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.sim.affinity import neighbourhood
+from fairlead.sim.status import ApiStatus
 from fairlead.wire.quantity import parse_amounts
 
 Object = dict[str, Any]
@@ -102,6 +104,9 @@ def unreadable(pod: Object) -> str:
             parse_amounts(resources.limits)
             parse_amounts(resources.requests)
         parse_amounts(spec.overhead)
-    except (msgspec.ValidationError, ValueError) as error:
+        neighbourhood(pod, ())
+    except ApiStatus as refusal:
+        return f"spec.affinity cannot be read: {refusal.message}"
+    except (msgspec.ValidationError, ValueError, KeyError) as error:
         return f"spec cannot be read: {error}"
     return ""

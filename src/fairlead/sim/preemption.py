@@ -12,6 +12,7 @@ from typing import Any
 from fairlead.sim.affinity import Neighbourhood
 from fairlead.sim.conditions import conditions_of, find_condition, status_of
 from fairlead.sim.rooms import Refused, Room, Tenant
+from fairlead.sim.status import ApiStatus
 from fairlead.wire.kube_selector import selects
 
 Object = dict[str, Any]
@@ -97,17 +98,25 @@ def _victims_on(
 def _kept_by_budget(tenants: Iterable[Tenant], budgets: Sequence[Object]) -> set[str]:
     """Those whose eviction would break a budget, were they evicted in this order."""
     left = [status_of(budget).get("disruptionsAllowed", 0) for budget in budgets]
+    chosen = [_chooser(budget) for budget in budgets]
     kept = set()
     for tenant in tenants:
         metadata = tenant.pod["metadata"]
         for index, budget in enumerate(budgets):
-            if budget["metadata"]["namespace"] != metadata["namespace"] or not selects(budget["spec"].get("selector"))(tenant.pod):
+            if budget["metadata"]["namespace"] != metadata["namespace"] or not chosen[index](tenant.pod):
                 continue
             if metadata["name"] not in (status_of(budget).get("disruptedPods") or {}):
                 left[index] -= 1
                 if left[index] < 0:
                     kept.add(tenant.uid)
     return kept
+
+
+def _chooser(budget: Object) -> Callable[[Object], bool]:
+    try:
+        return selects((budget.get("spec") or {}).get("selector"))
+    except (ApiStatus, KeyError, TypeError):  # a selector that nobody can read chooses nothing
+        return lambda pod: False
 
 
 def _importance(tenant: Tenant) -> tuple[int, str, str]:

@@ -6,6 +6,7 @@ that follows from it and the seed. Field names here are the keys of the TOML fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -38,10 +39,16 @@ class Taint(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
-    """`count` equal machines, named `<name>-1` …; with `gpus` each has so many cards of `gpu_model` (a name of `sim/cards.py`)."""
+    """`count` equal machines, named `<name>-1` …, or those of `names`; with `gpus` each has so many cards of `gpu_model` (`sim/cards.py`).
 
-    name: str
+    A machine's address is that of `addresses`, else the one its name ends in (`cn-beijing.192.168.1.151`), else follows from its number.
+    """
+
+    name: str = ""
     count: int = 1
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    kubelet_version: str = "v1.36.3"
     role: str = ""
     cpu: int = 16
     memory: str = "64Gi"
@@ -64,6 +71,14 @@ class Xid(Struct, frozen=True, forbid_unknown_fields=True):
     gpu: int
     code: int
     at: Duration
+
+
+class Outage(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`, comes back."""
+
+    node: str
+    at: Duration
+    until: Duration | None = None
 
 
 class Team(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +128,16 @@ class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     priority_class: str = ""
 
 
+class StandingPod(Struct, frozen=True, forbid_unknown_fields=True):
+    """A pod without an owner that is there from the beginning, under exactly this name."""
+
+    name: str
+    namespace: str
+    image: str = "registry.example.com/system/pause:3.10"
+    containers: int = 1
+    host_network: bool = False
+
+
 class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them wait and `max_active` exist.
 
@@ -151,8 +176,10 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     quota: tuple[Quota, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     services: tuple[Service, ...] = ()
+    pods: tuple[StandingPod, ...] = ()
     streams: tuple[Stream, ...] = ()
     xids: tuple[Xid, ...] = ()
+    outages: tuple[Outage, ...] = ()
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -160,4 +187,14 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pool_nodes(pool: NodePool) -> list[str]:
-    return [f"{pool.name}-{number}" for number in range(1, pool.count + 1)]
+    """The names of a pool's machines."""
+    return list(pool.names) or [f"{pool.name}-{number}" for number in range(1, pool.count + 1)]
+
+
+def node_address(pool: NodePool, name: str, number: int) -> str:
+    """The address of the `number`-th machine of the cluster (from 1)."""
+    if pool.addresses:
+        return pool.addresses[pool.names.index(name)]
+    high, low = divmod(number, 250)
+    found = re.search(r"(?:^|\.|-)(\d+\.\d+\.\d+\.\d+)$", name)
+    return found[1] if found else f"192.168.{high}.{low + 10}"

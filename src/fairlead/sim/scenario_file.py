@@ -17,6 +17,7 @@ import msgspec
 
 from fairlead.errors import UserError
 from fairlead.sim.cards import CARD_MODELS
+from fairlead.sim.cluster import FIRST_NAMESPACES
 from fairlead.sim.pod_counts import MOST_PODS
 from fairlead.sim.scenario import Duration, Scenario, Service, Stream, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
@@ -28,6 +29,7 @@ _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
 _KNOWN_CARDS = ", ".join(f"`{name}`" for name in CARD_MODELS)
+_NODE_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -157,19 +159,19 @@ def _contradictions(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     yield from _bad_pools(scenario)
     yield from _bad_work(scenario)
     yield from _bad_quota(scenario)
-    yield from _bad_xids(scenario)
+    yield from _bad_faults(scenario)
 
 
 def _bad_names(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     named: dict[str, Sequence[tuple[str, str]]] = {
-        "node_pools": [("", pool.name) for pool in scenario.node_pools],
+        "node_pools": [("", pool.name or next(iter(pool.names), "")) for pool in scenario.node_pools],
         "teams": [("", team.name) for team in scenario.teams],
         "services": [(service.namespace, service.name) for service in scenario.services],
         "streams": [(stream.namespace, stream.name) for stream in scenario.streams],
     }
     for section, keys in named.items():
         for index, (namespace, name) in enumerate(keys):
-            if not _NAME.fullmatch(name):
+            if not (_NODE_NAME if section == "node_pools" else _NAME).fullmatch(name):
                 yield (section, index, "name"), f"`{name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
             if (namespace, name) in keys[:index]:
                 yield (section, index, "name"), f"`{name}` is there twice"
@@ -178,6 +180,8 @@ def _bad_names(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
 def _bad_pools(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     for index, pool in enumerate(scenario.node_pools):
         here: KeyPath = ("node_pools", index)
+        if pool.addresses and len(pool.addresses) != len(pool.names):
+            yield (*here, "addresses"), f"there are {len(pool.addresses)} addresses for {len(pool.names)} names"
         if not 1 <= pool.count <= 5000:
             yield (*here, "count"), f"{pool.count} is not between 1 and 5000"
         if not 0 <= pool.gpus <= 16:
@@ -212,6 +216,11 @@ def _bad_work(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     for index, service in enumerate(scenario.services):
         if not 0 <= service.replicas <= MOST_PODS:
             yield ("services", index, "replicas"), f"must be 0 to {MOST_PODS}"
+    for index, pod in enumerate(scenario.pods):
+        if pod.namespace not in {*known, *FIRST_NAMESPACES}:
+            yield ("pods", index, "namespace"), f"no team has namespace `{pod.namespace}`"
+        if not 1 <= pod.containers <= 20:
+            yield ("pods", index, "containers"), f"{pod.containers} is not between 1 and 20"
     for index, stream in enumerate(scenario.streams):
         if stream.runs[0].seconds > stream.runs[1].seconds:
             yield ("streams", index, "runs"), "the shortest is longer than the longest"
@@ -246,13 +255,19 @@ def _bad_quota(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
                 yield (*here, field), problem
 
 
-def _bad_xids(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+def _bad_faults(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     gpus = {node: pool.gpus for pool in scenario.node_pools for node in pool_nodes(pool)}
     for index, xid in enumerate(scenario.xids):
         if xid.node not in gpus:
             yield ("xids", index, "node"), f"there is no node `{xid.node}`"
         elif not 0 <= xid.gpu < gpus[xid.node]:
             yield ("xids", index, "gpu"), f"node `{xid.node}` has {gpus[xid.node]} GPUs, there is no index {xid.gpu}"
+
+    for index, outage in enumerate(scenario.outages):
+        if outage.node not in gpus:
+            yield ("outages", index, "node"), f"there is no node `{outage.node}`"
+        if outage.until is not None and outage.until.seconds <= outage.at.seconds:
+            yield ("outages", index, "until"), "is not after `at`"
 
 
 def _bad_quantity(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.behaviour import LOAD_ANNOTATION
 from fairlead.sim.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
-from fairlead.sim.scenario import Asks, JobKind, PriorityClass, Quota, Service, Stream
+from fairlead.sim.scenario import Asks, JobKind, PriorityClass, Quota, Service, StandingPod, Stream
 from fairlead.wire import names
 from fairlead.wire.kube_resource import ResourceKind
 
@@ -42,6 +42,15 @@ def render_service(service: Service) -> Object:
             "template": {"metadata": metadata, "spec": spec},
         },
     }
+
+
+def render_pod(pod: StandingPod) -> Object:
+    names_of = ["main", *(f"sidecar-{number}" for number in range(1, pod.containers))]
+    spec: Object = {"containers": [{"name": name, "image": pod.image} for name in names_of]}
+    if pod.host_network:
+        spec["hostNetwork"] = True
+    metadata = {"name": pod.name, "namespace": pod.namespace, "labels": {"app": pod.name}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def render_job(stream: Stream, number: int, random: Random) -> Object:

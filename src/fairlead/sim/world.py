@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from fairlead.sim.arrivals import Arrivals
 from fairlead.sim.card import FATAL_XIDS
@@ -14,22 +15,27 @@ from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.chance import between, fraction
 from fairlead.sim.clock import SimClock
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead.sim.controllers import Controllers
 from fairlead.sim.devices import Devices
 from fairlead.sim.gpushare import BestFit, Extender
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
-from fairlead.sim.machines import LEASE_NAMESPACE, render_lease, render_node, with_cards, with_heartbeat
+from fairlead.sim.machines import LEASE_NAMESPACE, render_lease, render_node, with_cards, with_heartbeat, with_voice
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import LEASES, NODES
+from fairlead.sim.resources import LEASES, NODES, PODS
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
 from fairlead.sim.timers import Timers
-from fairlead.sim.workloads import render_priority_class, render_quota_tree, render_service
+from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.sim.workloads import render_pod, render_priority_class, render_quota_tree, render_service
 from fairlead.wire.kube_time import render_time
+from fairlead.wire.names import LABEL_SHARED
 
 HEARTBEAT_SECONDS = 300.0
+NODE_GRACE_SECONDS = 50.0
+"""kube-controller-manager's node-monitor-grace-period."""
 NODE_AGE_DAYS = (12.0, 140.0)
 ABORTED = 134
 _DAY = 86400.0
@@ -53,6 +59,7 @@ class World:
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
+        self._silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, extender(self.cluster))
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
@@ -79,6 +86,10 @@ class World:
             for name in pool_nodes(pool):
                 number += 1
                 self._add_node(pool, name, number)
+        for outage in self.scenario.outages:
+            self.timers.after(outage.at.seconds, partial(self._fall_silent, outage.node))
+            if outage.until is not None:
+                self.timers.after(outage.until.seconds, partial(self._come_back, outage.node))
         for xid in self.scenario.xids:
             self.timers.after(xid.at.seconds, partial(self._report_xid, xid))
         for name, value in SYSTEM_CLASSES.items():
@@ -100,11 +111,14 @@ class World:
             self.cluster.create(render_quota_tree(self.scenario.quota))
         for service in self.scenario.services:
             self.cluster.create(render_service(service))
+        for pod in self.scenario.pods:
+            self.cluster.create(render_pod(pod))
+        self.cluster.subscribe(NODES, self._on_node)
 
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
             self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared, is_silent=not pool.ready)
-        created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name)
+        created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name or name)
         node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
         self.cluster.create(render_lease(node, self.epoch))
         if pool.ready:
@@ -115,12 +129,50 @@ class World:
     def _beat(self, name: str) -> None:
         """The kubelet's report when nothing changed; a node that somebody deleted reports no more."""
         now = self.clock.now()
+        if name in self._silent:
+            return
         node = self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
         if node is None:
             return
         spec = render_lease(node, now)["spec"]
         self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda lease: {**lease, "spec": spec})
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
+
+    def _on_node(self, event: WatchEvent) -> None:
+        """The label `cgpu` decides whether a node shares its cards; whoever holds one keeps it."""
+        name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
+        wish = (event.object["metadata"].get("labels") or {}).get(LABEL_SHARED, "false") == "true"
+        if event.type != DELETED and cards and cards[0].is_shared is not wish:
+            for card in cards:
+                card.is_shared = wish
+            self.cluster.mutate(NODES, None, name, lambda node: with_cards(node, cards))
+
+    def _fall_silent(self, name: str) -> None:
+        """Nothing is heard of the node any more; the cluster notices when the grace period of its lease is over."""
+        self._silent.add(name)
+        self.kubelets.fall_silent(name)
+        self.devices.set_silent(name, True)
+        self.timers.after(NODE_GRACE_SECONDS, partial(self._notice_silence, name))
+
+    def _notice_silence(self, name: str) -> None:
+        if name not in self._silent:
+            return
+        now = self.clock.now()
+        node = self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, now, is_heard=False))
+        if node is None:
+            return
+        self.recorder.normal(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady", "node-controller")
+        for pod in [pod for pod in self.cluster.scan(PODS) if pod["spec"].get("nodeName") == name and is_true(pod, "Ready")]:
+            metadata = pod["metadata"]
+            self.cluster.mutate(PODS, metadata["namespace"], metadata["name"], partial(_not_ready, time=render_time(now)))
+            self.recorder.warning(pod, "NodeNotReady", "Node is not ready", "node-controller")
+
+    def _come_back(self, name: str) -> None:
+        self._silent.discard(name)
+        self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_heard=True))
+        self.devices.set_silent(name, False)
+        self.kubelets.come_back(name)
+        self._beat(name)
 
     def _report_xid(self, xid: Xid) -> None:
         card = self.devices.cards(xid.node)[xid.gpu]
@@ -133,3 +185,8 @@ class World:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
             message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
             self.recorder.warning(node, "GPUUnhealthy", message, "fairlead-device-plugin", xid.node)
+
+
+def _not_ready(pod: dict[str, Any], time: str) -> dict[str, Any]:
+    conditions = with_condition(conditions_of(pod), "Ready", "False", "", "", time)
+    return {**pod, "status": {**status_of(pod), "conditions": conditions}}
