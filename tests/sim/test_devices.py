@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.device import DeviceSample
+from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.readings import read_card
 from fairlead.sim.resources import NODES
 from fairlead.sim.scenario import Xid
@@ -48,7 +49,6 @@ def test_a_training_container_warms_the_card_up_with_a_lag() -> None:
     assert value(busy, "GPU_TEMP") > cold + 15
     assert value(busy, "FB_USED") > 0.5 * 16130
     assert value(busy, "SM_CLOCK") >= 1400
-    assert busy.fields["DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"] > 0.1
     live(world, 1500)
     assert phase(world) == "Succeeded"
     ended = get_pod(world)["status"]["containerStatuses"][0]["state"]["terminated"]
@@ -56,6 +56,38 @@ def test_a_training_container_warms_the_card_up_with_a_lag() -> None:
     assert value(device(world), "GPU_UTIL") == 0
     live(world, 300)
     assert value(device(world), "GPU_TEMP") <= cold + 2
+
+
+@pytest.mark.parametrize("name", CARD_MODELS)
+def test_only_hopper_tells_how_busy_the_parts_of_its_chip_are(name: str) -> None:
+    world = small_world(CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model=name, gpus=1))
+    world.cluster.create(pod(image="train:30m", gpus=1))
+    live(world, 420)
+    profile = {field: number for field, number in device(world).fields.items() if field.startswith("DCGM_FI_PROF_")}
+    if name != "NVIDIA H200":
+        assert profile == {}
+    else:
+        assert profile["DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"] > 0.1
+
+
+def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() -> None:
+    world = small_world(CPU_POOL, NodePool(name="gpu", cpu=32, memory="128Gi", gpu_model="NVIDIA H200", gpus=2))
+    world.cluster.create(pod(image="train:30m", gpus=1))
+    live(world, 420)
+    types = [{field: type(number) for field, number in device(world, index).fields.items() if "_PROF_" in field} for index in (0, 1)]
+    assert types[0] == types[1]
+    assert types[0]["DCGM_FI_PROF_DRAM_ACTIVE"] is float
+    assert {kind for field, kind in types[0].items() if field.endswith("_BYTES")} == {int}
+
+
+@pytest.mark.parametrize(
+    ("code", "state"), [(13, 0), (31, 0), (43, 0), (45, 0), (68, 0), (109, 0), (92, 1), (63, 1), (154, 1), (48, 2), (79, 2)]
+)
+def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(code: int, state: int) -> None:
+    world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, parse_duration("1m")),))
+    live(world, 90)
+    checks = device(world).health_checks
+    assert checks is not None and checks["xid"] == state
 
 
 def test_a_crash_looping_container_holds_its_card_and_uses_nothing() -> None:

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from math import sin
 
 from fairlead.model.device import XidEvent
+from fairlead.model.xid import CRITICAL
 from fairlead.sim.cards import CardModel
 from fairlead.sim.load import Load
-
-CRITICAL_XIDS = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
-"""After one of these the device plugin offers the card no more (telemetry contract 1.7)."""
 
 FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
 """These end the programs that use the card; the others (63: a row was remapped) they survive."""
@@ -128,7 +126,7 @@ class Card:
         before = self.xids.get(code)
         self.xids[code] = XidEvent(code, before.count + 1 if before else 1, at)
         self.last_xid = code
-        if code in CRITICAL_XIDS:
+        if code in CRITICAL:  # the device plugin offers the card no more
             self.failed_by = code
         if code == FALLEN_OFF_BUS:
             self.lost_at = at
@@ -137,7 +135,7 @@ class Card:
         return [hold.run for hold in self.holds if hold.run is not None and hold.run.is_live(now)]
 
     def level(self, now: float) -> float:
-        return sum(run.level(now) for run in self.live_runs(now))
+        return sum((run.level(now) for run in self.live_runs(now)), start=0.0)
 
     def watts(self, now: float) -> float:
         return self.model.idle_watts + self._span_watts * self.level(now)

@@ -6,6 +6,7 @@ A card that has fallen off the bus (XID 79) answers nothing more: its sample is 
 from __future__ import annotations
 
 from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.xid import WARNING
 from fairlead.sim.card import Card, Run
 
 DRIVER_VERSION = "570.172.08"
@@ -44,7 +45,8 @@ def read_card(card: Card, now: float) -> DeviceSample:
 
 def _fields(card: Card, now: float) -> dict[str, int | float]:
     named = {**_pace(card, now), **_memory(card, now), **_counters(card, now), **_faults(card), **_limits(card)}
-    return {f"DCGM_FI_DEV_{name}": value for name, value in named.items()} | _profile(card, now)
+    profile = _profile(card, now) if card.model.has_gpm else {}
+    return {f"DCGM_FI_DEV_{name}": value for name, value in named.items()} | profile
 
 
 def _pace(card: Card, now: float) -> dict[str, int | float]:
@@ -137,9 +139,12 @@ def _faults(card: Card) -> dict[str, int | float]:
 
 
 def _profile(card: Card, now: float) -> dict[str, int | float]:
-    """Profiling ratios: how much of the chip is at work, not only whether any of it is."""
+    """Profiling ratios: how much of the chip is at work, not only whether any of it is.
+
+    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as `0`.
+    """
     runs, level = card.live_runs(now), card.level(now)
-    flow = sum(run.level(now) * run.load.bandwidth_ratio for run in runs)
+    flow = sum((run.level(now) * run.load.bandwidth_ratio for run in runs), start=0.0)
     tensor = _weighted(runs, now, "tensor_ratio")
     values: dict[str, int | float] = {
         "GR_ENGINE_ACTIVE": round(level, 6),
@@ -159,7 +164,7 @@ def _profile(card: Card, now: float) -> dict[str, int | float]:
 
 
 def _weighted(runs: list[Run], now: float, ratio: str) -> float:
-    return min(1.0, sum(run.level(now) * float(getattr(run.load, ratio)) for run in runs))
+    return min(1.0, sum((run.level(now) * float(getattr(run.load, ratio)) for run in runs), start=0.0))
 
 
 def _sm_clock(card: Card, now: float) -> int:
@@ -183,7 +188,7 @@ def _health_checks(card: Card, is_up: bool) -> dict[str, int]:
     """0 ok, 1 warn, 2 fail (telemetry contract 1.9)."""
     memory = 2 if 48 in card.xids or 64 in card.xids else 0
     remap = 2 if 64 in card.xids else 1 if 63 in card.xids else 0
-    worst = 2 if card.failed_by else 1 if card.xids else 0
+    worst = 2 if card.failed_by else 1 if WARNING & card.xids.keys() else 0  # a program's own fault (13, 31, …) is none of the card's
     return {"xid": worst, "ecc": memory, "remap": remap, "thermal": 0, "power": 0, "nvlink": 0, "pcie": 0, "lost": 0 if is_up else 2}
 
 
