@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import shutil
 import subprocess
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fairlead.apps import counters_file, gpu_exporter
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, parse_compat, settings_from_flags
 from fairlead.apps.server import bind_socket
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.metric import Sample
 from fairlead.rules.dcgm_metrics import DcgmLabels
@@ -63,6 +64,15 @@ async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:
     assert f"DCGM_FI_DEV_POWER_USAGE{{{head},{rest}}} 66.125000\n" in text
     xid = 'DCGM_FI_DRIVER_VERSION="570.172.08",container="main",err_code="0",err_msg="No Error",namespace="research",pod="train-0"'
     assert f"DCGM_FI_DEV_XID_ERRORS{{{head},{xid}}} 0\n" in text
+
+
+async def test_a_whole_value_of_a_double_is_printed_as_one() -> None:
+    """Whatever type the source of the readings found handy: one family has one format."""
+    resting = device(2)
+    resting = structs.replace(resting, fields={**resting.fields, "DCGM_FI_DEV_POWER_USAGE": 0})
+    text = await page_text([device(1), resting])
+    watts = [line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("DCGM_FI_DEV_POWER_USAGE{")]
+    assert watts == ["66.125000", "0.000000"]
 
 
 async def test_families_stand_in_the_counters_order() -> None:
@@ -180,6 +190,34 @@ async def test_a_failing_driver_keeps_values_until_they_are_stale_then_only_self
     devices.failure = None
     await made.sample_once()
     assert named(parse_page(b"".join(made.page.pieces).decode()).samples, "fairlead_exporter_nvml_up")[0].value == 1
+
+
+async def test_how_long_the_collector_took_and_how_often_it_failed_is_told_from_the_first_page_on() -> None:
+    class SlowDevices(FakeDevices):
+        def sample(self) -> Sequence[DeviceSample]:
+            time.sleep(0.05)
+            return super().sample()
+
+    class DriverGone(OutsideError):
+        pass
+
+    devices = SlowDevices([device()])
+    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+
+    async def told() -> tuple[float, dict[str, float]]:
+        await made.sample_once()
+        found = parse_page(b"".join(made.page.pieces).decode()).samples
+        (seconds,) = named(found, "fairlead_exporter_collector_duration_seconds", node_name="gpu-1", collector="device", gpu="")
+        errors = named(found, "fairlead_exporter_collector_errors_total", collector="device", gpu="")
+        return seconds.value, {each.labels["error"]: each.value for each in errors}
+
+    seconds, errors = await told()
+    assert 0.05 <= seconds < 1 and errors == {"OutsideError": 0}
+    devices.failure = DriverGone("nvml", "the driver is gone")
+    seconds, errors = await told()
+    assert 0.05 <= seconds < 1 and errors == {"OutsideError": 1}
+    devices.failure = ZeroDivisionError()
+    assert (await told())[1] == {"OutsideError": 1, "ZeroDivisionError": 1}
 
 
 async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from fairlead.model.counter import Counter
 from fairlead.wire.counters_csv import TYPES, parse_counters, render_counters
-from fairlead.wire.dcgm_fields import FIELDS
+from fairlead.wire.dcgm_fields import FIELDS, is_double
 
 HELP = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30).map(str.strip)
 COUNTERS = st.lists(
     st.builds(
-        lambda name, type_, help_: Counter(name, name, type_, help_),
+        lambda name, type_, help_: Counter(name, name, type_, help_, is_double(name)),
         st.sampled_from(sorted(FIELDS - {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"})),
         st.sampled_from(TYPES),
         HELP,

@@ -58,6 +58,8 @@ def dcgm_families(samples: Sequence[DeviceSample], counters: Sequence[Counter], 
         if counter.is_label:
             continue
         values = [sample.fields.get(counter.field) for sample in samples]
+        if counter.is_double:
+            values = [None if value is None else float(value) for value in values]
         if counter.field == _XID_FIELD:
             worded = [{**given, **_xid_words(value)} for given, value in zip(attributes, values, strict=True)]
             xid_names, xid_keys = _joined(base_names, base, worded)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.counter import Counter, CounterSet, RejectedRow
-from fairlead.wire.dcgm_fields import NOT_YET, field_of
+from fairlead.wire.dcgm_fields import NOT_YET, field_of, is_double
 
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
@@ -60,7 +60,7 @@ def _parse_row(line: str) -> Counter | str:
         return f"`{name}` is no field of DCGM"
     if type_ not in TYPES:
         return f"`{type_}` is none of {', '.join(TYPES)}"
-    return Counter(name, field, type_, help_)
+    return Counter(name, field, type_, help_, is_double(field))
 
 
 def _quoted(text: str) -> str:

@@ -93,6 +93,24 @@ _FIRST_GENERATION: Final = {
 _SAME_VALUE: Final = {f"{_PREFIX}CLOCK_THROTTLE_REASONS": f"{_PREFIX}CLOCKS_EVENT_REASONS"}
 
 
+_DOUBLES: Final[frozenset[str]] = frozenset(
+    [
+        *(_PREFIX + name for name in _DEVICE.split() if name.startswith(("POWER_USAGE", "POWER_MGMT"))),
+        *(f"{_PREFIX}{name}" for name in ("ENFORCED_POWER_LIMIT", "FB_USED_PERCENT")),
+        *(f"DCGM_FI_PROF_{name}" for name in (*_PROFILE.split(), *_ENGINES) if not name.endswith("_BYTES")),
+    ]
+)
+
+
+def is_double(field: str) -> bool:
+    """Whether DCGM keeps the field as a double: 0 of it is `0.000000` on the page. The others are integers.
+
+    >>> is_double("DCGM_FI_PROF_DRAM_ACTIVE"), is_double("DCGM_FI_DEV_POWER_USAGE"), is_double("DCGM_FI_DEV_GPU_UTIL")
+    (True, True, False)
+    """
+    return field in _DOUBLES
+
+
 def field_of(name: str) -> str | None:
     """The DCGM field a CSV name stands for, None when there is none.
 
