@@ -45,6 +45,23 @@ async def test_a_change_becomes_hints_for_the_topics_that_show_it() -> None:
         assert all(versions[hint["topic"]] == hint["version"] for hint in hints)
 
 
+async def test_answers_hints_and_versions_count_alike() -> None:
+    world = still_world(living_cluster())
+    async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:
+        await lines_until(stream.content, 6)
+        before = {path: (await page.json(path))["version"] for path in ("/overview", "/nodes", "/gpus/map", "/jobs", "/quota/usage")}
+        old = world.cluster.snapshot()
+        assert isinstance(world.cluster, StillCluster)
+        world.cluster.show(cluster(old.nodes, old.pods, (*old.jobs, training_job("new")), old.gpus, old.quota, sources=old.sources))
+        told = {hint["topic"]: hint["version"] for hint in map(json.loads, await lines_until(stream.content, 2))}
+        after = {path: (await page.json(path))["version"] for path in before}
+        assert {"overview": after["/overview"], "jobs": after["/jobs"]} == told, "who was told has seen it when the answer says so"
+        moved = [path for path in before if int(after[path]) > int(before[path])]
+        assert (moved, len(set(after.values()))) == (["/overview", "/jobs"], 2), "the others stand still"
+        versions = await page.json("/versions")
+        assert versions["nodes"] == after["/nodes"] and versions["jobs"] == after["/jobs"]
+
+
 async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> None:
     world = still_world(living_cluster())
     async with console(world) as page, page.session.get(f"{page.url}{BASE}/changes") as stream:

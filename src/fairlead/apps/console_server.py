@@ -63,11 +63,11 @@ class ConsoleServer:
         self.settings = settings or ConsoleSettings()
         check_address(self.settings)
         self.counters = ConsoleCounters()
-        self.pictures = Pictures(world, self.speed, self.counters.note_picture)
+        self.hints = ChangeHints(TopicVersions())
+        self.pictures = Pictures(world, self.hints.versions, self.speed, self.counters.note_picture)
         self.ring = Ring()
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
-        self.hints = ChangeHints(TopicVersions())
         self._trouble = ""
         self.app = self._app()
 
@@ -94,22 +94,19 @@ class ConsoleServer:
 
     async def _follow(self) -> None:
         """Announce changed topics, at most once a second each, and only once the picture shows what they announce."""
-        pending: set[str] = set()
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
                 continue
+            pending: frozenset[str] = frozenset()
             if self.hints.stream_count or self.pictures.is_watched:
-                pending.update(self._changed_topics())
+                self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
+                pending = self.hints.unannounced
             is_shown = not self.pictures.is_behind
             if self.pictures.is_overdue and (pending or self.pictures.is_watched):
                 is_shown = await self._newest_picture("hint of a change") is not None
             if pending and is_shown:
                 self.hints.announce(pending)
-                pending = set()
-
-    def _changed_topics(self) -> list[str]:
-        return self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
 
     async def _sample(self) -> None:
         """One sample of everything per tick of the cluster's clock. A failure is logged and becomes a gap."""

@@ -37,8 +37,8 @@ class TopicVersions:
         self._count = 0
         self._versions = dict.fromkeys(TOPICS, 0)
 
-    def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> list[str]:
-        """Topics whose contents differ from the last call's, in the order of `TOPICS`."""
+    def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
+        """Count up the topics whose contents differ from the last call's."""
         parts = {
             "nodes": snapshot.nodes,
             "pods": snapshot.pods,
@@ -54,7 +54,6 @@ class TopicVersions:
             self._count += 1
         for topic in moved:
             self._versions[topic] = self._count
-        return [topic for topic in TOPICS if topic in moved]
 
     def _is_new(self, name: str, part: Any) -> bool:
         if name not in self._parts:
@@ -83,6 +82,7 @@ class ChangeHints:
         self._heartbeat_seconds = heartbeat_seconds
         self._streams: set[Stream] = set()
         self._closed = False
+        self._announced: dict[str, str] = {}
 
     @property
     def is_full(self) -> bool:
@@ -92,8 +92,14 @@ class ChangeHints:
     def stream_count(self) -> int:
         return len(self._streams)
 
+    @property
+    def unannounced(self) -> frozenset[str]:
+        """Topics that moved since they were last announced."""
+        return frozenset(topic for topic, version in self.versions.as_text().items() if version not in ("0", self._announced.get(topic)))
+
     def announce(self, topics: Iterable[str]) -> None:
         told = frozenset(topics)
+        self._announced |= {topic: version for topic, version in self.versions.as_text().items() if topic in told}
         for stream in self._streams:
             stream.pending.update(told)
             stream.wake.set()

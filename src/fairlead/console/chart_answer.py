@@ -18,7 +18,7 @@ def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, picture: 
     return Chart(
         generated_at=picture.generated_at,
         stale=picture.is_stale("gpus"),
-        version=picture.version,
+        version=picture.version("gpus"),
         warnings=[*_why_empty(query, lines, picture), *_why_short(lines, asked, ring_seconds)],
         title=query.title,
         unit=query.unit,
@@ -62,7 +62,7 @@ def heatmap(picture: Picture) -> Chart:
     return Chart(
         generated_at=picture.generated_at,
         stale=picture.is_stale("gpus"),
-        version=picture.version,
+        version=picture.version("gpus"),
         warnings=picture.warnings("gpus"),
         title="GPU Heat Map",
         unit="percent",

@@ -52,7 +52,7 @@ class Warning(Json, frozen=True):
 
 
 class Answer(Json, frozen=True):
-    """`version` is the cluster's; `stale`: the newest good read of a needed source is older than 30 s."""
+    """`version`: of the page's topic, as in `/versions` and `/changes`. `stale`: a needed source was last read well over 30 s ago."""
 
     generated_at: Timestamp
     stale: bool

@@ -5,6 +5,7 @@ Routes ask a picture and never a rule; a picture is never changed, the next one 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from fairlead.console.cluster_page import Overview
@@ -44,16 +45,17 @@ from fairlead.rules.quota_usage import DEFAULT_RESOURCES, managed_resources, quo
 
 
 class Picture:
-    """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`."""
+    """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`. `versions`: of each topic in it."""
 
-    def __init__(self, snapshot: ClusterSnapshot, now: float, speed: float = 1.0) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, now: float, speed: float = 1.0, versions: Mapping[str, str] | None = None) -> None:
         self.snapshot = snapshot
         self.now = now
         self.speed = speed
+        self.versions = versions or {}
 
-    @property
-    def version(self) -> str:
-        return str(self.snapshot.version)
+    def version(self, page: str) -> str:
+        """The version of the page's topic, the same number that hints of changes carry; a picture outside a server has none."""
+        return self.versions.get(page, "0")
 
     @property
     def generated_at(self) -> str:
@@ -138,7 +140,7 @@ class Picture:
         return Overview(
             generated_at=self.generated_at,
             stale=self.is_stale("overview"),
-            version=self.version,
+            version=self.version("overview"),
             warnings=self.warnings("overview"),
             sentence=cluster_sentence(totals, idle),
             gpu_nodes=gpu_node_counts(totals),
@@ -161,7 +163,7 @@ class Picture:
         return GpuMap(
             generated_at=self.generated_at,
             stale=self.is_stale("gpus"),
-            version=self.version,
+            version=self.version("gpus"),
             warnings=self.warnings("gpus"),
             teams=parts.teams,
             models=parts.models,
@@ -179,7 +181,7 @@ class Picture:
         return NodeDetail(
             generated_at=self.generated_at,
             stale=self.is_stale("nodes"),
-            version=self.version,
+            version=self.version("nodes"),
             warnings=self.warnings("nodes"),
             node=node_row(node, occupied, self.snapshot),
             conditions=condition_rows(node),
@@ -200,7 +202,7 @@ class Picture:
         return JobDetail(
             generated_at=self.generated_at,
             stale=self.is_stale("jobs"),
-            version=self.version,
+            version=self.version("jobs"),
             warnings=self.warnings("jobs"),
             job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now),
             instances=instance_rows(each, self.occupancy, self.now),

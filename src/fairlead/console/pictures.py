@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from fairlead.console.change_hints import TopicVersions
 from fairlead.console.http_answers import Refused
 from fairlead.console.picture import Picture
 from fairlead.model.gpu import GpuReading
@@ -30,10 +31,14 @@ PAUSE_MAX_SECONDS: Final = 2.0
 
 
 class Pictures:
-    """The present picture of a world. `speed` tells how fast its clock runs; `on_built` hears how long each picture took."""
+    """The present picture of a world. `speed` tells how fast its clock runs; `on_built` hears how long each picture took.
 
-    def __init__(self, world: World, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
+    `versions` are shared with the hints of changes, so that who has an answer and hears a hint can tell which is newer.
+    """
+
+    def __init__(self, world: World, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
         self._world = world
+        self._versions = versions
         self._speed = speed
         self._on_built = on_built
         self._picture: Picture | None = None
@@ -103,7 +108,9 @@ class Pictures:
         version, gpus = self._world.cluster.version, self._world.gpus.latest()
         snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
         now, speed = self._world.clock.now(), self._speed()
-        picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed)))
+        self._versions.update(snapshot, gpus)
+        versions = self._versions.as_text()
+        picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed, versions)))
         self._version, self._gpus, self._built_at = version, gpus, time.monotonic()
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)

@@ -154,8 +154,7 @@ async def quota_usage(console: Console, request: Request, endpoint: Endpoint) ->
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    await console.pictures.latest()
-    return json_answer(request, console.hints.versions.as_text())
+    return json_answer(request, (await console.pictures.latest()).versions)
 
 
 async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -222,7 +221,7 @@ def _list_answer(
     answer = answer_type(
         generated_at=picture.generated_at,
         stale=picture.is_stale(page),
-        version=picture.version,
+        version=picture.version(page),
         warnings=picture.warnings(page),
         total=shown.total,
         page=query.page,
