@@ -23,6 +23,7 @@ from fairlead.rules.dcgm_metrics import DcgmLabels
 FOLDER = Path(__file__).parent / "metrics"
 VOLATILE = (
     "process_",
+    "fairlead_exporter_collector_duration_seconds",
     "fairlead_exporter_cycle_duration_seconds",
     "fairlead_exporter_page_bytes",
     "fairlead_exporter_render_duration_seconds",

@@ -24,7 +24,7 @@ from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
 from fairlead.apps.server import serve
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
 from fairlead.ports import Clock, Devices
 from fairlead.rules.container_gpu_metrics import container_families
@@ -82,7 +82,7 @@ class GpuExporter:
         self._samples: Sequence[DeviceSample] = ()
         self._sampled_at = float("-inf")
         self._ticked_at = time.monotonic()
-        self._failures: dict[str, int] = {}
+        self._failures = {OutsideError.__name__: 0}  # a counter that is born at 1 is missed by increase()
         self._scrapes = 0
         self._scrape_seconds: float | None = None
         self._has_sampled = asyncio.Event()
@@ -121,11 +121,13 @@ class GpuExporter:
         began = time.monotonic()
         self._counters.reload_if_changed(is_asked=self._reload_asked.is_set())
         self._reload_asked.clear()
+        sampling = time.monotonic()
         try:
             self._samples = self._devices.sample()
             self._sampled_at = time.monotonic()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
             self._fail(error)
+        device_seconds = time.monotonic() - sampling
         is_stale = time.monotonic() - self._sampled_at > self._chosen.stale_after_seconds
         if is_stale:
             self._samples = ()
@@ -133,6 +135,7 @@ class GpuExporter:
             self._state,
             is_driver_up=self._sampled_at >= began,
             cycle_seconds=time.monotonic() - began,
+            device_seconds=device_seconds,
             scrapes=self._scrapes,
             scrape_seconds=self._scrape_seconds,
             page_bytes=self.page.size or None,
@@ -157,7 +160,7 @@ class GpuExporter:
         yield process_metrics()
 
     def _fail(self, error: Exception) -> None:
-        kind = type(error).__name__
+        kind = OutsideError.__name__ if isinstance(error, OutsideError) else type(error).__name__
         self._failures[kind] = self._failures.get(kind, 0) + 1
         if self._failures[kind] == 1:
             _log.warning("devices cannot be sampled: %s: %s", kind, error)

@@ -22,6 +22,8 @@ class ExporterState(Struct, frozen=True, gc=False):
     version: str
     is_driver_up: bool = True
     cycle_seconds: float | None = None
+    device_seconds: float | None = None
+    """The last run of the collector `device`, failed or not."""
     scrapes: int = 0
     scrape_seconds: float | None = None
     page_bytes: int | None = None
@@ -38,6 +40,7 @@ def _metric(name: str, type: str, help: str, *labels: str) -> MetricName:
 BUILD_INFO: Final = _metric("build_info", "gauge", "1; the version that runs.", "version")
 NVML_UP: Final = _metric("nvml_up", "gauge", "1 when the driver answers on this node.")
 COLLECTOR_SUCCESS: Final = _metric("collector_success", "gauge", "1 when the collector's last run succeeded.", "collector", "gpu")
+COLLECTOR_SECONDS: Final = _metric("collector_duration_seconds", "gauge", "How long the collector's last run took.", "collector", "gpu")
 COLLECTOR_LAST: Final = _metric(
     "collector_last_success_timestamp_seconds", "gauge", "When the collector last succeeded.", "collector", "gpu"
 )
@@ -53,6 +56,7 @@ NAMES: Final = (
     BUILD_INFO,
     NVML_UP,
     COLLECTOR_SUCCESS,
+    COLLECTOR_SECONDS,
     COLLECTOR_LAST,
     COLLECTOR_ERRORS,
     CYCLE,
@@ -74,6 +78,7 @@ def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now
         Family(BUILD_INFO, [(state.node, state.version)], [1]),
         Family(NVML_UP, [(node,) for node in nodes], [int(state.is_driver_up)] * len(nodes)),
         Family(COLLECTOR_SUCCESS, devices, [int(sample.up) for sample in samples]),
+        Family(COLLECTOR_SECONDS, [(state.node, "device", "")], [state.device_seconds]),
         Family(COLLECTOR_LAST, devices, [sample.sampled_at if sample.up else None for sample in samples]),
         Family(
             COLLECTOR_ERRORS,
