@@ -32,7 +32,8 @@ cluster, which is said on stderr.
 | 3 | a bug; the message names a report file |
 | 130 | Ctrl-C |
 
-`arena` ends with 1 where `fairlead` ends with 2. A server that is told to end (SIGTERM, Ctrl-C) ends with 0.
+`arena` ends with 1 where `fairlead` ends with 2. A server that is told to end (SIGTERM, Ctrl-C) ends with 0. SIGHUP ends `fairlead up`
+(its terminal is closed) and no other server; the GPU exporter reads its counters file again.
 """
 
 
