@@ -20,6 +20,7 @@ from tests.sim.small_world import (
 
 from fairlead.sim.pod_shape import unreadable
 from fairlead.sim.resources import NODES, PODS
+from fairlead.wire.kube_table_pod import pod_status
 from fairlead.wire.kube_time import parse_time
 
 
@@ -194,6 +195,20 @@ def test_a_pod_put_on_a_full_node_by_hand_is_rejected() -> None:
     rejected = get_pod(world, "second")["status"]
     assert (rejected["phase"], rejected["reason"]) == ("Failed", "UnexpectedAdmissionError")
     assert "Requested: 1, Available: 0" in rejected["message"]
+    assert "containerStatuses" not in rejected, "what was never tried is not being created"
+    assert "Ready" not in states(get_pod(world, "second"))
+    world.cluster.delete(PODS, NAMESPACE, "second")
+    live(world, 5)
+    assert world.cluster.get(PODS, NAMESPACE, "second") is None
+
+
+def test_kubectl_shows_why_a_pod_was_rejected() -> None:
+    world = small_world()
+    world.cluster.create(pod("first", gpus=4))
+    live(world, 30)
+    world.cluster.create(pod("second", gpus=1, nodeName="gpu-1", initContainers=[container("init:1", name="init")]))
+    live(world, 5)
+    assert pod_status(get_pod(world, "second"))[0] == "UnexpectedAdmissionError"
 
 
 def test_a_grant_that_is_too_small_kills_the_program_that_wants_more() -> None:

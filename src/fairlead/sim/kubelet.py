@@ -110,7 +110,7 @@ class Kubelets:
             return
         reason = allocate(pod, run.node, self._devices)
         if reason:
-            run.phase, run.reason, run.message = "Failed", "UnexpectedAdmissionError", reason
+            run.reject("UnexpectedAdmissionError", reason)
             self._recorder.warning(pod, "UnexpectedAdmissionError", reason, COMPONENT, run.node)
             self._write(run)
             return

@@ -74,6 +74,7 @@ class PodRun:
     reason: str = ""
     message: str = ""
     is_ending: bool = False
+    is_rejected: bool = False
 
     @property
     def containers(self) -> Sequence[ContainerRun]:
@@ -86,6 +87,10 @@ class PodRun:
     @property
     def is_finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
+
+    def reject(self, reason: str, message: str) -> None:
+        """The node refuses the pod: it has failed before it had containers."""
+        self.phase, self.reason, self.message, self.is_rejected = "Failed", reason, message, True
 
     def settle(self) -> None:
         """Move the phase on, as the state of the containers demands."""
@@ -106,6 +111,8 @@ class PodRun:
 
 def render_status(run: PodRun, before: Object, now: float) -> Object:
     """The whole status; conditions keep their transition times from `before`, the status so far."""
+    if run.is_rejected:
+        return _rejected(run, before)
     status: Object = {"phase": run.phase, "conditions": _conditions(run, before.get("conditions") or [], now)}
     if "qosClass" in before:
         status["qosClass"] = before["qosClass"]
@@ -118,6 +125,12 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
         status["initContainerStatuses"] = [_container_status(run, container) for container in run.inits]
     status["containerStatuses"] = [_container_status(run, container) for container in run.apps]
     return status
+
+
+def _rejected(run: PodRun, before: Object) -> Object:
+    """Of a pod that never came to its node: why, and what was known before. Containers that were never tried have no status."""
+    kept = {key: before[key] for key in ("conditions", "qosClass") if key in before}
+    return {"phase": run.phase, **kept, "reason": run.reason, "message": run.message, "startTime": render_time(run.admitted_at)}
 
 
 def _container_status(pod: PodRun, run: ContainerRun) -> Object:
