@@ -129,7 +129,7 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
 
 def _rejected(run: PodRun, before: Object) -> Object:
     """Of a pod that never came to its node: why, and what was known before. Containers that were never tried have no status."""
-    kept = {key: before[key] for key in ("conditions", "qosClass") if key in before}
+    kept: Object = {key: before[key] for key in ("conditions", "qosClass") if key in before}
     return {"phase": run.phase, **kept, "reason": run.reason, "message": run.message, "startTime": render_time(run.admitted_at)}
 
 
