@@ -145,16 +145,35 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple
     refused.close()
 
 
-def test_ctrl_c_ends_all_within_five_seconds_and_takes_the_files_away(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "the terminal is closed"])
+def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
     laptop = Laptop(tmp_path, *PORTS, "--state-dir", str(tmp_path / "state"))
     ready = laptop.wait_ready()
     assert Path(ready["kubeconfig"]) == tmp_path / "state" / "kubeconfig"
-    seconds = laptop.end(signal.SIGINT)
+    seconds = laptop.end(number)
     assert laptop.process.returncode == 0, laptop.output()
     assert seconds < 5
     assert not laptop.ready_file.exists() and list((tmp_path / "state").iterdir()) == []
     assert "Traceback" not in laptop.output()
     laptop.close()
+
+
+def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    script = 'exec "$0" -m fairlead up --ready-file "$@" <&- >&-'
+    argv = ["sh", "-c", script, sys.executable, str(ready), *PORTS]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment(tmp_path), text=True)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+        assert (process.returncode, "Traceback" in said) == (0, False), said
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_state_directory_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
