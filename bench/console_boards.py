@@ -36,6 +36,7 @@ PAGES = (
     "/nodes?sort=-gpuUtilPercent,name&q=gpu-00",
     "/nodes?mode=exclusive&sort=ip",
     "/jobs?job_status=running&sort=-gpusRequested",
+    "/gpus?status=allocated&sort=-utilPercent",
     "/quota/usage",
     "/overview",
 )

@@ -109,6 +109,16 @@ async def test_lists_filter_sort_page_and_choose_fields() -> None:
     assert (none["items"], none["total"]) == ([], 0)
 
 
+async def test_gpus_are_a_list_like_any_other() -> None:
+    async with console() as page:
+        answer = await page.json("/gpus?gpu_node=gpu-1&status=free&sort=-index&size=1&fields=node,index,state")
+        status, headers, body = await page.get(f"{BASE}/gpus?status=free&format=csv")
+    assert (answer["items"], answer["total"]) == ([{"node": "gpu-1", "index": 3, "state": "free"}], 2)
+    assert answer["sentence"]["text"] == "2 of 6 GPUs allocated."
+    assert (status, body.count(b"\r\n")) == (200, 1 + 4)
+    assert 'filename="gpus.csv"' in headers["Content-Disposition"]
+
+
 async def test_csv_has_all_matching_rows_whatever_the_page() -> None:
     async with console() as page:
         status, headers, body = await page.get(f"{BASE}/nodes?size=1&format=csv")

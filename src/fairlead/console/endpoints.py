@@ -9,6 +9,7 @@ from msgspec import Struct
 from fairlead.console.chart_page import Chart
 from fairlead.console.cluster_page import Overview
 from fairlead.console.gpu_map import GpuMap
+from fairlead.console.gpus_page import GpuList
 from fairlead.console.jobs_page import JobDetail, JobList
 from fairlead.console.nodes_page import NodeDetail, NodeList
 from fairlead.console.quota_page import QuotaUsage
@@ -63,6 +64,11 @@ NODE_FILTERS: Final = (
     Parameter("mode", "exclusive, share, topology, mig or none.", repeated=True),
     Parameter("model", "GPU model.", repeated=True),
 )
+GPU_FILTERS: Final = (
+    *NODE_FILTERS[:2],
+    Parameter("status", "free, allocated, shared, unhealthy, draining or unknown.", repeated=True),
+    *NODE_FILTERS[3:],
+)
 JOB_FILTERS: Final = (
     Parameter("job_namespace", "Namespace.", repeated=True),
     Parameter("job_type", "Job type, such as `mpijob`.", repeated=True),
@@ -88,6 +94,14 @@ ENDPOINTS: Final = (
     Endpoint("me", "/me", "Who is looking, at which cluster", Me, errors=(400,)),
     Endpoint("overview", "/overview", "The Cluster board", Overview),
     Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
+    Endpoint(
+        "gpus",
+        "/gpus",
+        "One row per GPU",
+        GpuList,
+        parameters=(*LIST_PARAMETERS, *GPU_FILTERS),
+        example="/gpus?status=free&sort=model",
+    ),
     Endpoint(
         "nodes",
         "/nodes",

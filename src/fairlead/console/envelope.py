@@ -52,7 +52,7 @@ class Warning(Json, frozen=True):
 
 
 class Answer(Json, frozen=True):
-    """`version`: of the page's topic, as in `/versions` and `/changes`. `stale`: a needed source was last read well over 30 s ago."""
+    """`version`: of the topic, as in `/versions` and `/changes`. `stale`: the newest good read of a needed source is over 30 s old."""
 
     generated_at: Timestamp
     stale: bool

@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.console.envelope import neat, neat_or_null, percent, timestamp
 from fairlead.console.gpu_map_cells import idle_seconds
+from fairlead.console.gpus_rows import HEALTH_WORDS
 from fairlead.console.jobs_rows import memory_allocated
 from fairlead.console.nodes_page import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, TaintRow
 from fairlead.console.overview import is_idle
@@ -18,7 +19,6 @@ from fairlead.rules.pod_devices import has_gpu
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
 """Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""
-_HEALTH: Final = {True: "Healthy", False: "Unhealthy", None: "Unknown"}
 
 
 def condition_rows(node: Node) -> list[ConditionRow]:
@@ -70,7 +70,7 @@ def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, s
         util_percent=percent(reading.utilization_ratio if reading else None),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
         power_w=neat_or_null(reading.power_watts if reading else None),
-        health=_HEALTH[card.is_healthy],
+        health=HEALTH_WORDS[card.is_healthy],
         reason=card.reason,
         last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
         idle_seconds=idle_seconds(card, now),

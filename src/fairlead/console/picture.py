@@ -13,6 +13,8 @@ from fairlead.console.envelope import Sentence, Warning, exact_timestamp, percen
 from fairlead.console.gpu_map import GpuMap
 from fairlead.console.gpu_map_cells import map_parts
 from fairlead.console.gpu_pools import gpu_pools
+from fairlead.console.gpus_page import ListedGpu
+from fairlead.console.gpus_rows import listed_gpus
 from fairlead.console.job_detail import event_rows, instance_rows
 from fairlead.console.jobs_page import JobDetail, JobRow
 from fairlead.console.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
@@ -156,6 +158,14 @@ class Picture:
             faulty_gpus=faulty_gpus(self.occupancy),
             recent_warnings=recent_warnings(self.snapshot.events, self.now),
         )
+
+    @cached_property
+    def gpus(self) -> RowSet[ListedGpu]:
+        return listed_gpus(self.occupancy, self.now)
+
+    @cached_property
+    def gpus_sentence(self) -> Sentence:
+        return cluster_sentence(self.totals, idle_gpus(self.occupancy, self.now))
 
     @cached_property
     def gpu_map(self) -> GpuMap:

@@ -6,6 +6,7 @@ raised; `http_guard` turns them into the error envelope.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
@@ -23,6 +24,7 @@ from fairlead.console.charts import prometheus_lines, ring_lines
 from fairlead.console.csv_table import render_csv
 from fairlead.console.endpoints import BASE, ENDPOINTS, Endpoint
 from fairlead.console.envelope import Sentence, exact_timestamp
+from fairlead.console.gpus_page import GpuList
 from fairlead.console.http_answers import Refused, bytes_answer, json_answer
 from fairlead.console.jobs_page import JobList
 from fairlead.console.list_query import ListQuery, check_known, parse_list_query
@@ -121,6 +123,12 @@ async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Res
     return json_answer(request, (await console.pictures.latest()).gpu_map)
 
 
+async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    picture = await console.pictures.latest()
+    rows = await asyncio.to_thread(lambda: picture.gpus)  # 40,000 rows the first time: nobody else waits for them
+    return _list_answer(request, endpoint, picture, rows, picture.gpus_sentence, GpuList, "gpus")
+
+
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
     picture = await console.pictures.latest()
     return _list_answer(request, endpoint, picture, picture.nodes, picture.nodes_sentence, NodeList, "nodes")
@@ -189,6 +197,7 @@ ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
     "overview": overview,
     "gpu_map": gpu_map,
+    "gpus": gpus,
     "nodes": nodes,
     "node": node,
     "jobs": jobs,

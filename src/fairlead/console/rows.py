@@ -29,11 +29,12 @@ class Entry(Struct, Generic[Row], frozen=True):
 
 
 class RowSet(Struct, Generic[Row], frozen=True):
-    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys."""
+    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys; `ties` break ties."""
 
     row_type: Any
     entries: Sequence[Entry[Row]]
     facets: Mapping[str, list[str]] = {}
+    ties: tuple[str, ...] = ("name",)
 
 
 class RowPage(Struct, Generic[Row], frozen=True):
@@ -69,7 +70,7 @@ def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
     check_keys("fields", query.fields, list(keys_of(rows.row_type)))
     needle = query.q.lower()
     found = [entry.row for entry in rows.entries if _matches(entry, needle, query.filters)]
-    return sorted_rows(found, query.sort, keys_of(rows.row_type)) if query.sort else found
+    return sorted_rows(found, query.sort, keys_of(rows.row_type), rows.ties) if query.sort else found
 
 
 def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
@@ -78,9 +79,9 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
     return RowPage(list(rows[start : start + query.size]), len(rows))
 
 
-def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str]) -> list[Row]:
-    """Sorted by the keys, the first the strongest; null comes last both ways; `name` breaks ties."""
-    ordered = sorted(rows, key=attrgetter("name"))
+def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: Sequence[str] = ("name",)) -> list[Row]:
+    """Sorted by the keys, the first the strongest; null comes last both ways; the fields of `ties` break ties."""
+    ordered = sorted(rows, key=attrgetter(*ties))
     for key in reversed(sort):
         value = attrgetter(fields[key.key])
         known = [row for row in ordered if value(row) is not None]

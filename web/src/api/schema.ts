@@ -85,6 +85,19 @@ export interface GpuCounts {
   unhealthy: number
 }
 
+export interface GpuList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<ListedGpu>
+}
+
 /** `teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown. */
 export interface GpuMap {
   generatedAt: string
@@ -243,6 +256,24 @@ export interface JobRow {
 export interface LastXid {
   code: number
   at: string | null
+}
+
+/** `holders`: pods as `namespace/name`. `idleSeconds`: how long below 1 %, null when busy or unknown. */
+export interface ListedGpu {
+  node: string
+  index: number
+  uuid: string
+  model: string
+  mode: string
+  state: string
+  health: string
+  holders: Array<string>
+  utilPercent: number | null
+  memoryUsedMiB: number | null
+  memoryTotalMiB: number | null
+  temperatureC: number | null
+  powerW: number | null
+  idleSeconds: number | null
 }
 
 /** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs: empty when they are 0, 1, 2, … */

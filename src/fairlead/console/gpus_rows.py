@@ -1,0 +1,76 @@
+"""Which rows does the list of GPUs have? The cells of the GPU map, with everything a row has room for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.console.envelope import neat_or_null, percent
+from fairlead.console.gpu_map import STATES
+from fairlead.console.gpu_map_cells import SeenCard, idle_seconds, seen_cards
+from fairlead.console.gpus_page import ListedGpu
+from fairlead.console.rows import Entry, RowSet, choices, lowered
+from fairlead.model.occupancy import CardOccupancy
+from fairlead.rules.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.node_status import SHARE
+
+HEALTH_WORDS: Final = {True: "Healthy", False: "Unhealthy", None: "Unknown"}
+_ORDER: Final = ("node", "index")
+
+
+def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
+    """All GPUs by node and index."""
+    entries = [_entry(seen, each.mode, now) for each in occupancy.nodes for seen in seen_cards(each)]
+    rows = [entry.row for entry in entries]
+    facets = {
+        "gpu_node": choices(row.node for row in rows),
+        "GPU": [str(index) for index in sorted({row.index for row in rows})],
+        "status": choices(row.state for row in rows),
+        "mode": choices(row.mode for row in rows),
+        "model": choices(row.model for row in rows),
+    }
+    return RowSet(ListedGpu, entries, facets, _ORDER)
+
+
+def _entry(seen: SeenCard, node_mode: str, now: float) -> Entry[ListedGpu]:
+    row = _row(seen, node_mode, now)
+    answers = {
+        "gpu_node": lowered(row.node),
+        "GPU": lowered(str(row.index), *([row.uuid] if row.uuid else [])),
+        "status": lowered(row.state),
+        "mode": lowered(row.mode),
+        "model": lowered(row.model),
+    }
+    return Entry(row, "\n".join((row.node, row.uuid, row.model, row.mode, row.state, *row.holders)).lower(), answers)
+
+
+def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
+    card, reading = seen.card, seen.card.reading
+    return ListedGpu(
+        node=card.node,
+        index=card.index,
+        uuid=card.uuid,
+        model=card.model,
+        mode=_mode(card, node_mode),
+        state=STATES[seen.state],
+        health=HEALTH_WORDS[card.is_healthy],
+        holders=_holders(seen, card),
+        util_percent=percent(reading.utilization_ratio if reading else None),
+        memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
+        memory_total_mib=neat_or_null(card.memory_total_mib),
+        temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
+        power_w=neat_or_null(reading.power_watts if reading else None),
+        idle_seconds=idle_seconds(card, now),
+    )
+
+
+def _mode(card: CardOccupancy, node_mode: str) -> str:
+    """The mode in the words of the Nodes board. A draining card is on its way to its node's."""
+    if card.is_draining:
+        return node_mode
+    return SHARE if card.mode == "shared" else card.mode
+
+
+def _holders(seen: SeenCard, card: CardOccupancy) -> list[str]:
+    """Each pod once, however many of its containers sit on the card."""
+    pods = [seen.claimant] if seen.claimant else [holder.pod for holder in card.holders]
+    return list(dict.fromkeys(pod.key for pod in pods))
