@@ -89,6 +89,7 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         has_pod_uids=args.kubernetes_enable_pod_uid,
         is_strict_csv=args.strict_csv,
         node=args.node,
+        devices=args.devices,
     )
     sock = bind_socket(host, port)
     simulation = Simulation(args.scenario, args.seed, args.speed)

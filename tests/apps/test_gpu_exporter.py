@@ -102,6 +102,16 @@ async def test_labels_are_spelt_as_asked(labels: DcgmLabels, expected: set[str],
     assert not absent & set(found)
 
 
+@pytest.mark.parametrize(
+    ("devices", "shown"),
+    [("f", "0123"), ("", "0123"), ("g", "0123"), ("g:0,2-3", "023"), ("g:1+i", "1"), ("g+i", "0123"), ("i", ""), ("g:7", "")],
+)
+async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, shown: str) -> None:
+    found = await samples_of(four_cards(), settings_from_flags(address=("127.0.0.1", 0), devices=devices))
+    assert "".join(sorted(each.labels["gpu"] for each in named(found, "fairlead_gpu_up"))) == shown
+    assert {each.labels["gpu"] for each in found if "gpu" in each.labels} - {""} == set(shown)
+
+
 async def test_blanks_in_model_names_become_dashes_when_asked() -> None:
     chosen = GpuExporterSettings(node="gpu-1", labels=DcgmLabels(has_blanks_replaced=True))
     found = await samples_of([device()], chosen)
@@ -260,6 +270,9 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
         settings_from_flags(address=("127.0.0.1", 0), interval_ms=50)
     with pytest.raises(UserError, match="`--hostname-label HOST` is not known"):
         settings_from_flags(address=("127.0.0.1", 0), hostname_label="HOST")
+    for bad in ("g:", "g:4-2", "g:a", "x", "g:0,,1", "i+g", "f+g"):
+        with pytest.raises(UserError, match="names no GPUs"):
+            settings_from_flags(address=("127.0.0.1", 0), devices=bad)
     with pytest.raises(UserError, match="`nvml` is no family"):
         parse_compat("dcgm,nvml")
 

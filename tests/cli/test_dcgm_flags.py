@@ -73,9 +73,9 @@ def test_variables_switch_flags_on_and_flags_come_first(variable: str, name: str
 
 
 def test_what_changes_nothing_is_said_once_per_reason() -> None:
-    line = "--devices g:0 --kubernetes-virtual-gpus -p g --dump-enabled"
+    line = "--devices g:0 --hpc-job-mapping-dir /jobs --kubernetes-virtual-gpus -p g --dump-enabled"
     assert warnings_of(parsed(line, {"DCGM_EXPORTER_WEB_CONFIG_FILE": "/web.yaml"})) == [
-        "`--devices`, `--kubernetes-virtual-gpus`, `--web-config-file`: no effect yet",
+        "`--kubernetes-virtual-gpus`, `--hpc-job-mapping-dir`, `--web-config-file`: no effect yet",
         "`--cpu-devices`, `--dump-enabled`: no effect: there is no DCGM here",
     ]
 

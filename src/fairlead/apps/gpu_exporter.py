@@ -33,6 +33,7 @@ from fairlead.rules.dcgm_metrics import DcgmLabels, dcgm_families
 from fairlead.rules.exporter_metrics import ExporterState, exporter_families
 from fairlead.rules.gpu_metrics import gpu_families
 from fairlead.rules.legacy_gpu_metrics import legacy_families
+from fairlead.wire.dcgm_devices import parse_devices
 from fairlead.wire.prom_text import render_dcgm_number, render_go_number, render_page
 
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
@@ -42,7 +43,10 @@ _log = logging.getLogger(__name__)
 
 
 class GpuExporterSettings(Struct, frozen=True):
-    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds."""
+    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
+
+    `devices`: indexes of the GPUs to print, None = all.
+    """
 
     host: str = settings.LOOPBACK
     port: int = settings.GPU_EXPORTER_PORT
@@ -52,6 +56,7 @@ class GpuExporterSettings(Struct, frozen=True):
     labels: DcgmLabels = DcgmLabels()
     compat: tuple[str, ...] = ("dcgm", "legacy")
     node: str = ""
+    devices: frozenset[int] | None = None
 
     @property
     def stale_after_seconds(self) -> float:
@@ -123,7 +128,7 @@ class GpuExporter:
         self._reload_asked.clear()
         sampling = time.monotonic()
         try:
-            self._samples = self._devices.sample()
+            self._samples = self._wanted(self._devices.sample())
             self._sampled_at = time.monotonic()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
             self._fail(error)
@@ -145,6 +150,10 @@ class GpuExporter:
         )
         self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
         self._ticked_at = time.monotonic()
+
+    def _wanted(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
+        chosen = self._chosen.devices
+        return samples if chosen is None else [sample for sample in samples if sample.index in chosen]
 
     def _render(self, samples: Sequence[DeviceSample], state: ExporterState, now: float) -> Iterator[bytes]:
         compat = self._chosen.compat
@@ -222,6 +231,7 @@ def settings_from_flags(
     has_pod_uids: bool = False,
     is_strict_csv: bool = False,
     node: str = "",
+    devices: str = "f",
 ) -> GpuExporterSettings:
     """The settings that flags ask for; raises UserError for values that make no sense."""
     if interval_ms < SHORTEST_INTERVAL_MS:
@@ -230,6 +240,10 @@ def settings_from_flags(
         _log.warning("sampling every %d ms: the driver's own utilisation samples are no faster than 1/6 s", interval_ms)
     if hostname_label not in HOSTNAME_LABELS:
         raise UserError(f"`--hostname-label {hostname_label}` is not known", f"choose from {', '.join(HOSTNAME_LABELS)}")
+    try:
+        chosen_devices = parse_devices(devices or "f")
+    except ValueError as error:
+        raise UserError(f"`--devices {devices}` names no GPUs", "write `f` for all, or indexes such as `g:0,2-4`") from error
     hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
     return GpuExporterSettings(
         host=address[0],
@@ -240,4 +254,5 @@ def settings_from_flags(
         labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids),
         compat=parse_compat(compat),
         node=node or socket.gethostname(),
+        devices=chosen_devices,
     )

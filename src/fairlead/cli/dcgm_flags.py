@@ -43,7 +43,9 @@ FLAGS: Final = (
     DcgmFlag(("--replace-blanks-in-model-name", "--rbmn", "-rbmn"), WORKS, "blanks of model names become -"),
     DcgmFlag(("--fake-gpus",), WORKS, "the same as --backend sim", variable="DCGM_EXPORTER_USE_FAKE_GPUS"),
     DcgmFlag(("--debug",), WORKS, "log more (--loglevel debug)"),
-    DcgmFlag(("--devices", "-d"), NOT_YET, "which GPUs to print", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_DEVICES_STR"),
+    DcgmFlag(
+        ("--devices", "-d"), WORKS, "which GPUs of a node to print: f (all), g, g:0,2-4", "f|g[:…]|i[:…]", "f", "DCGM_EXPORTER_DEVICES_STR"
+    ),
     DcgmFlag(("--configmap-data", "-m"), NOT_YET, "read the CSV from a ConfigMap", "NS:NAME", "none"),
     DcgmFlag(("--kubernetes-enable-pod-labels",), NOT_YET, "pod labels on DCGM samples"),
     DcgmFlag(("--kubernetes-pod-label-allowlist-regex",), NOT_YET, "which pod labels", "REGEX"),
