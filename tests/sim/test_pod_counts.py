@@ -32,6 +32,7 @@ def asking(kind: str, count: Any) -> Object:
         spec = {ROLES[kind]: {**launcher, "Worker": {"replicas": count, "template": TEMPLATE}}}
     else:
         version, spec = "apps/v1", {**SELECTED, "replicas": count}
+        spec |= {"podManagementPolicy": "Parallel", "serviceName": "a"} if kind == "StatefulSet" else {}
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": spec}
 
 
@@ -79,7 +80,7 @@ def births(world: World, seconds: float) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("kind", ["ReplicaSet", "Job", *ROLES])
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job", *ROLES])
 def test_many_pods_come_in_bursts_until_all_are_there(kind: str) -> None:
     world = small_world()
     world.cluster.create(asking(kind, 1200))
@@ -87,6 +88,16 @@ def test_many_pods_come_in_bursts_until_all_are_there(kind: str) -> None:
     assert max(counts) <= BURST + 1, "an MPIJob's launcher may come in the same step"
     workers = [pod for pod in pods(world) if "launcher" not in pod["metadata"]["name"]]
     assert len(workers) == 1200
+
+
+def test_many_objects_that_ask_at_once_take_turns() -> None:
+    world = small_world()
+    for number in range(6):
+        asked = asking("ReplicaSet", 400)
+        world.cluster.create({**asked, "metadata": {**asked["metadata"], "name": f"a{number}"}})
+    counts = births(world, 10)
+    assert max(counts) < 2 * BURST
+    assert len(pods(world)) == 6 * 400
 
 
 async def test_the_driver_lets_others_have_their_turn() -> None:

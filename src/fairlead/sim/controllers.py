@@ -7,6 +7,7 @@ later one sees the result and plans anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fairlead.sim import (
@@ -25,6 +26,7 @@ from fairlead.sim import (
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of
 from fairlead.sim.plan import Plan, View
+from fairlead.sim.pod_counts import BURST
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import (
     CRON_JOBS,
@@ -82,6 +84,7 @@ class Controllers:
         self._seed = seed
         self._due: dict[Key, None] = {}
         self._wakes: dict[Key, float] = {}
+        self._created = 0
         for ref in (*CONTROLLERS, *_OWNED):
             cluster.subscribe(ref, self._on_change)
 
@@ -120,8 +123,16 @@ class Controllers:
 
     def _run_due(self) -> None:
         due, self._due = self._due, {}
-        for key in due:
+        self._run(list(due))
+
+    def _run(self, due: list[Key]) -> None:
+        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step of its own."""
+        before = self._created
+        for number, key in enumerate(due, start=1):
             self._reconcile(key)
+            if self._created - before >= BURST and number < len(due):
+                self._timers.after(0.0, partial(self._run, due[number:]))
+                return
 
     def _reconcile(self, key: Key) -> None:
         ref, namespace, name = key
@@ -171,6 +182,7 @@ class Controllers:
             self._wake(key, plan.wake_at)
 
     def _create(self, new: Object, owner: Object, component: str) -> None:
+        self._created += 1
         try:
             self._cluster.create(new)
         except ApiStatus as refusal:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlead.sim.conditions import is_true, phase_of
 from fairlead.sim.plan import Plan, View, pod_from, template_hash
+from fairlead.sim.pod_counts import BURST
 
 Object = dict[str, Any]
 
@@ -50,6 +51,8 @@ def _fill(obj: Object, pods: dict[int, Object], wanted: range, revision: str, is
             plan.create.append(_pod(obj, ordinal, revision))
             name = obj["metadata"]["name"]
             plan.normal("SuccessfulCreate", f"create Pod {name}-{ordinal} in StatefulSet {name} successful")
+            if len(plan.create) >= BURST:
+                return False
         elif phase_of(pod) in ("Succeeded", "Failed"):
             _delete(obj, pod, plan)
         if not is_parallel and (pod is None or not _is_healthy(pod)):
