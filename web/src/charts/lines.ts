@@ -77,7 +77,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         silent: true,
         lineStyle: { width: 1.5, color: line.style.colour, type: line.style.dashed ? "dashed" : "solid" },
         itemStyle: { color: line.style.colour },
-        endLabel: { show: labelled, formatter: () => shortLabel(line.name), color: line.style.colour, fontSize: 11, distance: 6, width: room - 8, overflow: "truncate" },
+        endLabel: { show: labelled, formatter: () => shortLabel(line.name), color: line.style.colour, fontSize: 11, lineHeight: 13, distance: 6, width: room - 8, overflow: "truncate" },
         labelLayout: { moveOverlap: "shiftY" },
       })),
     },

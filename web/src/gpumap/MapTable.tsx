@@ -15,19 +15,19 @@ import { useRested } from "./useRested";
 export function MapTable({ map }: { map: GpuMapData }) {
   const { t } = useWords();
   const nameOf = (cell: Cell) => map.nodes[cell.node]?.name ?? "";
+  const modelOf = (cell: Cell) => map.models[map.nodes[cell.node]?.model ?? 0] || UNKNOWN;
   const told = (c: Cell, say: Say, meanwhile: ReactNode) => <Told node={nameOf(c)} index={c.index} say={say} meanwhile={meanwhile} />;
   const columns: Column<Cell>[] = [
-    { key: "node", head: t("col.node"), width: 130, mono: true, cell: nameOf },
+    { key: "node", head: t("col.node"), width: 120, mono: true, title: nameOf, cell: nameOf },
     { key: "index", head: "GPU", width: 44, number: true, cell: (c) => c.index },
-    { key: "model", head: t("col.gpuModel"), width: 170, cell: (c) => map.models[map.nodes[c.node]?.model ?? 0] || UNKNOWN },
+    { key: "model", head: t("col.gpuModel"), width: 140, title: modelOf, cell: modelOf },
     { key: "state", head: t("map.state"), width: 92, cell: (c) => t(`map.state.${c.state}`) },
     { key: "util", head: t("map.by.util"), width: 76, number: true, cell: (c) => percent(c.util) },
-    { key: "memory", head: t("map.by.memory"), width: 148, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
-    { key: "celsius", head: t("map.by.temperature"), unit: "°C", width: 80, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
-    { key: "idle", head: t("map.by.idle"), width: 70, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
-    { key: "teams", head: t("map.by.team"), width: 110, mono: true, cell: (c) => teamsOf(c, map) },
-    { key: "holders", head: t("node.heldBy"), width: 210, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, holdersOf, UNKNOWN) : UNKNOWN) },
-    { key: "since", head: t("map.since"), width: 76, cell: (c) => (c.slices.length > 0 ? told(c, sinceOf, UNKNOWN) : UNKNOWN) },
+    { key: "memory", head: t("map.by.memory"), width: 130, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
+    { key: "celsius", head: "°C", width: 44, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
+    { key: "idle", head: t("map.by.idle"), width: 76, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
+    { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },
+    { key: "since", head: t("map.since"), width: 84, cell: (c) => (c.slices.length > 0 ? told(c, sinceOf, UNKNOWN) : UNKNOWN) },
   ];
   return (
     <DataTable
@@ -42,6 +42,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
   );
 }
 
+/** All that is known where no pod is: the namespace that the card counts for. */
 const teamsOf = (cell: Cell, map: GpuMapData): string => [...new Set(cell.slices.map(([team]) => map.teams[team]))].join(", ") || UNKNOWN;
 
 type Say = (gpu: GpuRow, pods: NodeDetail["pods"]) => ReactNode;
@@ -56,9 +57,9 @@ function Told({ node, index, say, meanwhile }: { node: string; index: number; sa
 
 const memoryOf: Say = (gpu) => memoryFraction(gpu.memoryUsedMiB, gpu.memoryTotalMiB);
 
-const holdersOf: Say = (gpu) => {
+const holdersOf = (gpu: GpuRow): ReactNode => {
   const names = gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
-  return names ? <span title={names}>{names}</span> : UNKNOWN;
+  return names && <span title={names}>{names}</span>;
 };
 
 /** Since the first of them. */

@@ -20,7 +20,7 @@ interface ChoiceProps extends Shared {
 }
 
 /** Room for the word, one chosen value, and how many more. */
-const CHOSEN_WIDTH = 230;
+const CHOSEN_WIDTH = 200;
 const TAG_LETTERS = 13;
 
 /** A multi-select over one repeated query key. Values of the address that are no choice (yet) stay selected. */

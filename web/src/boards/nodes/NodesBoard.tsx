@@ -47,7 +47,7 @@ export function NodesBoard() {
         <PageHead title={t("title.nodes")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
           <Choice name="gpu_node" choices={[...(facets?.["gpu_node"] ?? []), ...found]} onSearch={onNode} params={params} set={set} width={150} />
-          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={88} />
+          <Choice name="GPU" choices={facets?.["GPU"] ?? []} params={params} set={set} width={100} />
           <Choice name="status" label={t("col.status")} choices={facets?.["status"] ?? []} params={params} set={set} width={116} />
           <Choice name="mode" label={t("col.gpuMode")} choices={facets?.["mode"] ?? []} nameOf={(m) => modeWord(m, t)} params={params} set={set} width={138} />
           <Choice name="model" label={t("col.gpuModel")} choices={facets?.["model"] ?? []} params={params} set={set} width={138} />

@@ -1,0 +1,116 @@
+"""Does every way lead on? Esc, a click without a move, `j`, a wrong address, a filter, a server that is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Request, expect
+from tests.browser.chromium import Window, window
+from tests.browser.sight import Sight, soon
+from tests.kube.laptop import Laptop
+from tests.kube.servers import running
+
+CLICK_A_CELL = """canvas => {
+    const box = canvas.getBoundingClientRect();
+    for (let y = 2; y < box.height && location.pathname === '/nodes'; y += 4)
+        for (let x = 2; x < box.width && location.pathname === '/nodes'; x += 8)
+            canvas.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: box.left + x, clientY: box.top + y }));
+}"""
+"""Clicks without any pointer event before them, as after a page that scrolled under a resting pointer."""
+
+
+def path(tab: Window) -> str:
+    return urlsplit(tab.page.url).path
+
+
+def test_esc_leads_from_a_detail_page_to_its_board_as_it_was_left(browser: Browser, simulated: Sight) -> None:
+    node = sorted(simulated.counts().nodes)[0]
+    with window(browser, simulated.url) as tab:
+        tab.open(f"/nodes/{node}", "node")
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("page-nodes")).to_be_visible()
+        tab.open(f"/nodes?q={node}&open={node}", "nodes")
+        tab.at("action-full-page").click()
+        expect(tab.at("page-node")).to_be_visible()
+        tab.page.keyboard.press("Escape")
+        expect(tab.at("page-nodes")).to_be_visible()
+        assert parse_qs(urlsplit(tab.page.url).query)["q"] == [node]
+
+
+def test_a_click_on_the_map_needs_no_move_before_it(browser: Browser, simulated: Sight) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open("/nodes", "nodes")
+        canvas = tab.at("panel-gpu-map").locator("canvas")
+        expect(canvas).to_be_visible()
+        canvas.evaluate(CLICK_A_CELL)
+        expect(tab.at("page-node")).to_be_visible()
+        assert path(tab).removeprefix("/nodes/") in simulated.counts().nodes
+
+
+def test_keys_walk_through_the_quotas(browser: Browser, simulated: Sight) -> None:
+    row = "document.activeElement.dataset.row"
+    with window(browser, simulated.url) as tab:
+        tab.open("/quota", "quota")
+        expect(tab.page.locator("tr[data-row]").first).to_be_visible()
+        for key, at in (("j", "0"), ("j", "1"), ("k", "0")):
+            tab.page.keyboard.press(key)
+            soon(f"the row in focus after {key}", lambda: tab.page.evaluate(row), lambda at=at: at)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("address", "board"), [("/nodes/nobody", "/nodes"), ("/jobs/a/mpijob/nobody", "/jobs"), ("/nodes?sort=nonsense", "/nodes")]
+)
+def test_a_wrong_address_leads_to_a_right_one(browser: Browser, simulated: Sight, address: str, board: str) -> None:
+    with window(browser, simulated.url, "zh-CN") as tab:
+        tab.page.goto(simulated.url + address)
+        error = tab.at("state-error").first
+        expect(error).to_be_visible()
+        expect(error.get_by_role("button")).to_have_count(0)
+        error.get_by_role("link").click()
+        expect(tab.page.locator("tr[data-row]").first).to_be_visible()
+        assert (path(tab), urlsplit(tab.page.url).query) == (board, "")
+
+
+def test_filters_of_the_nodes_are_those_of_the_charts(browser: Browser, simulated: Sight) -> None:
+    asked: list[list[str]] = []
+
+    def hear(request: Request) -> None:
+        url = urlsplit(request.url)
+        if url.path.endswith("/charts/gpu-duty-cycle"):
+            asked.append(sorted(parse_qs(url.query).get("gpu_node", [])))
+
+    with window(browser, simulated.url, height=1800) as tab:
+        tab.page.on("request", hear)
+        tab.open("/nodes?mode=share", "nodes")
+        soon("nodes of the chart", lambda: asked[-1:], lambda: [sorted(shared(tab))])
+        assert shared(tab), "no shared node in this world: the test shows nothing"
+        assert [] not in asked, "a chart of all nodes was asked for first"
+
+
+def shared(tab: Window) -> list[str]:
+    return [name for name, mode in tab.column("nodes", "GPU Mode").items() if mode == "share"]
+
+
+@pytest.mark.parametrize("address", ["/nodes?status=Ready", "/jobs?job_status=Running", "/quota"])
+def test_filters_stand_on_one_line(browser: Browser, simulated: Sight, address: str) -> None:
+    with window(browser, simulated.url) as tab:
+        tab.open(address, address[1:].split("?")[0])
+        height = cast(int, tab.page.locator(".filters").evaluate("line => line.offsetHeight"))
+        assert height < 40
+        assert tab.page.locator(".filters").evaluate("line => line.scrollWidth <= line.clientWidth")
+
+
+def test_a_server_that_is_gone_is_noticed_within_seconds(browser: Browser, laptop: Laptop, tmp_path: Path) -> None:
+    with (
+        running("console", f"--kubeconfig={laptop.kubeconfig}", log=tmp_path / "console.log") as server,
+        window(browser, server.url) as tab,
+    ):
+        tab.open("/overview", "overview")
+        expect(tab.page.locator(".chart-canvas").first).to_be_visible()
+        tab.page.wait_for_timeout(1000)
+        server.component.stop()
+        expect(tab.at("state-outdated")).to_be_visible(timeout=10_000)
+        expect(tab.at("state-error")).to_have_count(0)
