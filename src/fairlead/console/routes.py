@@ -125,8 +125,8 @@ async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Res
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
     picture = await console.pictures.latest()
-    rows = await asyncio.to_thread(lambda: picture.gpus)  # 40,000 rows the first time: nobody else waits for them
-    return _list_answer(request, endpoint, picture, rows, picture.gpus_sentence, GpuList, "gpus")
+    # In a thread, because there may be 40,000 rows and nobody else shall wait for them.
+    return await asyncio.to_thread(lambda: _list_answer(request, endpoint, picture, picture.gpus, picture.gpus_sentence, GpuList, "gpus"))
 
 
 async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:

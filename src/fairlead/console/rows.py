@@ -29,12 +29,15 @@ class Entry(Struct, Generic[Row], frozen=True):
 
 
 class RowSet(Struct, Generic[Row], frozen=True):
-    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys; `ties` break ties."""
+    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys.
+
+    `ties` is the field that breaks ties; "" where the default order does.
+    """
 
     row_type: Any
     entries: Sequence[Entry[Row]]
     facets: Mapping[str, list[str]] = {}
-    ties: tuple[str, ...] = ("name",)
+    ties: str = "name"
 
 
 class RowPage(Struct, Generic[Row], frozen=True):
@@ -79,9 +82,9 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
     return RowPage(list(rows[start : start + query.size]), len(rows))
 
 
-def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: Sequence[str] = ("name",)) -> list[Row]:
-    """Sorted by the keys, the first the strongest; null comes last both ways; the fields of `ties` break ties."""
-    ordered = sorted(rows, key=attrgetter(*ties))
+def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
+    """Sorted by the keys, the first the strongest; null comes last both ways; `ties` breaks ties, "" leaves them as they come."""
+    ordered = sorted(rows, key=attrgetter(ties)) if ties else rows
     for key in reversed(sort):
         value = attrgetter(fields[key.key])
         known = [row for row in ordered if value(row) is not None]
