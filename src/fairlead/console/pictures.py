@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from fairlead.console.change_hints import TopicVersions
@@ -28,6 +28,7 @@ QUICK_BUILD_SECONDS: Final = 0.1
 CPU_SHARE: Final = 0.2
 """Rebuilding takes at most this share of a core while the cluster changes without pause."""
 PAUSE_MAX_SECONDS: Final = 2.0
+_BOARDS: Final = ("nodes", "jobs", "quota", "overview")
 
 
 class Pictures:
@@ -47,12 +48,17 @@ class Pictures:
         self._built_at = 0.0
         self._build_seconds = 0.0
         self._asked_at = 0.0
+        self._parts_asked_at: dict[str, float] = {}
         self._building = asyncio.Lock()
 
-    async def latest(self) -> Picture:
-        """The picture to answer from; refuses while the caches are not filled, because half a cluster looks like a small one."""
+    async def latest(self, *parts: str) -> Picture:
+        """The picture to answer from; refuses while the caches are not filled, because half a cluster looks like a small one.
+
+        `parts`: large ones that the next pictures shall have ready as well, as long as somebody asks for them.
+        """
         self.require_ready()
         self._asked_at = time.monotonic()
+        self._parts_asked_at |= dict.fromkeys(parts, self._asked_at)
         if self._picture is None or (self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)):
             await self.renew()
         assert self._picture is not None
@@ -110,15 +116,16 @@ class Pictures:
         now, speed = self._world.clock.now(), self._speed()
         self._versions.update(snapshot, gpus)
         versions = self._versions.as_text()
-        picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed, versions)))
+        parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
+        picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed, versions), parts))
         self._version, self._gpus, self._built_at = version, gpus, time.monotonic()
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)
         return picture
 
 
-def _prepared(picture: Picture) -> Picture:
-    """The picture with what every board shows already derived."""
-    for part in (picture.nodes, picture.jobs, picture.quota, picture.overview):
-        del part
+def _prepared(picture: Picture, parts: Iterable[str]) -> Picture:
+    """The picture with these parts already derived."""
+    for part in parts:
+        getattr(picture, part)
     return picture

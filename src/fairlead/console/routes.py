@@ -120,11 +120,12 @@ async def overview(console: Console, request: Request, endpoint: Endpoint) -> Re
 
 
 async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    return json_answer(request, (await console.pictures.latest()).gpu_map)
+    picture = await console.pictures.latest("gpu_map")
+    return await asyncio.to_thread(lambda: json_answer(request, picture.gpu_map))
 
 
 async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
-    picture = await console.pictures.latest()
+    picture = await console.pictures.latest("gpus")
     # In a thread, because there may be 40,000 rows and nobody else shall wait for them.
     return await asyncio.to_thread(lambda: _list_answer(request, endpoint, picture, picture.gpus, picture.gpus_sentence, GpuList, "gpus"))
 

@@ -1,0 +1,31 @@
+"""The present picture: what is made ready in the background, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.console import pictures
+from fairlead.console.change_hints import TopicVersions
+from fairlead.console.pictures import Pictures
+
+from .clusters import living_cluster
+from .worlds import StillCluster, still_world
+
+
+@pytest.mark.parametrize(("watched_seconds", "is_ready"), [(60.0, True), (-1.0, False)], ids=["asked lately", "asked long ago"])
+async def test_the_next_picture_has_ready_what_somebody_asked_for(
+    watched_seconds: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "WATCHED_SECONDS", watched_seconds)
+    monkeypatch.setattr(pictures, "CPU_SHARE", 1e9)
+    world = still_world(living_cluster())
+    known = Pictures(world, TopicVersions(), lambda: 1.0, lambda seconds: None)
+    first = await known.latest()
+    assert "gpu_map" not in vars(first) and "nodes" in vars(first), "large parts are made for nobody"
+    await known.latest("gpu_map")
+    assert isinstance(world.cluster, StillCluster)
+    world.cluster.show(world.cluster.snapshot())
+    second = await known.renew()
+    assert second is not first
+    assert ("gpu_map" in vars(second)) is is_ready
+    assert "gpus" not in vars(second)
