@@ -65,10 +65,16 @@ describe("series", () => {
   });
 });
 
+const narrow = (text: string) => 3 * text.length;
+
 describe("labels", () => {
   it("a Chinese letter has the room of two", () => {
     expect(labelPx("已分配")).toBeGreaterThanOrEqual(33);
     expect(labelPx("total")).toBeLessThan(33);
+  });
+  it("what the browser measures counts, not the guess", () => {
+    expect(shortLabel("team-vision/resnet50-worker-12", narrow)).toBe("team-vision/resnet50-worker-12");
+    expect(narrow(shortLabel("x".repeat(90), narrow))).toBeLessThanOrEqual(LABEL_MAX_PX);
   });
   it("a long name keeps its end, and fits", () => {
     expect(shortLabel("已分配")).toBe("已分配");

@@ -5,7 +5,7 @@ import { init, use, type EChartsType } from "echarts/core";
 import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 import type { Tokens } from "../look/tokens";
-import { labelPx, shortLabel } from "./labels";
+import { labelPx, type Measure, shortLabel } from "./labels";
 import type { LineStyle } from "./series";
 
 use([LineChart, GridComponent, LabelLayout, CanvasRenderer]);
@@ -34,10 +34,21 @@ export function openChart(element: HTMLElement): EChartsType {
 
 /** Between the end of a line and its label, and after it. */
 const LABEL_MARGIN = 16;
+const LABEL_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans CJK SC', sans-serif";
+
+const pen = document.createElement("canvas").getContext("2d");
+
+/** As the chart will draw it. */
+const drawnPx: Measure = (text) => {
+  if (!pen) return labelPx(text);
+  pen.font = `11px ${LABEL_FONT}`;
+  return pen.measureText(text).width;
+};
 
 export function drawLines(chart: EChartsType, drawing: Drawing): void {
   const { tokens: t, labelled } = drawing;
-  const longest = Math.max(0, ...drawing.lines.map((line) => labelPx(shortLabel(line.name))));
+  const labels = drawing.lines.map((line) => shortLabel(line.name, drawnPx));
+  const longest = Math.max(0, ...labels.map(drawnPx));
   const room = labelled ? Math.ceil(longest) + LABEL_MARGIN : 10;
   chart.setOption(
     {
@@ -67,7 +78,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         axisLabel: { color: t.text3, fontSize: 11 },
         splitLine: { lineStyle: { color: t.line } },
       },
-      series: drawing.lines.map((line) => ({
+      series: drawing.lines.map((line, i) => ({
         type: "line",
         name: line.name,
         data: line.points,
@@ -77,7 +88,7 @@ export function drawLines(chart: EChartsType, drawing: Drawing): void {
         silent: true,
         lineStyle: { width: 1.5, color: line.style.colour, type: line.style.dashed ? "dashed" : "solid" },
         itemStyle: { color: line.style.colour },
-        endLabel: { show: labelled, formatter: () => shortLabel(line.name), color: line.style.colour, fontSize: 11, lineHeight: 13, distance: 6, width: room - 8, overflow: "truncate" },
+        endLabel: { show: labelled, formatter: () => labels[i] ?? "", color: line.style.colour, fontSize: 11, fontFamily: LABEL_FONT, lineHeight: 13, distance: 6, width: room - 8, overflow: "truncate" },
         labelLayout: { moveOverlap: "shiftY" },
       })),
     },

@@ -8,6 +8,7 @@ import { useLook } from "../look/theme";
 import { Icon } from "../parts/Icon";
 import { Panel } from "../parts/Panel";
 import { Answered, Bones, Empty } from "../parts/States";
+import { statusWord } from "../parts/Status";
 import { navigate } from "../router/router";
 import { useQueryState } from "../router/usequery";
 import { count } from "../format/format";
@@ -96,7 +97,7 @@ function MapCanvas({ map, palette, by, heightMax, focus }: { map: GpuMapData; pa
   // After the paint, so that a map of 40,000 cells does not hold up the rows beside it.
   useEffect(() => {
     const groupTitle = (model: number, nodes: number, gpus: number) => t("map.group", { model: map.models[model] || t("map.noModel"), nodes: count(nodes), gpus: count(gpus), n: nodes, g: gpus });
-    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, groupTitle });
+    if (picture.current && width > 0) draw(picture.current, { map, layout, palette, by, focus, groupTitle, statusWord: (status) => statusWord(status, t) });
   }, [map, layout, palette, by, focus, t, width]);
 
   const cell = map.cells[at];

@@ -12,6 +12,7 @@ export interface Picture {
   readonly by: ColourBy;
   /** Cells outside it are drawn faintly. */
   readonly focus: Focus;
+  readonly statusWord: (status: string) => string;
   readonly groupTitle: (model: number, nodes: number, gpus: number) => string;
 }
 
@@ -57,14 +58,14 @@ function drawGroups(context: CanvasRenderingContext2D, { layout, palette, groupT
   for (const group of layout.groups) context.fillText(groupTitle(group.model, group.nodes, group.gpus), 0, group.y + 8, layout.width);
 }
 
-function drawName(context: CanvasRenderingContext2D, { layout, palette }: Picture, name: string, status: string, at: number): void {
+function drawName(context: CanvasRenderingContext2D, { layout, palette, statusWord }: Picture, name: string, status: string, at: number): void {
   const x = layout.nodeX[at] ?? 0;
   const y = (layout.nodeY[at] ?? 0) + 7;
   const room = layout.nodeWidth[at] ?? 0;
   const ready = status === "Ready";
   context.font = `11px ${MONO}`;
   context.fillStyle = ready ? palette.tokens.text2 : palette.tokens.red;
-  context.fillText(clipped(context, ready ? name : `${name} ${status}`, room), x, y);
+  context.fillText(clipped(context, ready ? name : `${name} ${statusWord(status)}`, room), x, y);
 }
 
 /** Cells that touch stand on a plate: what shows of it is free. */

@@ -1,5 +1,5 @@
 // A status is a word and a small shape, never a colour alone.
-import { useWords } from "../i18n/locale";
+import { useWords, type Words } from "../i18n/locale";
 import { isMessageKey } from "../i18n/translate";
 
 export type Tone = "good" | "bad" | "wait" | "run" | "done" | "unknown";
@@ -33,10 +33,14 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 export const toneOf = (status: string): Tone => TONES[status.toLowerCase()] ?? "unknown";
 
+export function statusWord(word: string, t: Words["t"]): string {
+  const key = `status.${word.toLowerCase()}`;
+  return isMessageKey(key) ? t(key) : word;
+}
+
 export function Status({ word, suffix }: { word: string; suffix?: string }) {
   const { t } = useWords();
-  const key = `status.${word.toLowerCase()}`;
-  const text = `${isMessageKey(key) ? t(key) : word}${suffix ?? ""}`;
+  const text = `${statusWord(word, t)}${suffix ?? ""}`;
   return (
     <span className="status" data-tone={toneOf(word)} title={suffix ? text : undefined}>
       {text}
