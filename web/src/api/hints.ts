@@ -10,6 +10,8 @@ const POLL_MS = 10_000;
 const RETRY_MS = 3_000;
 const HIDDEN_MS = 60_000;
 const FAILURES_BEFORE_POLLING = 2;
+/** A server that is stopping ends its streams first and still answers: the second failure asks again. */
+const FAILURES_ASKED = 2;
 const LARGE_MAP_NODES = 500;
 const LARGE_MAP_MS = 10_000;
 const CHANNEL = "fairlead.hints";
@@ -122,7 +124,7 @@ export function openStream(tell: OnTopic): () => void {
   };
   const onError = () => {
     failures += 1;
-    if (failures === 1) tell(EVERYTHING);
+    if (failures <= FAILURES_ASKED) tell(EVERYTHING);
     if (failures >= FAILURES_BEFORE_POLLING) stopPolling ??= pollVersions(tell);
     if (stream.readyState === EventSource.CLOSED) again = setTimeout(connect, RETRY_MS);
   };

@@ -49,10 +49,10 @@ export function JobsBoard() {
       <main className="page" data-testid="page-jobs">
         <PageHead title={t("title.jobs")} answer={asked.data} onRefresh={() => void asked.refetch()} />
         <div className="filters">
-          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={166} />
-          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={126} />
+          <Choice name="job_namespace" choices={facets?.["job_namespace"] ?? []} params={params} set={set} width={174} />
+          <Choice name="job_type" choices={facets?.["job_type"] ?? []} params={params} set={set} width={136} />
           <Choice name="job_name" choices={[...(facets?.["job_name"] ?? []), ...found]} onSearch={onName} params={params} set={set} width={136} />
-          <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={132} />
+          <Choice name="job_status" choices={STATUSES} nameOf={wordOf} params={params} set={set} width={144} />
           <Choice name="user" label={t("col.user")} choices={facets?.["user"] ?? []} params={params} set={set} width={112} />
           <Choice name="leaf" label={t("col.quotaPath")} choices={facets?.["leaf"] ?? []} params={params} set={set} width={136} />
           <div className="end">
