@@ -48,7 +48,6 @@ class Simulation:
         loaded = load_scenario(scenario)
         self.world = World(loaded, seed, time.time() - loaded.history.seconds)
         self.world.warm_up()
-        self._started_at = self.world.clock.now()
         self.driver = Driver(self.world, speed)
 
     @property
@@ -63,10 +62,11 @@ class Simulation:
         return max(self.world.clock.now(), self.driver.pace.simulated_at(time.monotonic()))
 
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
-        """The last `seconds` before the start, seen every `step`: equal seeds live equal lives, so a second world shows it."""
+        """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it."""
         again = World(self.world.scenario, self.world.seed, self.world.epoch)
-        moment = max(self.world.epoch, self._started_at - seconds)
-        while moment < self._started_at:
+        end = self.now()
+        moment = max(self.world.epoch, end - seconds)
+        while moment < end:
             again.run_until(moment)
             yield take_snapshot(again)
             moment += step
