@@ -64,7 +64,7 @@ def test_a_good_scenario_loads() -> None:
     assert scenario.node_pools[0].gpu_model == "Tesla T4"
 
 
-@pytest.mark.parametrize("name", known_scenarios())
+@pytest.mark.parametrize("name", sorted(set(known_scenarios()) - {"large"}))  # for that one see test_settled.py and bench/large_world.py
 def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:
     scenario = load_scenario(name)
     assert scenario.title

@@ -38,6 +38,10 @@ def suits_node(spec: Object, name: str, labels: Labels) -> bool:
     return not required or any(_term_holds(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
 
 
+def has_preferences(spec: Object) -> bool:
+    return bool(_terms(spec, "nodeAffinity", _PREFERRED))
+
+
 def preference(spec: Object, name: str, labels: Labels) -> int:
     """The weights of the preferred terms that hold, added."""
     terms = _terms(spec, "nodeAffinity", _PREFERRED)

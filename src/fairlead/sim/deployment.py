@@ -23,7 +23,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     newest = max((_revision(item) for item in others), default=0) + 1
     if current is None:
         first = _allowed(obj, _total(others)) if others else _wanted(obj)
-        plan.create.append(_replica_set(obj, label, first, newest))
+        plan.create.append(replica_set(obj, label, first, newest))
         plan.normal("ScalingReplicaSet", f"Scaled up replica set {obj['metadata']['name']}-{label} from 0 to {first}")
     else:
         newest = max(newest, _revision(current))
@@ -112,7 +112,8 @@ def _scale(obj: Object, item: Object, target: int, plan: Plan) -> None:
     plan.normal("ScalingReplicaSet", f"Scaled {way} replica set {item['metadata']['name']} from {size} to {target}")
 
 
-def _replica_set(obj: Object, label: str, replicas: int, revision: int) -> Object:
+def replica_set(obj: Object, label: str, replicas: int, revision: int) -> Object:
+    """The ReplicaSet of the Deployment's template, whose hash is `label`."""
     spec, metadata = obj["spec"], obj["metadata"]
     template = spec["template"]
     template_metadata = template.get("metadata") or {}

@@ -61,6 +61,18 @@ class Kubelets:
         if run is not None and container is not None:
             self._exit(run, container, container.restarts, exit_code)
 
+    def adopt(self, pod: Object, node: Object) -> Object:
+        """Take over a pod as running, with its cards; returns its status. For worlds that do not begin empty."""
+        now = self._timers.clock.now()
+        run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now)
+        allocate(pod, run.node, self._devices)
+        run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+        for container in run.apps:
+            self._images.add((run.node, container.image))
+            self._run(run, container, pod)
+        run.settle()
+        return render_status(run, status_of(pod), now)
+
     def fall_silent(self, node: str) -> None:
         """The node's kubelet writes nothing more and ends no pod; its containers work on."""
         self._silent.add(node)
@@ -174,10 +186,12 @@ class Kubelets:
             self._write(run)
 
     def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
-        now = self._timers.clock.now()
-        container.run(now)
+        self._run(run, container, pod)
         self._recorder.normal(pod, "Created", f"Created container: {container.name}", COMPONENT, run.node)
         self._recorder.normal(pod, "Started", f"Started container {container.name}", COMPONENT, run.node)
+
+    def _run(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
+        container.run(self._timers.clock.now())
         behaviour = self._acting(run, container, pod)
         if behaviour.run_seconds is not None:
             restarts = container.restarts

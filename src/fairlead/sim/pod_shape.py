@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.sim.affinity import neighbourhood
+from fairlead.sim.needs import amounts_of
 from fairlead.sim.status import ApiStatus
-from fairlead.wire.quantity import parse_amounts
 
 Object = dict[str, Any]
 _Amounts = dict[str, str | int | float] | None
@@ -101,10 +101,11 @@ def unreadable(pod: Object) -> str:
         spec = msgspec.convert(pod.get("spec"), _Spec)
         for container in (*spec.containers, *(spec.init_containers or ())):
             resources = container.resources or _Resources()
-            parse_amounts(resources.limits)
-            parse_amounts(resources.requests)
-        parse_amounts(spec.overhead)
-        neighbourhood(pod, ())
+            amounts_of(resources.limits)
+            amounts_of(resources.requests)
+        amounts_of(spec.overhead)
+        if spec.affinity is not None:
+            neighbourhood(pod, ())
     except ApiStatus as refusal:
         return f"spec.affinity cannot be read: {refusal.message}"
     except (msgspec.ValidationError, ValueError, KeyError) as error:

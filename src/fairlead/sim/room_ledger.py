@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from fairlead.model.resources import NVIDIA_GPU
 from fairlead.sim.affinity import NO_NEIGHBOURS, Neighbourhood, keeps_others_away, looks_at_others, neighbourhood
 from fairlead.sim.rooms import Room, Tenant, room_of
 
@@ -21,13 +22,20 @@ class RoomLedger:
         self._loners: dict[str, Tenant] = {}
         self._priorities: Counter[int] = Counter()
         self._promises: dict[str, str] = {}
+        self._by_free_gpus: dict[int, dict[str, None]] = {}
+        self._free_gpus: dict[str, int] = {}
 
     def set_node(self, node: Object) -> bool:
         """Take in a node as it now is; whether that changed its room."""
         name = node["metadata"]["name"]
         before = self.rooms.get(name)
         room = self.rooms[name] = room_of(node, before)
+        self._sort_in(name, room)
         return before is None or before != room
+
+    def remove_node(self, name: str) -> None:
+        self.rooms.pop(name, None)
+        self._sort_in(name, None)
 
     def admit(self, tenant: Tenant) -> None:
         self.tenants[tenant.uid] = tenant
@@ -36,6 +44,7 @@ class RoomLedger:
             self._loners[tenant.uid] = tenant
         if tenant.node in self.rooms:
             self.rooms[tenant.node].admit(tenant)
+            self._sort_in(tenant.node, self.rooms[tenant.node])
 
     def release(self, uid: str) -> bool:
         """Whether the pod had a place."""
@@ -48,7 +57,29 @@ class RoomLedger:
             del self._priorities[tenant.priority]
         if tenant.node in self.rooms:
             self.rooms[tenant.node].release(tenant)
+            self._sort_in(tenant.node, self.rooms[tenant.node])
         return True
+
+    def by_free_gpus(self, least: int) -> Iterator[list[Room]]:
+        """Rooms with at least so many free GPUs in groups, those with the fewest first."""
+        for free in sorted(self._by_free_gpus):
+            if free >= least:
+                yield [self.rooms[name] for name in self._by_free_gpus[free]]
+
+    def _sort_in(self, name: str, room: Room | None) -> None:
+        """Keep the room in the group of its free GPUs."""
+        before = self._free_gpus.pop(name, None)
+        free = room.free(NVIDIA_GPU) if room is not None and NVIDIA_GPU in room.allocatable else None
+        if free is not None:
+            self._free_gpus[name] = free
+        if before == free:
+            return
+        if before is not None:
+            del self._by_free_gpus[before][name]
+            if not self._by_free_gpus[before]:
+                del self._by_free_gpus[before]
+        if free is not None:
+            self._by_free_gpus.setdefault(free, {})[name] = None
 
     # --- promises ----------------------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 JobKind = Literal["mpijob", "tfjob", "pytorchjob", "job"]
 LoadName = Literal["training", "input-bound", "inference", "notebook", "idle"]
@@ -85,6 +86,7 @@ class Team(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     namespaces: tuple[str, ...]
     users: tuple[str, ...] = ()
+    count: int = 1
 
 
 class Quota(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +97,7 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
     max: Mapping[str, str | int] = {}
     namespaces: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
+    count: int = 1
 
 
 class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,6 +129,7 @@ class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     labels: Mapping[str, str] = {}
     node_selector: Mapping[str, str] = {}
     priority_class: str = ""
+    count: int = 1
 
 
 class StandingPod(Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,15 +167,17 @@ class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     standing: int = 0
     priority_class: str = ""
     node_selector: Mapping[str, str] = {}
+    count: int = 1
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """`history` is how long the world has already run when a person first sees it."""
+    """`history` is how long the world has already run when a person first sees it; if `settled`, services run from its first instant."""
 
     title: str
     node_pools: tuple[NodePool, ...]
     description: str = ""
     history: Duration = Duration(0)
+    settled: bool = False
     teams: tuple[Team, ...] = ()
     quota: tuple[Quota, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
@@ -184,6 +190,26 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def namespaces(self) -> tuple[str, ...]:
         return tuple(namespace for team in self.teams for namespace in team.namespaces)
+
+
+COUNTED = ("teams", "quota", "services", "streams")
+"""Sections whose entries may stand for many equal ones."""
+
+
+def expanded(scenario: Scenario) -> Scenario:
+    """The scenario in which an entry with `count` n stands n times: `-1` … `-n` is added to its name or path, and to its namespaces."""
+    return replace(scenario, **{section: tuple(one for item in getattr(scenario, section) for one in _copies(item)) for section in COUNTED})
+
+
+def _copies(item: Any) -> list[Any]:
+    if item.count == 1:
+        return [item]
+    own = [key for key in ("name", "path", "namespace", "namespaces") if hasattr(item, key)]
+    return [replace(item, count=1, **{key: _numbered(getattr(item, key), number) for key in own}) for number in range(1, item.count + 1)]
+
+
+def _numbered(value: str | tuple[str, ...], number: int) -> str | tuple[str, ...]:
+    return f"{value}-{number}" if isinstance(value, str) else tuple(f"{part}-{number}" for part in value)
 
 
 def pool_nodes(pool: NodePool) -> list[str]:

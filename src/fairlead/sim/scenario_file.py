@@ -19,7 +19,7 @@ from fairlead.errors import UserError
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.cluster import FIRST_NAMESPACES
 from fairlead.sim.pod_counts import MOST_PODS
-from fairlead.sim.scenario import Duration, Scenario, Service, Stream, pool_nodes
+from fairlead.sim.scenario import COUNTED, Duration, Scenario, Service, Stream, expanded, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
 
 KeyPath = tuple[str | int, ...]
@@ -62,9 +62,27 @@ def parse_scenario(text: str, source: str) -> Scenario:
     except msgspec.ValidationError as error:
         what, path = _told_by_msgspec(str(error))
         raise _refusal(text, source, path, what) from error
-    for path, what in _contradictions(scenario):
+    for path, what in _bad_counts(scenario):
         raise _refusal(text, source, path, what)
-    return scenario
+    whole = expanded(scenario)
+    for path, what in _contradictions(whole):
+        raise _refusal(text, source, _written(scenario, path), what)
+    return whole
+
+
+def _bad_counts(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
+    for section in COUNTED:
+        for index, item in enumerate(getattr(scenario, section)):
+            if not 1 <= item.count <= 5000:
+                yield (section, index, "count"), f"{item.count} is not between 1 and 5000"
+
+
+def _written(scenario: Scenario, path: KeyPath) -> KeyPath:
+    """Where the text has what stands at `path` of the expanded scenario."""
+    if path[0] not in COUNTED:
+        return path
+    origins = [index for index, item in enumerate(getattr(scenario, str(path[0]))) for _ in range(item.count)]
+    return (path[0], origins[int(path[1])], *path[2:])
 
 
 def parse_duration(text: str) -> Duration:
@@ -170,11 +188,13 @@ def _bad_names(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         "streams": [(stream.namespace, stream.name) for stream in scenario.streams],
     }
     for section, keys in named.items():
+        seen: set[tuple[str, str]] = set()
         for index, (namespace, name) in enumerate(keys):
             if not (_NODE_NAME if section == "node_pools" else _NAME).fullmatch(name):
                 yield (section, index, "name"), f"`{name}` is not a Kubernetes name (lower-case letters, digits and `-`)"
-            if (namespace, name) in keys[:index]:
+            if (namespace, name) in seen:
                 yield (section, index, "name"), f"`{name}` is there twice"
+            seen.add((namespace, name))
 
 
 def _bad_pools(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
@@ -236,6 +256,7 @@ def _bad_work(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 def _bad_quota(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     paths = {node.path for node in scenario.quota}
+    known = set(scenario.namespaces)
     holders: dict[str, str] = {}
     for index, node in enumerate(scenario.quota):
         here: KeyPath = ("quota", index)
@@ -245,7 +266,7 @@ def _bad_quota(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         if index and parent not in paths:
             yield (*here, "path"), f"`{node.path}` has no parent `{parent}` in the tree"
         for namespace in node.namespaces:
-            if namespace not in scenario.namespaces:
+            if namespace not in known:
                 yield (*here, "namespaces"), f"no team has namespace `{namespace}`"
             if namespace in holders:
                 yield (*here, "namespaces"), f"`{namespace}` is already on `{holders[namespace]}`"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, Amounts
-from fairlead.sim.affinity import Neighbourhood, looks_at_others, preference
+from fairlead.sim.affinity import Neighbourhood, has_preferences, looks_at_others, preference
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
 from fairlead.sim.gpushare import Extender
@@ -35,6 +36,8 @@ SCHEDULERS = frozenset({"default-scheduler", "fairlead-scheduler"})
 
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
+MOST_ALIKE = 64
+"""Of rooms with equally many free GPUs so many are compared, and not all five thousand."""
 
 
 @dataclass(slots=True)
@@ -54,11 +57,10 @@ class Scheduler:
         self._timers = timers
         self._recorder = recorder
         self._extender = extender
-        self._ledger = RoomLedger()
+        self.ledger = RoomLedger()
         self._waiting: dict[str, _Waiting] = {}
         self._round: Timer | None = None
         self._start = 0
-        self._fullest: dict[tuple[object, ...], Room] = {}
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
 
@@ -66,8 +68,8 @@ class Scheduler:
 
     def _on_node(self, event: WatchEvent) -> None:
         if event.type == DELETED:
-            self._ledger.rooms.pop(event.object["metadata"]["name"], None)
-        elif self._ledger.set_node(event.object):
+            self.ledger.remove_node(event.object["metadata"]["name"])
+        elif self.ledger.set_node(event.object):
             self._wake(WAKE_SECONDS)
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -75,20 +77,20 @@ class Scheduler:
         uid = pod["metadata"]["uid"]
         if event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed"):
             self._forget(uid)
-            if self._ledger.release(uid):
+            if self.ledger.release(uid):
                 self._wake(WAKE_SECONDS)
         elif pod["spec"].get("nodeName"):
             self._forget(uid)
-            if uid in self._ledger.tenants:
-                self._ledger.tenants[uid].pod = pod
+            if uid in self.ledger.tenants:
+                self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
-                self._ledger.admit(Tenant(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
+                self.ledger.admit(Tenant(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
         elif uid not in self._waiting and pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS:
             self._queue(pod)
 
     def _forget(self, uid: str) -> None:
         if self._waiting.pop(uid, None) is not None:
-            self._ledger.take_back(uid)
+            self.ledger.take_back(uid)
 
     def _queue(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
@@ -123,40 +125,50 @@ class Scheduler:
         self._round = None
         order = sorted(self._waiting.items(), key=lambda item: (-item[1].priority, item[1].created, item[1].namespace, item[1].name))
         told: dict[tuple[object, ...], str] = {}
-        self._fullest = {}
-        placed = len(self._ledger.tenants)
+        placed = len(self.ledger.tenants)
         for uid, waiting in order:
             pod = self._cluster.get(PODS, waiting.namespace, waiting.name)
             if pod is None or pod["metadata"]["uid"] != uid or pod["spec"].get("nodeName"):
                 self._forget(uid)
             elif "deletionTimestamp" not in pod["metadata"]:
                 self._try(uid, pod, waiting, told)
-        if len(self._ledger.tenants) > placed and any(waiting.looks_at_others for waiting in self._waiting.values()):
+        if len(self.ledger.tenants) > placed and any(waiting.looks_at_others for waiting in self._waiting.values()):
             self._wake(WAKE_SECONDS)
 
     def _try(self, uid: str, pod: Object, waiting: _Waiting, told: dict[tuple[object, ...], str]) -> None:
         """Place one pod. An equal pod that failed in this round already has the answer: room only shrinks within a round."""
         asker = Tenant(pod, waiting.needs, waiting.priority)
-        is_plain = not self._ledger.minds_others(pod["spec"])
+        is_plain = not self.ledger.minds_others(pod["spec"])
         message = told.get(waiting.signature) if is_plain else None
         if message is None:
-            neighbours = self._ledger.neighbours(pod)
-            again = self._fullest.get(waiting.signature)
-            is_fit = again is not None and again.refusal(asker, neighbours) is None
-            fitting, refused = ([again], {}) if again is not None and is_fit else self._filter(asker, neighbours)
-            if fitting and self._bind(asker, self._choose(asker, fitting, waiting)):
+            neighbours = self.ledger.neighbours(pod)
+            fullest = self._fullest(asker, neighbours)
+            fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
+            if fitting and self._bind(asker, self._choose(asker, fitting)):
                 return
             message, is_final = self._preempt(asker, refused)
             if is_final and is_plain:
                 told[waiting.signature] = message
         self._tell(pod, message)
 
+    def _fullest(self, asker: Tenant, neighbours: Neighbourhood) -> Room | None:
+        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None: look at all."""
+        wanted = asker.needs.get(NVIDIA_GPU)
+        spec = asker.pod["spec"]
+        if not wanted or self.ledger.promised_room(asker.uid) or self._extender.wants(asker.pod) or has_preferences(spec):
+            return None
+        for rooms in self.ledger.by_free_gpus(wanted):
+            usable = (room for room in rooms if room.refusal(asker, neighbours) is None and not (room.taints and room.unwelcoming(spec)))
+            if fitting := list(islice(usable, MOST_ALIKE)):
+                return min(fitting, key=lambda room: (room.busy_ratio(), room.name))
+        return None
+
     def _filter(self, asker: Tenant, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, Refused]]:
         """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time going on where it stopped."""
-        promised = self._ledger.promised_room(asker.uid)
+        promised = self.ledger.promised_room(asker.uid)
         if promised is not None and not self._extender.wants(asker.pod) and promised.refusal(asker, neighbours) is None:
             return [promised], {}
-        rooms = list(self._ledger.rooms.values())
+        rooms = list(self.ledger.rooms.values())
         enough, start = _enough(len(rooms)), self._start
         fitting: list[Room] = []
         refused: dict[str, Refused] = {}
@@ -174,7 +186,7 @@ class Scheduler:
             refused |= {name: Refused([reason], True) for name, reason in answers.items()}
         return [room for room in fitting if room.name not in refused], refused
 
-    def _choose(self, asker: Tenant, fitting: list[Room], waiting: _Waiting) -> Room:
+    def _choose(self, asker: Tenant, fitting: list[Room]) -> Room:
         """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes
         and spread by cpu."""
         pod = asker.pod
@@ -186,10 +198,8 @@ class Scheduler:
         def liking(room: Room) -> tuple[int, int]:
             return -preference(spec, room.name, room.labels), room.unwelcoming(spec) if room.taints else 0
 
-        if waiting.needs.get(NVIDIA_GPU):
-            room = min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
-            self._fullest[waiting.signature] = room  # it stays the fullest that fits equal pods, until it no longer does
-            return room
+        if asker.needs.get(NVIDIA_GPU):
+            return min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
     def _bind(self, asker: Tenant, room: Room) -> bool:
@@ -199,7 +209,7 @@ class Scheduler:
             return False
         metadata = pod["metadata"]
         self._forget(asker.uid)
-        self._ledger.admit(Tenant(pod, asker.needs, asker.priority, room.name))
+        self.ledger.admit(Tenant(pod, asker.needs, asker.priority, room.name))
         binding = {"target": {"kind": "Node", "name": room.name}, "metadata": {"uid": asker.uid, "annotations": dict(chosen)}}
         self._cluster.bind(metadata["namespace"], metadata["name"], binding)
         message = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {room.name}"
@@ -210,22 +220,22 @@ class Scheduler:
 
     def _preempt(self, asker: Tenant, refused: Mapping[str, Refused]) -> tuple[str, bool]:
         """Make room by preemption if that can be. The sentence to write, and whether it holds for equal pods too."""
-        sentence = _unschedulable(len(self._ledger.rooms), refused.values())
-        if not self._ledger.rooms:
+        sentence = _unschedulable(len(self.ledger.rooms), refused.values())
+        if not self.ledger.rooms:
             return sentence, True
-        if why := refused_to_preempt(asker, self._ledger.promised_room(asker.uid)):
+        if why := refused_to_preempt(asker, self.ledger.promised_room(asker.uid)):
             return f"{sentence}{_NO_CLAIMS}{why}", False
-        budgets = [] if self._ledger.is_lowest(asker.priority) else self._cluster.list(POD_DISRUPTION_BUDGETS)
-        found = choose_victims(asker, self._ledger.rooms, refused, budgets, lambda gone: self._ledger.neighbours(asker.pod, gone))
+        budgets = [] if self.ledger.is_lowest(asker.priority) else self._cluster.list(POD_DISRUPTION_BUDGETS)
+        found = choose_victims(asker, self.ledger.rooms, refused, budgets, lambda gone: self.ledger.neighbours(asker.pod, gone))
         if isinstance(found, Preemption):
             self._promise(asker, found)
             return sentence, False
-        self._ledger.take_back(asker.uid)
+        self.ledger.take_back(asker.uid)
         self._nominate(asker.pod, "")
-        return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self._ledger.rooms), found.values())}", True
+        return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), found.values())}", True
 
     def _promise(self, asker: Tenant, found: Preemption) -> None:
-        self._ledger.promise(asker, found.room)
+        self.ledger.promise(asker, found.room)
         for victim in found.victims:
             metadata = victim.pod["metadata"]
             self._recorder.normal(victim.pod, "Preempted", f"Preempted by pod {asker.uid} on node {found.room.name}", COMPONENT)

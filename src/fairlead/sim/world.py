@@ -27,6 +27,7 @@ from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
+from fairlead.sim.settled import Settlement
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.workloads import render_pod, render_priority_class, render_quota_tree, render_service
@@ -109,8 +110,12 @@ class World:
             )
         if self.scenario.quota:
             self.cluster.create(render_quota_tree(self.scenario.quota))
+        settlement = Settlement(self.cluster, self.scheduler.ledger, self.kubelets, self.seed)
         for service in self.scenario.services:
-            self.cluster.create(render_service(service))
+            if self.scenario.settled:
+                settlement.put(service)
+            else:
+                self.cluster.create(render_service(service))
         for pod in self.scenario.pods:
             self.cluster.create(render_pod(pod))
         self.cluster.subscribe(NODES, self._on_node)
