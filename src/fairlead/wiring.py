@@ -30,10 +30,13 @@ from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 from fairlead.ports import Clock, GpuReadings
 from fairlead.ports import World as Ports
 from fairlead.sim.driver import Driver
+from fairlead.sim.resources import NODES
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.snapshot import take_snapshot
 from fairlead.sim.world import World
 
+NODES_LIVED_TWICE: Final = 200
+"""As many nodes as the console's built-in series keep (decision 9)."""
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
@@ -62,7 +65,12 @@ class Simulation:
         return max(self.world.clock.now(), self.driver.pace.simulated_at(time.monotonic()))
 
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
-        """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it."""
+        """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it.
+
+        Nothing of a large world: living twice would cost its start more than the charts are worth.
+        """
+        if len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE:
+            return
         again = World(self.world.scenario, self.world.seed, self.world.epoch)
         end = self.now()
         moment = max(self.world.epoch, end - seconds)

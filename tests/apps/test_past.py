@@ -1,0 +1,30 @@
+"""The hour before a laptop's start: the same history again, and nothing of a world too large to live twice."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from fairlead import wiring
+from fairlead.sim.snapshot import take_snapshot
+from fairlead.wiring import Simulation
+
+
+async def test_the_past_leads_to_the_present() -> None:
+    simulation = Simulation("default", seed=7, speed=1.0)
+    now = simulation.world.clock.now()
+    seen = list(simulation.past(60, 15))
+    assert [round(now - snapshot.taken_at) for snapshot in seen] == [60, 45, 30, 15]
+    long_running = {pod.uid for pod in take_snapshot(simulation.world).pods if (pod.started_at or now) < now - 60}
+    assert long_running
+    assert long_running <= {pod.uid for pod in seen[-1].pods}, "another history has other pods"
+        pod.uid for pod in seen[0].pods
+    }
+    assert len(seen[-1].gpus) == 32
+
+
+async def test_a_world_too_large_is_not_lived_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = Simulation("default", seed=7, speed=1.0)
+    monkeypatch.setattr(wiring, "NODES_LIVED_TWICE", 8)
+    assert list(islice(simulation.past(60, 15), 1)) == []
