@@ -59,6 +59,7 @@ class Window:
     def column(self, table: str, head: str) -> dict[str, str]:
         """Row name -> text of the column under a head (as it begins), of all rows: the table scrolls, for only those in sight are there."""
         box = self.at(f"table-{table}")
+        expect(box.locator("thead th").first).to_be_visible()  # the sentence may stand while the rows are still a skeleton
         heads = [text or "" for text in box.locator("thead th").evaluate_all("cells => cells.map(cell => cell.title)")]
         names = [index for index, text in enumerate(heads) if text.startswith(head)]
         assert names, f"no column `{head}` among {heads}"

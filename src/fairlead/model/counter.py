@@ -8,7 +8,8 @@ from msgspec import Struct
 class Counter(Struct, frozen=True, gc=False):
     """`name` is printed; `field` is the DCGM field it stands for (they differ for names of other DCGM generations).
 
-    `is_double`: the field has fractions, and a whole value of it prints some too. `type`: gauge, counter, histogram, summary; or label: the value becomes a label of every GPU metric.
+    `is_double`: the field has fractions, and a whole value of it prints some too. `type`: gauge, counter, histogram,
+    summary; or label: the value becomes a label of every GPU metric.
     """
 
     name: str
