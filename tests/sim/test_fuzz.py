@@ -58,6 +58,15 @@ def do(world: World, kind: str, *rest: Any) -> None:
         world.cluster.mutate(ref, metadata.get("namespace"), metadata["name"], lambda old: {**old, "status": more[0]})
 
 
+def test_a_pod_whose_status_somebody_emptied_can_still_be_deleted() -> None:
+    world = World(load_scenario("default"), 0, EPOCH)
+    live(world, 900)
+    for found in [each["metadata"] for each in world.cluster.list(PODS)]:
+        world.cluster.mutate(PODS, found["namespace"], found["name"], lambda old: {**old, "status": None})
+        world.cluster.delete(PODS, found["namespace"], found["name"])
+    live(world, 900)
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 1000), st.lists(actions, min_size=4, max_size=25))
 def test_the_world_goes_on(seed: int, steps: list[tuple[Any, ...]]) -> None:

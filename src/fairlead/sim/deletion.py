@@ -60,8 +60,8 @@ def _grace_seconds(ref: ResourceKind, old: Object, asked: int | None) -> int:
     """Only pods that a kubelet holds have a grace; the second of two requests may only shorten it."""
     if ref is not PODS:
         return 0
-    spec = old.get("spec", {})
-    if not spec.get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+    spec = old.get("spec") or {}
+    if not spec.get("nodeName") or (old.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0
     grace = asked if asked is not None else spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
     before = old["metadata"].get("deletionGracePeriodSeconds")
@@ -79,7 +79,7 @@ def _marked(cluster: Cluster, ref: ResourceKind, old: Object, grace: int, finali
         metadata["generation"] += 1
     new = {**old, "metadata": metadata}
     if ref is NAMESPACES:
-        new["status"] = {**old.get("status", {}), "phase": "Terminating"}
+        new["status"] = {**(old.get("status") or {}), "phase": "Terminating"}
     return cluster.replace(ref, old, new)
 
 

@@ -58,7 +58,7 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
     for key in ("annotations", "labels"):
         if given.get(key):
             metadata[key] = {**(metadata.get(key) or {}), **given[key]}
-    status = {key: value for key, value in pod.get("status", {}).items() if key != "nominatedNodeName"}
+    status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     status["conditions"] = [*(held for held in status.get("conditions", ()) if held["type"] != "PodScheduled"), scheduled]
     return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
@@ -69,7 +69,7 @@ def evict(cluster: Cluster, namespace: str, name: str, options: Object) -> None:
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)
-    if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+    if (pod.get("status") or {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
         _spend_budget(cluster, pod)
     conditions = options.get("preconditions") or {}
     grace, uid = options.get("gracePeriodSeconds"), conditions.get("uid")
@@ -85,7 +85,7 @@ def _spend_budget(cluster: Cluster, pod: Object) -> None:
             500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
     for budget in held_by:
-        status = budget.get("status", {})
+        status = budget.get("status") or {}
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 1):
             raise _over_budget(f"The disruption budget {budget['metadata']['name']} is still being processed by the server.", 10)
         if status.get("disruptionsAllowed", 0) <= 0:
