@@ -48,11 +48,11 @@ class SimulatedServer:
 
 @contextmanager
 def simulated_server(
-    folder: Path, clock: Clock, *, log_capacity: int = 10_000, bookmark_seconds: float = 60.0
+    folder: Path, clock: Clock, *, log_capacity: int = 10_000, bookmark_seconds: float = 60.0, cluster: Cluster | None = None
 ) -> Iterator[SimulatedServer]:
-    """A served, empty simulated cluster for as long as the block lasts."""
+    """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for as long as the block lasts."""
     credentials, logs = make_credentials(), WrittenLogs()
-    cluster = Cluster(clock, log_capacity=log_capacity)
+    cluster = cluster or Cluster(clock, log_capacity=log_capacity)
     sock = bind_socket("127.0.0.1", 0)
     address = f"https://127.0.0.1:{sock.getsockname()[1]}"
     write_kubeconfig(folder / "simulated.kubeconfig", address, credentials)
