@@ -61,7 +61,8 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
             readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
-            world = World(cluster=cluster, gpus=readings, clock=simulation, is_simulated=True, name=f"scenario {args.scenario}")
+            name = f"scenario {args.scenario}"
+            world = World(cluster, readings, simulation, is_simulated=True, name=name, timekeeper=simulation.driver)
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)), past)
             api_server = ApiServer(

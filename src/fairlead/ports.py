@@ -87,8 +87,56 @@ class Series(Protocol):
         ...
 
 
+class ClockState(Struct, frozen=True):
+    """A simulated world's time: epoch seconds, simulated seconds per second, and the run to a later time that goes on, if any."""
+
+    now: float
+    speed: float
+    is_paused: bool
+    since: float | None = None
+    until: float | None = None
+
+
+class Happening(Struct, frozen=True):
+    """One write of a simulated world. `verb` is `added`, `modified` or `deleted`; `namespace` is empty for objects without one."""
+
+    verb: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class Timekeeper(Protocol):
+    """Who may move simulated time. Nobody can move a real cluster's."""
+
+    def state(self) -> ClockState: ...
+
+    @property
+    def version(self) -> int:
+        """Grows when somebody moved time, and when a run ended; not as time goes by."""
+        ...
+
+    def pause(self) -> None:
+        """Stand still; ends a run to a later time where it is. Reads, writes and streams of the API go on."""
+        ...
+
+    def resume(self) -> None: ...
+
+    def set_speed(self, speed: float) -> None:
+        """Raises UserError for a speed that cannot be."""
+        ...
+
+    def step(self) -> list[Happening]:
+        """Pause, go to the next instant at which something is written, and tell what; empty when nothing came in a moment of work."""
+        ...
+
+    def run_until(self, at: float) -> None:
+        """Begin to go to a later time as fast as the machine can. Raises UserError for a time that is not ahead, or too far."""
+        ...
+
+
 class World(Struct, frozen=True):
-    """Everything a process may ask of its world. `series` is None when no Prometheus is configured."""
+    """Everything a process may ask of its world. `series` is None when no Prometheus is configured, `timekeeper` where time is real."""
 
     cluster: Cluster
     gpus: GpuReadings
@@ -96,3 +144,4 @@ class World(Struct, frozen=True):
     series: Series | None = None
     is_simulated: bool = False
     name: str = "kubernetes"
+    timekeeper: Timekeeper | None = None

@@ -29,6 +29,7 @@ from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
 from fairlead.ports import Clock, GpuReadings
 from fairlead.ports import World as Ports
+from fairlead.sim.clock import FASTEST
 from fairlead.sim.driver import Driver
 from fairlead.sim.resources import NODES
 from fairlead.sim.scenario_file import load_scenario
@@ -55,14 +56,11 @@ class Simulation:
 
     @property
     def speed(self) -> float:
-        return self.driver.pace.speed
+        """How fast time may go by at most, for who judges the age of a value: a run to a later time is as fast as the machine."""
+        return self.driver.pace.speed if self.driver.state().until is None else FASTEST
 
     def now(self) -> float:
-        """Between the world's steps time flows on: the driver wakes up for events, not for whoever looks at the clock.
-
-        The loop's clock is the monotonic one; threads that build pages ask, too, and have no loop.
-        """
-        return max(self.world.clock.now(), self.driver.pace.simulated_at(time.monotonic()))
+        return self.driver.now()
 
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
         """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it.

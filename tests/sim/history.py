@@ -16,22 +16,33 @@ from fairlead.sim.world import World
 EPOCH = 1_767_600_000.0
 
 
-def history_hash(scenario: Scenario, seed: int, seconds: float) -> str:
-    """Every event of every kind in order, then the state of every device."""
-    digest = hashlib.blake2b(digest_size=16)
+class Histories:
+    """Every event of every kind, in order, as bytes. Pass `listen` as a world's `extender`: that is before anything is written."""
 
-    def note(event: WatchEvent) -> None:
-        digest.update(json.dumps([event.type, event.object, event.resource_version]).encode())
+    def __init__(self) -> None:
+        self.events = 0
+        self._digest = hashlib.blake2b(digest_size=16)
 
-    def listen(cluster: Cluster) -> BestFit:
+    def listen(self, cluster: Cluster) -> BestFit:
         for ref in cluster.kinds():
-            cluster.subscribe(ref, note)
+            cluster.subscribe(ref, self._note)
         return BestFit(cluster)
 
-    world = World(scenario, seed, EPOCH, extender=listen)
+    def _note(self, event: WatchEvent) -> None:
+        self.events += 1
+        self._digest.update(json.dumps([event.type, event.object, event.resource_version]).encode())
+
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def history_hash(scenario: Scenario, seed: int, seconds: float) -> str:
+    """Every event of every kind in order, then the state of every device."""
+    heard = Histories()
+    world = World(scenario, seed, EPOCH, extender=heard.listen)
     world.run_until(EPOCH + seconds)
-    digest.update(repr(world.devices.sample()).encode())
-    return digest.hexdigest()
+    devices = hashlib.blake2b(repr(world.devices.sample()).encode(), digest_size=16)
+    return f"{heard.digest()}-{devices.hexdigest()}"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
 
 SEEDS = 20
-SECONDS = 3600.0
+SECONDS = load_scenario("default").history.seconds
 ROOT = Path(__file__).parents[2]
 
 

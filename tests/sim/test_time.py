@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sim.small_world import EPOCH, small_world
 
 from fairlead.errors import UserError
 from fairlead.sim.clock import Pace, SimClock
-from fairlead.sim.driver import Driver
 from fairlead.sim.timers import Timers
 
 
@@ -62,24 +59,3 @@ def test_a_change_of_speed_or_a_pause_never_makes_time_jump() -> None:
 def test_an_absurd_speed_is_refused_with_its_value(speed: float) -> None:
     with pytest.raises(UserError, match=re.escape(f"speed `{speed:g}`")):
         Pace(speed, wall=0.0, simulated=0.0)
-
-
-async def test_the_driver_follows_the_wall_at_its_speed() -> None:
-    world = small_world()
-    driver = Driver(world, speed=1000.0)
-    running = asyncio.create_task(driver.run())
-    await asyncio.sleep(0.1)
-    driver.catch_up()
-    lived = world.clock.now() - EPOCH
-    driver.pause()
-    await asyncio.sleep(0.05)
-    driver.catch_up()
-    stood = world.clock.now()
-    await asyncio.sleep(0.05)
-    driver.catch_up()
-    running.cancel()
-    assert lived >= 90.0
-    assert world.clock.now() == stood
-    driver.run_until(stood + 500.0)
-    driver.resume()
-    assert world.clock.now() == stood + 500.0

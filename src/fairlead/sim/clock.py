@@ -6,7 +6,12 @@ re-anchored whenever speed or pause change, so that simulated time never jumps.
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.errors import UserError
+
+SLOWEST: Final = 0.01
+FASTEST: Final = 100_000.0
 
 
 class SimClock:
@@ -71,6 +76,8 @@ class Pace:
 
 
 def _checked(speed: float) -> float:
-    if not 0.01 <= speed <= 100_000:
-        raise UserError(f"speed `{speed:g}` is not between 0.01 and 100000", "give simulated seconds per real second, e.g. `--speed 60`")
+    if not SLOWEST <= speed <= FASTEST:
+        raise UserError(
+            f"speed `{speed:g}` is not between {SLOWEST:g} and {FASTEST:.0f}", "give simulated seconds per real second, e.g. 60"
+        )
     return speed
