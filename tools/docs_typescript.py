@@ -24,7 +24,8 @@ def typescript_text() -> str:
 def _interface(name: str, schema: dict[str, Any]) -> str:
     if schema.get("type") != "object" or "properties" not in schema:
         return f"\n{_comment(schema)}export type {name} = {_type(schema)}\n"
-    fields = "".join(f"  {key}: {_type(each)}\n" for key, each in schema["properties"].items())
+    required = schema.get("required", [])
+    fields = "".join(f"  {key}{'' if key in required else '?'}: {_type(each)}\n" for key, each in schema["properties"].items())
     return f"\n{_comment(schema)}export interface {name} {{\n{fields}}}\n"
 
 

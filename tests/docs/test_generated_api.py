@@ -32,7 +32,7 @@ def test_a_generated_file_is_fresh(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_route_has_a_summary_its_errors_and_an_example(endpoint) -> None:  # type: ignore[no-untyped-def]
-    operation = openapi_document("0")["paths"][endpoint.path]["get"]
+    operation = openapi_document("0")["paths"][endpoint.path][endpoint.method.lower()]
     assert operation["summary"]
     assert set(operation["responses"]) == {"200", *(str(status) for status in endpoint.errors)}
     assert all(status in ERROR_TEXTS for status in endpoint.errors)

@@ -101,6 +101,8 @@ class ConsoleServer:
             pending: frozenset[str] = frozenset()
             if self.hints.stream_count or self.pictures.is_watched:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
+                if self.world.timekeeper is not None:
+                    self.hints.versions.note_time(self.world.timekeeper.version)
                 pending = self.hints.unannounced
             is_shown = not self.pictures.is_behind
             if self.pictures.is_overdue and (pending or self.pictures.is_watched):

@@ -6,7 +6,7 @@ A slow reader costs nothing: its pending topics are a set, so a hundred changes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
-TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "quota", "health")
+TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "quota", "health", "clock")
 STREAMS_MAX: Final = 256
 HEARTBEAT_SECONDS: Final = 15.0
 _CONCERNS: Final = {
@@ -25,6 +25,7 @@ _CONCERNS: Final = {
     "quota": ("quota", "overview"),
     "events": ("overview", "jobs"),
     "sources": ("health",),
+    "time": ("clock",),
 }
 """Part of the snapshot -> topics that show it."""
 
@@ -37,6 +38,10 @@ class TopicVersions:
         self._count = 0
         self._versions = dict.fromkeys(TOPICS, 0)
 
+    def note_time(self, version: int) -> None:
+        """Somebody moved the cluster's time since the last call, if this differs from then."""
+        self._count_moved({"time": version})
+
     def update(self, snapshot: ClusterSnapshot, gpus: tuple[GpuReading, ...]) -> None:
         """Count up the topics whose contents differ from the last call's."""
         parts = {
@@ -48,8 +53,11 @@ class TopicVersions:
             "events": snapshot.events,
             "sources": {name: source.state for name, source in snapshot.sources.items()},
         }
+        self._count_moved(parts)
+
+    def _count_moved(self, parts: Mapping[str, Any]) -> None:
         moved = {topic for name, part in parts.items() if self._is_new(name, part) for topic in _CONCERNS[name]}
-        self._parts = parts
+        self._parts |= parts
         if moved:
             self._count += 1
         for topic in moved:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.console.chart_page import Chart
+from fairlead.console.clock_page import ClockFace, ClockMoved, ClockOrder
 from fairlead.console.cluster_page import Overview
 from fairlead.console.gpu_map import GpuMap
 from fairlead.console.gpus_page import GpuList
@@ -28,7 +29,10 @@ class Parameter(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """`name` is the function in `console.routes` that answers; `errors` maps status to (code, when)."""
+    """`name` is the function in `console.routes` that answers; `errors` maps status to (code, when).
+
+    A `body` makes it a write: `method` is POST, and `http_writes` has looked at the request before.
+    """
 
     name: str
     path: str
@@ -38,11 +42,18 @@ class Endpoint(Struct, frozen=True):
     errors: tuple[int, ...] = (400, 503)
     media_type: str = "application/json"
     example: str = ""
+    body: Any = None
+
+    @property
+    def method(self) -> str:
+        return "GET" if self.body is None else "POST"
 
 
 ERROR_TEXTS: Final = {
     400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
-    404: "`not-found`: no such object, or no such chart.",
+    403: "`csrf`: the write does not come from the console's own page, or its token is missing.",
+    404: "`not-found`: no such object, no such chart, or a clock that nobody can move.",
+    415: "`media-type`: the body is not JSON.",
     429: "`rate-limited`: too many event streams are open.",
     502: "`outside-failed`: the API server or Prometheus did not answer.",
     503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
@@ -92,6 +103,15 @@ CHART_PARAMETERS: Final = (
 
 ENDPOINTS: Final = (
     Endpoint("me", "/me", "Who is looking, at which cluster", Me, errors=(400,)),
+    Endpoint("clock", "/clock", "A simulated cluster's time, and whether it moves", ClockFace, errors=(400, 404)),
+    Endpoint(
+        "move_clock",
+        "/clock",
+        "Pause, resume, step, advance, run until a time, or change the speed of a simulated cluster's time",
+        ClockMoved,
+        errors=(400, 403, 404, 415),
+        body=ClockOrder,
+    ),
     Endpoint("overview", "/overview", "The Cluster board", Overview),
     Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
     Endpoint(

@@ -26,6 +26,7 @@ _CODES: Final = {
     404: "not-found",
     405: "malformed",
     413: "too-large",
+    415: "media-type",
     429: "rate-limited",
     500: "bug",
     502: "outside-failed",
@@ -35,11 +36,12 @@ _CODES: Final = {
 
 
 class Refused(Exception):
-    """An answer from 400 up, chosen by a route: status, what (with actual values) and a hint."""
+    """An answer from 400 up, chosen by a route: status, what (with actual values), a hint, and the code where a status has several."""
 
-    def __init__(self, status: int, what: str, hint: str = "", headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, what: str, hint: str = "", headers: Mapping[str, str] | None = None, *, code: str = "") -> None:
         super().__init__(what)
         self.status = status
+        self.code = code or _CODES[status]
         self.what = what
         self.hint = hint
         self.headers = dict(headers or {})
@@ -66,7 +68,7 @@ def error_answer(refused: Refused, request_id: str) -> Response:
     body = ErrorAnswer(
         ok=False,
         status=refused.status,
-        code=_CODES[refused.status],
+        code=refused.code,
         error=refused.what,
         hint=refused.hint,
         fields=[],

@@ -6,7 +6,7 @@ Every key of an answer is always sent, so every property is `required` here, def
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -21,24 +21,36 @@ _JSON: Final = "application/json"
 
 def openapi_document(version: str) -> dict[str, Any]:
     """The whole document for this program version, as plain values ready for JSON."""
-    answers = [endpoint.answer for endpoint in ENDPOINTS if endpoint.answer is not None]
+    answers = [value for endpoint in ENDPOINTS for value in (endpoint.answer, endpoint.body) if value is not None]
     schemas, components = msgspec.json.schema_components([*answers, ErrorAnswer], ref_template=_REF)
     by_answer = dict(zip((id(answer) for answer in answers), schemas, strict=False))
-    for component in components.values():
-        _require_every_property(component)
+    bodies = {endpoint.body.__name__ for endpoint in ENDPOINTS if endpoint.body is not None}
+    for name, component in components.items():
+        _tidy(component, is_answer=name not in bodies)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Fairlead console", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": BASE}],
-        "paths": {endpoint.path: {"get": _operation(endpoint, by_answer.get(id(endpoint.answer)))} for endpoint in ENDPOINTS},
+        "paths": _paths(by_answer),
         "components": {"schemas": dict(sorted(components.items()))},
     }
 
 
-def _require_every_property(schema: dict[str, Any]) -> None:
+def _paths(schemas: Mapping[int, Any]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for endpoint in ENDPOINTS:
+        operation = _operation(endpoint, schemas.get(id(endpoint.answer)))
+        if endpoint.body is not None:
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schemas[id(endpoint.body)]}}}
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    return paths
+
+
+def _tidy(schema: dict[str, Any], *, is_answer: bool) -> None:
+    """Keys as on the wire; in an answer every property is there, in a body those that have no default."""
     if "description" in schema:
         schema["description"] = re.sub(r"`(\w+)`", lambda found: f"`{wire_key(found[1])}`", schema["description"])
-    if "properties" in schema:
+    if is_answer and "properties" in schema:
         schema["required"] = sorted(schema["properties"])
         for each in schema["properties"].values():
             each.pop("default", None)

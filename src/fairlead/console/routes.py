@@ -21,11 +21,13 @@ from fairlead.console.chart_answer import chart_answer, heatmap
 from fairlead.console.chart_queries import CHART_NAMES, CHART_QUERIES, HEATMAP
 from fairlead.console.chart_request import parse_chart_request
 from fairlead.console.charts import prometheus_lines, ring_lines
+from fairlead.console.clock_page import carry_out, clock_face, clock_moved, parse_order
 from fairlead.console.csv_table import render_csv
 from fairlead.console.endpoints import BASE, ENDPOINTS, Endpoint
-from fairlead.console.envelope import Sentence, exact_timestamp
+from fairlead.console.envelope import Sentence
 from fairlead.console.gpus_page import GpuList
 from fairlead.console.http_answers import Refused, bytes_answer, json_answer
+from fairlead.console.http_writes import own_body
 from fairlead.console.jobs_page import JobList
 from fairlead.console.list_query import ListQuery, check_known, parse_list_query
 from fairlead.console.nodes_page import NodeList
@@ -35,9 +37,9 @@ from fairlead.console.pictures import Pictures
 from fairlead.console.quota_page import QuotaUsage
 from fairlead.console.ring import Ring
 from fairlead.console.rows import RowSet, matching, page_of
-from fairlead.console.session_page import ClockFace, ClusterName, Features, Me, Person
+from fairlead.console.session_page import ClusterName, Features, Me, Person
 from fairlead.console.web_files import web_answer
-from fairlead.ports import World
+from fairlead.ports import Timekeeper, World
 
 _CSV: Final = "text/csv; charset=utf-8"
 _READS: Final = ("GET", "HEAD")
@@ -64,20 +66,26 @@ Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
 def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
     """The application: `extra` paths first (health, metrics), then the API, then the page."""
     routes = [_route(path, answer) for path, answer in (extra or {}).items()]
-    routes += [_route(BASE + endpoint.path, _answering(console, endpoint)) for endpoint in ENDPOINTS]
+    writes = {endpoint.path: _answering(console, endpoint) for endpoint in ENDPOINTS if endpoint.method == "POST"}
+    reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
+    routes += [_route(BASE + endpoint.path, _answering(console, endpoint), writes.get(endpoint.path)) for endpoint in reads]
     routes += [_route("/api", _no_route), _route("/api/{path:path}", _no_route), _route("/{path:path}", _page(console))]
     return Router(routes=routes, redirect_slashes=False)
 
 
-def _route(path: str, answer: Answer) -> Route:
-    """A route that reads only. Other methods are refused here, in our envelope, not by the framework."""
+def _route(path: str, answer: Answer, write: Answer | None = None) -> Route:
+    """A route that reads, and on POST writes if it can. Other methods are refused here, in our envelope, not by the framework."""
 
-    async def answer_reads(request: Request) -> Response:
-        if request.method not in _READS:
-            raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", "use GET", {"Allow": ", ".join(_READS)})
-        return await answer(request)
+    async def answer_known(request: Request) -> Response:
+        if request.method in _READS:
+            return await answer(request)
+        if write is not None and request.method == "POST":
+            return await write(request)
+        allowed = (*_READS, "POST") if write is not None else _READS
+        hint = "use GET or POST" if write is not None else "use GET"
+        raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", hint, {"Allow": ", ".join(allowed)})
 
-    return Route(path, answer_reads, methods=_METHODS)
+    return Route(path, answer_known, methods=_METHODS)
 
 
 def _answering(console: Console, endpoint: Endpoint) -> Answer:
@@ -98,7 +106,7 @@ def _page(console: Console) -> Answer:
 
 
 async def _no_route(request: Request) -> Response:
-    known = ", ".join(f"`{BASE}{endpoint.path}`" for endpoint in ENDPOINTS)
+    known = ", ".join(dict.fromkeys(f"`{BASE}{endpoint.path}`" for endpoint in ENDPOINTS))
     raise Refused(404, f"there is no route `{request.url.path[:200]}`", f"routes: {known}")
 
 
@@ -108,11 +116,30 @@ async def me(console: Console, request: Request, endpoint: Endpoint) -> Response
         user=Person(name=console.user, role="admin"),
         csrf=console.csrf,
         cluster=ClusterName(name=world.name, world="simulated" if world.is_simulated else "kubernetes", version=str(world.cluster.version)),
-        clock=ClockFace(now=exact_timestamp(world.clock.now()), speed=console.speed()),
-        features=Features(prometheus=world.series is not None),
+        clock=clock_face(world, console.speed()),
+        features=Features(prometheus=world.series is not None, clock=world.timekeeper is not None),
         version=__version__,
     )
     return json_answer(request, body)
+
+
+async def clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _timekeeper(console)
+    return json_answer(request, clock_face(console.world, console.speed()))
+
+
+async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    keeper = _timekeeper(console)
+    order = parse_order(await own_body(request, console.csrf))
+    return json_answer(request, clock_moved(console.world, carry_out(order, keeper)))
+
+
+def _timekeeper(console: Console) -> Timekeeper:
+    if console.world.timekeeper is None:
+        raise Refused(
+            404, f"nobody can move the time of {console.world.name}", "only a simulated cluster's time can be moved: `fairlead up`"
+        )
+    return console.world.timekeeper
 
 
 async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -196,6 +223,8 @@ async def chart(console: Console, request: Request, endpoint: Endpoint) -> Respo
 
 ANSWERS: Final[dict[str, Answering]] = {
     "me": me,
+    "clock": clock,
+    "move_clock": move_clock,
     "overview": overview,
     "gpu_map": gpu_map,
     "gpus": gpus,

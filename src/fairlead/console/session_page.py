@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fairlead.console.envelope import Json, Timestamp
+from fairlead.console.clock_page import ClockFace
+from fairlead.console.envelope import Json
 
 
 class Person(Json, frozen=True):
@@ -20,15 +21,11 @@ class ClusterName(Json, frozen=True):
     version: str
 
 
-class ClockFace(Json, frozen=True):
-    """The cluster's time. Ages count from here, because simulated time runs at its own `speed`."""
-
-    now: Timestamp
-    speed: float
-
-
 class Features(Json, frozen=True):
+    """`clock`: whether `/clock` moves this cluster's time."""
+
     prometheus: bool
+    clock: bool
 
 
 class Me(Json, frozen=True):

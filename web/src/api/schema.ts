@@ -21,10 +21,28 @@ export interface ChartLine {
   points: Array<[number, number | null]>
 }
 
-/** The cluster's time. Ages count from here, because simulated time runs at its own `speed`. */
+/** The cluster's time. Ages count from here, because simulated time runs at its own `speed`: seconds per second, unless it `isPaused` or goes from `since` to `until` as fast as it can. */
 export interface ClockFace {
   now: string
   speed: number
+  isPaused: boolean
+  since: string | null
+  until: string | null
+}
+
+/** The clock after an order, and for a step what happened (the first 200 writes of `happenedCount`). */
+export interface ClockMoved {
+  clock: ClockFace
+  happened: Array<Happened>
+  happenedCount: number
+}
+
+/** `advance` takes `seconds`, `until` an RFC 3339 `until`, `speed` a `speed`; the others take nothing. */
+export interface ClockOrder {
+  action: 'advance' | 'pause' | 'resume' | 'speed' | 'step' | 'until'
+  seconds?: number | null
+  until?: string | null
+  speed?: number | null
 }
 
 /** `version` is Fairlead's snapshot version, a number that grows with every change. */
@@ -69,8 +87,10 @@ export interface FaultyGpu {
   reason: string
 }
 
+/** `clock`: whether `/clock` moves this cluster's time. */
 export interface Features {
   prometheus: boolean
+  clock: boolean
 }
 
 export interface FieldFault {
@@ -154,6 +174,14 @@ export interface GpuRow {
   pods: Array<GpuPod>
   migInstances: Array<string>
   flags: Array<string>
+}
+
+/** One write that a step came to. `verb` is `added`, `modified` or `deleted`. */
+export interface Happened {
+  verb: string
+  kind: string
+  namespace: string
+  name: string
 }
 
 /** One pod of the job. `ageSeconds` is the instance's own: first start to last finish, or waiting since it was made. */
