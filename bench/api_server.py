@@ -22,14 +22,15 @@ from pathlib import Path
 
 import msgspec
 import uvloop
+
 from laptop_start import cpu_seconds, memory
 from lean_client import LeanClient
 from pod_source import pod
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.kube.addresses import address_beyond_loopback, free_port  # noqa: E402
-from tests.kube.control_plane import ControlPlane  # noqa: E402
+from tests.kube.addresses import address_beyond_loopback, free_port
+from tests.kube.control_plane import ControlPlane
 
 NAMESPACES = [f"team-{number:02}" for number in range(40)]
 PODS = "/api/v1/pods"
