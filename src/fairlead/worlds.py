@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.context import ClusterReader, GlobalOptions
+from fairlead.cli.context import ClusterReader, GlobalOptions, LaptopClock
 from fairlead.cli.messages import Messages
+from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.edge.connection import Connection
@@ -40,6 +42,17 @@ class ChosenWorld:
             return self._live(connection)
         laptop = self._laptop()
         return laptop or self._embedded()
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        from fairlead.cli.laptop_state import laptop_home, laptop_in
+        from fairlead.edge.laptop_clock import LaptopClock as Running
+
+        home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
+        laptop = laptop_in(home)
+        if laptop is None:
+            hint = "start one with `fairlead up`; only a simulated cluster's time can be moved"
+            raise UserError(f"no laptop keeps its files in `{home}`", hint)
+        return Running(laptop.console)
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.processes import run_process

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.context import ClusterReader, Context
+from fairlead.cli.context import ClusterReader, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot_reader import SnapshotReader
@@ -24,6 +24,9 @@ class OneWorld:
 
     def reader(self) -> ClusterReader:
         return self._reader
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         raise AssertionError(f"{name} is no reading command")

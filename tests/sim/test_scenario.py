@@ -9,7 +9,7 @@ from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
 from fairlead.sim.resources import NODES
-from fairlead.sim.scenario_file import known_scenarios, load_scenario, parse_duration, parse_scenario
+from fairlead.sim.scenario_file import known_scenarios, load_scenario, parse_scenario
 from fairlead.sim.world import World
 
 GOOD = """\
@@ -137,14 +137,3 @@ def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"title = \xff")
     with pytest.raises(UserError, match="is not UTF-8 text"):
         load_scenario(str(tmp_path / "bad.toml"))
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("0s", 0)])
-def test_durations(text: str, seconds: float) -> None:
-    assert parse_duration(text).seconds == seconds
-
-
-@pytest.mark.parametrize("text", ["", "5", "m", "1m1h", "-5m", "1.5h"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a length of time"):
-        parse_duration(text)

@@ -14,6 +14,7 @@ from fairlead.cli.messages import Messages
 if TYPE_CHECKING:
     import argparse
 
+    from fairlead.console.clock_page import ClockFace, ClockMoved, ClockOrder
     from fairlead.model.snapshot import ClusterSnapshot
 
 
@@ -48,11 +49,23 @@ class ClusterReader(Protocol):
         ...
 
 
+class LaptopClock(Protocol):
+    """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
+
+    def read(self) -> ClockFace: ...
+
+    def order(self, order: ClockOrder) -> ClockMoved: ...
+
+
 class World(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
         """The cluster that the global options, the environment and this machine's files mean (see `fairlead.worlds`)."""
+        ...
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the usual place). Raises UserError when none runs."""
         ...
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ class RunningLaptop(NamedTuple):
     pid: int
     kubeconfig: str
     gpu_exporter: str
+    console: str
 
 
 def laptop_home(env: Mapping[str, str]) -> Path:
@@ -38,7 +39,7 @@ def laptop_in(home: Path) -> RunningLaptop | None:
 
     try:
         state = json.loads((home / FILE).read_text())
-        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]), str(state["gpu_exporter"]))
+        laptop = RunningLaptop(int(state["pid"]), str(state["kubeconfig"]), str(state["gpu_exporter"]), str(state["console"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return laptop if _lives(laptop.pid) and Path(laptop.kubeconfig).exists() else None

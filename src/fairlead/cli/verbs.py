@@ -29,6 +29,7 @@ VERBS: Final = (
     Verb(("gpu-exporter",), "gpu_exporter", "serve Prometheus metrics of GPU devices"),
     Verb(("api-server",), "api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("time",), "simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot_save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot_show", "say what a snapshot file holds"),
     Verb(("version",), "version", "print the version of this program", is_arenas=True),

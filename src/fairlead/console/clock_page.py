@@ -1,6 +1,6 @@
 """What time is it in the cluster, and what did a person ask of it? Only a simulated world's time can be moved.
 
-What a newcomer gets wrong: an advance does not answer when it has arrived, it answers when it has begun; `until` is null again once it is over.
+What a newcomer gets wrong: an advance answers when it has begun, not when it has arrived; `until` is null again once it is over.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from fairlead.sim.cluster import FIRST_NAMESPACES
 from fairlead.sim.pod_counts import MOST_PODS
 from fairlead.sim.scenario import COUNTED, Duration, Scenario, Service, Stream, expanded, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
+from fairlead.wire.time_span import parse_span
 
 KeyPath = tuple[str | int, ...]
 """The way to a value: ("streams", 2, "runs")."""
 
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)\s*=""")
 _KNOWN_CARDS = ", ".join(f"`{name}`" for name in CARD_MODELS)
@@ -85,19 +85,6 @@ def _written(scenario: Scenario, path: KeyPath) -> KeyPath:
     return (path[0], origins[int(path[1])], *path[2:])
 
 
-def parse_duration(text: str) -> Duration:
-    """Raises ValueError for anything but `2d`, `1h30m`, `90s`, …
-
-    >>> parse_duration("1h30m").seconds
-    5400
-    """
-    match = _DURATION.fullmatch(text)
-    if not match or not text:
-        raise ValueError(f"`{text}` is not a length of time such as `90s`, `20m`, `1h30m`")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return Duration(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
 def locate_keys(text: str) -> dict[KeyPath, int]:
     """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages, not a parser.
 
@@ -144,7 +131,7 @@ def _decode(kind: type, value: Any) -> Any:
     if kind is Duration:
         if not isinstance(value, str):
             raise ValueError(f'`{value}` is not a length of time in quotes, such as `"20m"`')
-        return parse_duration(value)
+        return Duration(parse_span(value))
     raise NotImplementedError(kind)
 
 

@@ -1,0 +1,20 @@
+"""How do people write a length of time? `90s`, `20m`, `1h30m`, `2d`: in scenarios and on the command line alike."""
+
+from __future__ import annotations
+
+import re
+
+_SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+def parse_span(text: str) -> float:
+    """Seconds. Raises ValueError for anything else; the largest unit comes first.
+
+    >>> parse_span("1h30m"), parse_span("2d")
+    (5400, 172800)
+    """
+    match = _SPAN.fullmatch(text)
+    if not match or not text or not text.isascii():
+        raise ValueError(f"`{text}` is not a length of time such as `90s`, `20m`, `1h30m`")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
