@@ -196,11 +196,19 @@ async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: Cluster,
     assert body["message"].startswith("The provided continue parameter is too old to display a consistent list result.")
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic YTpi", "a-token", "Bearer a-token-and-more"])
+@pytest.mark.parametrize("header", ["Bearer wrong", "bearer a-token-and-more", "Bearer ä"])
 async def test_only_a_known_token_is_let_in(cluster: Cluster, header: str) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     status, body = await ask(app, "GET", "/api/v1/pods", headers={"authorization": header})
     assert (status, body["reason"], body["code"]) == (401, "Unauthorized", 401)
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Basic YTpi", "a-token"])
+async def test_who_shows_no_token_is_nobody(cluster: Cluster, header: str) -> None:
+    app = ApiServer(cluster, cluster.clock, [TOKEN])
+    status, body = await ask(app, "GET", "/api/v1/pods", headers={"authorization": header})
+    assert (status, body["reason"], body["code"]) == (403, "Forbidden", 403)
+    assert 'User "system:anonymous" cannot list' in body["message"]
 
 
 async def test_the_world_lives_up_to_now_before_each_request(cluster: Cluster) -> None:

@@ -14,7 +14,9 @@ from fairlead.apps.api_credentials import make_credentials, write_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
+from fairlead.sim.accounts import Accounts
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.roles import install_roles
 
 
 @dataclass
@@ -52,7 +54,7 @@ def simulated_server(
 ) -> Iterator[SimulatedServer]:
     """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for as long as the block lasts."""
     credentials, logs = make_credentials(), WrittenLogs()
-    cluster = cluster or Cluster(clock, log_capacity=log_capacity)
+    cluster = cluster or bare_cluster(clock, log_capacity)
     sock = bind_socket("127.0.0.1", 0)
     address = f"https://127.0.0.1:{sock.getsockname()[1]}"
     write_kubeconfig(folder / "simulated.kubeconfig", address, credentials)
@@ -68,6 +70,14 @@ def simulated_server(
     finally:
         loop.call_soon_threadsafe(serving.cancel)
         thread.join(timeout=10)
+
+
+def bare_cluster(clock: Clock, log_capacity: int = 10_000) -> Cluster:
+    """What every namespace and every cluster has, and nothing that acts by itself."""
+    cluster = Cluster(clock, log_capacity=log_capacity)
+    install_roles(cluster)
+    Accounts(cluster).publish("an authority")
+    return cluster
 
 
 def _run(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:

@@ -14,6 +14,7 @@ import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from fairlead.model.access import Identity
 from fairlead.wire.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead.wire.kube_path import ResourcePath
 from fairlead.wire.kube_protobuf import MEDIA_TYPE as PROTOBUF
@@ -30,11 +31,12 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One authenticated request for a resource. `warnings` are told to the client beside the answer."""
+    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client beside the answer."""
 
     http: Request
     path: ResourcePath
     ref: ResourceKind
+    who: Identity
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -7,8 +7,8 @@ are `server.serve`'s; the certificate and the kubeconfig are `api_credentials`'.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -17,18 +17,22 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fairlead.apps.api_access import Access, asked
 from fairlead.apps.api_logs import Logs
 from fairlead.apps.api_reads import Reads
-from fairlead.apps.api_request import ApiRequest, read_body, wanted_form
+from fairlead.apps.api_request import ApiRequest, media_type, read_body, wanted_form
+from fairlead.apps.api_reviews import REVIEWS, Reviews
 from fairlead.apps.api_store import NoLogs, Object, ObjectStore, PodLogs
+from fairlead.apps.api_tokens import Tokens
 from fairlead.apps.api_watch import Watches
-from fairlead.apps.api_writes import Writes, no_such_verb
+from fairlead.apps.api_writes import APPLY_PATCH, Writes, no_such_verb
+from fairlead.model.access import Identity
 from fairlead.ports import Clock
 from fairlead.wire import kube_discovery as discovery
 from fairlead.wire.kube_openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead.wire.kube_path import parse_path
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import ApiStatus, render_status, unauthorized, unknown_path
+from fairlead.wire.kube_status import ApiStatus, render_status, unknown_path
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 BOOKMARK_SECONDS: Final = 60.0
@@ -37,9 +41,10 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """The ASGI application. Every request but health and version needs `Authorization: Bearer` with one of `tokens`.
+    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of ServiceAccounts (a fresh one when not given).
 
-    `catch_up` is called before each request for a resource: it lets the world live up to now, so that a write happens at its time.
+    Health and version are everybody's; any other request is served if the roles and bindings of the store allow it. `catch_up` is called
+    before each request for a resource: it lets the world live up to now, so that a write happens at its time.
     """
 
     def __init__(
@@ -48,16 +53,19 @@ class ApiServer:
         clock: Clock,
         tokens: Sequence[str],
         *,
+        signing_key: bytes | None = None,
         logs: PodLogs | None = None,
         catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
         self._store = store
-        self._tokens = [token.encode() for token in tokens]
         self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
-        self._writes = Writes(store, self._reads)
+        issued = Tokens(store, clock, tokens, signing_key or secrets.token_bytes(32))
+        self._access = Access(store, issued)
+        self._reviews = Reviews(self._access, issued, clock)
+        self._writes = Writes(store, self._reads, self._access.check_gift)
         self._watches = Watches(store, self._reads, bookmark_seconds, self._ending)
         self._logs = Logs(logs or NoLogs(), self._reads, clock, self._ending)
 
@@ -84,24 +92,18 @@ class ApiServer:
             return PlainTextResponse("ok")
         if path == "/version":
             return _json(_version())
-        self._authenticate(request)
+        who = self._access.admit(request)
         if path == "/openapi/v2" and "proto-openapi" in request.headers.get("accept", ""):
             # kubectl checks a `List` itself, by this form alone: the empty document, which is no bytes at all, has nothing against it.
             return Response(b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
         document = self._document(request, path)
-        return _json(*document) if document is not None else await self._resource(request)
-
-    def _authenticate(self, request: Request) -> None:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        given = token.strip().encode()
-        if scheme.lower() != "bearer" or not any(hmac.compare_digest(given, known) for known in self._tokens):
-            raise unauthorized()
+        return _json(*document) if document is not None else await self._resource(request, who)
 
     # --- what is served ----------------------------------------------------------------------------------------------------------
 
     def _document(self, request: Request, path: str) -> tuple[Any, int, str] | None:
         """Discovery and OpenAPI: (body, status, content type); None for paths of resources."""
-        kinds = self._store.kinds()
+        kinds = self._kinds()
         steps = path.strip("/").split("/")
         if path == "/":
             return {"paths": ["/api", "/api/v1", "/apis", *_HEALTH, "/openapi/v2", "/openapi/v3", "/version"]}, 200, _JSON
@@ -126,32 +128,34 @@ class ApiServer:
 
     # --- resources ---------------------------------------------------------------------------------------------------------------
 
-    async def _resource(self, http: Request) -> ASGIApp:
+    async def _resource(self, http: Request, who: Identity) -> ASGIApp:
         path = parse_path(http.url.path)
         ref = self._served(path.group, path.version, path.plural) if path else None
         if path is None or ref is None or (path.subresource and path.subresource not in ref.subresources):
             raise unknown_path()
         if path.namespace is not None and not ref.namespaced:
             raise unknown_path()
-        request = ApiRequest(http, path, ref)
+        request = ApiRequest(http, path, ref, who)
         body = b"" if http.method in ("GET", "HEAD") else await read_body(http)
         if self._catch_up is not None:
             self._catch_up()
         if http.method in ("GET", "HEAD"):
-            return self._read(request)
+            return _warned(self._read(request), request.warnings)
         status, answer = self._write(request, body)
-        response = _json(answer, status)
-        for warning in request.warnings:
-            quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-            response.headers.append("warning", f'299 - "{quoted}"')
-        return response
+        return _warned(_json(answer, status), request.warnings)
+
+    def _kinds(self) -> tuple[ResourceKind, ...]:
+        """What is stored, and what is only asked."""
+        return (*self._store.kinds(), *REVIEWS)
 
     def _served(self, group: str, version: str, plural: str) -> ResourceKind | None:
         wanted = (group, version, plural)
-        return next((ref for ref in self._store.kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
+        return next((ref for ref in self._kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
 
     def _read(self, request: ApiRequest) -> ASGIApp:
         path, ref = request.path, request.ref
+        if ref in REVIEWS:
+            raise no_such_verb(request, "get")
         if path.subresource == "log":
             return self._logs.open(request)
         if path.subresource == "scale":
@@ -164,9 +168,11 @@ class ApiServer:
 
     def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
+        if request.http.method == "PATCH" and not request.who.is_master:
+            self._check_creates(request)
         shape = (request.http.method, bool(path.name), path.subresource)
         verbs = {
-            ("POST", False, ""): ("create", writes.create),
+            ("POST", False, ""): ("create", self._reviews.answer if request.ref in REVIEWS else writes.create),
             ("PUT", True, ""): ("update", writes.update),
             ("PATCH", True, ""): ("patch", writes.patch),
             ("DELETE", True, ""): ("delete", writes.delete),
@@ -177,6 +183,7 @@ class ApiServer:
             ("PATCH", True, "scale"): ("patch", writes.patch),
             ("POST", True, "binding"): ("create", writes.bind),
             ("POST", True, "eviction"): ("create", writes.evict),
+            ("POST", True, "token"): ("create", self._issue_token),
         }
         verb, act = verbs.get(shape, ("", None))
         needs_namespace = request.ref.namespaced and path.namespace is None
@@ -184,12 +191,29 @@ class ApiServer:
             raise no_such_verb(request, verb)
         return act(request, body)
 
+    def _issue_token(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        return self._reviews.token(request, body, self._reads.existing(request))
+
+    def _check_creates(self, request: ApiRequest) -> None:
+        """An apply of what is not there makes it: that takes the right to create, too."""
+        is_apply = media_type(request.http.headers.get("content-type", "")) == APPLY_PATCH
+        if is_apply and self._store.get(request.ref, request.path.namespace, request.path.name) is None:
+            self._access.check(request.who, msgspec.structs.replace(asked(request.http), verb="create"))
+
 
 _JSON: Final = "application/json"
 
 
 def _json(body: Any, status: int = 200, content_type: str = _JSON) -> Response:
     return Response(msgspec.json.encode(body), status, media_type=content_type)
+
+
+def _warned(answer: ASGIApp, warnings: Sequence[str]) -> ASGIApp:
+    """The answer with the warnings in its headers; streams have none."""
+    for warning in warnings if isinstance(answer, Response) else ():
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        answer.headers.append("warning", f'299 - "{quoted}"')
+    return answer
 
 
 def _refusal(error: ApiStatus) -> Response:

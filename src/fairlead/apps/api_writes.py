@@ -6,11 +6,13 @@ only ever used from one event loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fairlead.apps.api_reads import Reads, render_list
 from fairlead.apps.api_request import ApiRequest, decode_body, decode_object, media_type
 from fairlead.apps.api_store import Object, ObjectStore
+from fairlead.model.access import Identity
 from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import strict_error, typed
@@ -28,15 +30,20 @@ _ANSWER_WITH_OBJECT = frozenset(
 
 
 class Writes:
-    """All verbs that change a store. Each returns (HTTP status, answer)."""
+    """All verbs that change a store. Each returns (HTTP status, answer).
 
-    def __init__(self, store: ObjectStore, reads: Reads) -> None:
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what their writer may not write.
+    """
+
+    def __init__(
+        self, store: ObjectStore, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
+    ) -> None:
         self._store = store
         self._reads = reads
+        self._check = check
 
     def create(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        obj = self._addressed(request, self._decoded(request, body))
-        return 201, self._store_for(request).create(obj)
+        return 201, self._create(request, self._addressed(request, self._decoded(request, body)))
 
     def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         decoded = self._decoded(request, body)
@@ -60,7 +67,7 @@ class Writes:
         if old is None:
             if kind != APPLY_PATCH or request.path.subresource:
                 raise not_found(request.ref, request.path.name)
-            return 201, self._store_for(request).create(self._addressed(request, dict(patch)))
+            return 201, self._create(request, self._addressed(request, dict(patch)))
         if request.path.subresource == "scale":
             old = self._store.scale_of(request.ref, old)
         new = _patched(kind, old, patch, is_custom=request.ref.is_custom)
@@ -99,8 +106,15 @@ class Writes:
     def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
 
+    def _create(self, request: ApiRequest, obj: Object) -> Object:
+        if self._check is not None:
+            self._check(request.who, request, obj, None)
+        return self._store_for(request).create(obj)
+
     def _write(self, request: ApiRequest, obj: Object) -> Object:
         store = self._store_for(request)
+        if self._check is not None:
+            self._check(request.who, request, obj, self._reads.existing(request))
         if request.path.subresource == "scale":
             return store.scale(request.ref, request.namespace, request.path.name, obj)
         return store.update_status(obj) if request.path.subresource == "status" else store.update(obj)

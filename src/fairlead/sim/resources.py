@@ -36,7 +36,7 @@ PERSISTENT_VOLUME_CLAIMS = _core("PersistentVolumeClaim", "persistentvolumeclaim
 PERSISTENT_VOLUMES = _core("PersistentVolume", "persistentvolumes", ("pv",), namespaced=False, subresources=_STATUS)
 PODS = _core("Pod", "pods", ("po",), categories=_ALL, subresources=("binding", "eviction", "log", "status"))
 SECRETS = _core("Secret", "secrets")
-SERVICE_ACCOUNTS = _core("ServiceAccount", "serviceaccounts", ("sa",))
+SERVICE_ACCOUNTS = _core("ServiceAccount", "serviceaccounts", ("sa",), subresources=("token",))
 SERVICES = _core("Service", "services", ("svc",), categories=_ALL, subresources=_STATUS)
 
 CUSTOM_RESOURCE_DEFINITIONS = _of(

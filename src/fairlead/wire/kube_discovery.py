@@ -18,6 +18,7 @@ _SUBRESOURCES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "binding": ("", "v1", "Binding", ("create",)),
     "eviction": ("policy", "v1", "Eviction", ("create",)),
     "scale": ("autoscaling", "v1", "Scale", ("get", "patch", "update")),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
 }
 _SUBRESOURCE_VERBS = {"log": ("get",), "status": ("get", "patch", "update")}
 

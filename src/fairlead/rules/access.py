@@ -1,0 +1,156 @@
+"""May somebody do something? Roles and bindings as kube-apiserver's RBAC authorizer reads them.
+
+What a newcomer gets wrong: rules only add. Nothing forbids; who is bound to no rule that allows a request may not. And a role that a
+binding names but nobody made is no reason to fail: it allows nothing, and the refusal says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+from msgspec import Struct
+
+from fairlead.model.access import AccessRequest, Binding, Identity, PolicyRule, Subject, account_name
+
+EVERYTHING = (PolicyRule(verbs=("*",), groups=("*",), resources=("*",)), PolicyRule(verbs=("*",), urls=("*",)))
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+RoleKey = tuple[str, str]
+"""(namespace, name); the namespace is empty for ClusterRoles."""
+
+
+class Verdict(Struct, frozen=True):
+    """`reason` says by which binding it is allowed, or which roles were missing when it is not."""
+
+    is_allowed: bool
+    reason: str = ""
+
+
+class Grant(Struct, frozen=True):
+    """What one binding gives to somebody: the rules of its role, or None when there is no such role."""
+
+    binding: Binding
+    subject: Subject
+    rules: Sequence[PolicyRule] | None
+
+
+class Policy:
+    """All roles and bindings of a cluster, indexed by who is bound. Bindings apply in the order given."""
+
+    def __init__(self, roles: Mapping[RoleKey, Sequence[PolicyRule]], bindings: Iterable[Binding]) -> None:
+        self._roles = roles
+        self._bound: dict[tuple[str, str, str], list[tuple[int, Binding, Subject]]] = {}
+        for number, binding in enumerate(bindings):
+            for subject in binding.subjects:
+                key = (binding.namespace, *_who(subject, binding.namespace))
+                self._bound.setdefault(key, []).append((number, binding, subject))
+
+    def rules_of(self, kind: str, name: str, namespace: str) -> Sequence[PolicyRule] | None:
+        """The rules of the role that a binding in `namespace` refers to; None when nobody made it."""
+        return self._roles.get((namespace if kind == "Role" else "", name))
+
+    def grants(self, who: Identity, namespace: str) -> Iterator[Grant]:
+        """What `who` is given in a namespace: cluster-wide bindings first, each binding once."""
+        for scope in ("", namespace) if namespace else ("",):
+            keys = [(scope, "User", who.name), *((scope, "Group", group) for group in who.groups)]
+            found = {number: (binding, subject) for key in reversed(keys) for number, binding, subject in self._bound.get(key, ())}
+            for number in sorted(found):
+                binding, subject = found[number]
+                yield Grant(binding, subject, self.rules_of(binding.role_kind, binding.role_name, scope))
+
+    def held_rules(self, who: Identity, namespace: str) -> list[PolicyRule]:
+        """All rules that `who` has in a namespace."""
+        return [rule for grant in self.grants(who, namespace) for rule in grant.rules or ()]
+
+
+def _who(subject: Subject, namespace: str) -> tuple[str, str]:
+    """The user or group that is bound: a ServiceAccount is a user by another spelling."""
+    if subject.kind == "ServiceAccount":
+        return "User", account_name(subject.namespace or namespace, subject.name)
+    return subject.kind, subject.name
+
+
+def judge(who: Identity, request: AccessRequest, policy: Policy) -> Verdict:
+    """Whether `who` may do what is asked. Members of system:masters always may."""
+    if who.is_master:
+        return Verdict(is_allowed=True)
+    missing = []
+    for grant in policy.grants(who, request.namespace):
+        if grant.rules is None:
+            missing.append(f'{grant.binding.role_kind.lower()}.{RBAC_GROUP} "{grant.binding.role_name}" not found')
+        elif any(allows(rule, request) for rule in grant.rules):
+            return Verdict(is_allowed=True, reason=f"RBAC: allowed by {_told(grant)}")
+    missing = list(dict.fromkeys(missing))
+    told = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+    return Verdict(is_allowed=False, reason=f"RBAC: {told}" if missing else "")
+
+
+def _told(grant: Grant) -> str:
+    binding, subject = grant.binding, grant.subject
+    name = f"{subject.name}/{subject.namespace or binding.namespace}" if subject.kind == "ServiceAccount" else subject.name
+    kind, place = ("RoleBinding", f"{binding.name}/{binding.namespace}") if binding.namespace else ("ClusterRoleBinding", binding.name)
+    return f'{kind} "{place}" of {binding.role_kind} "{binding.role_name}" to {subject.kind} "{name}"'
+
+
+def allows(rule: PolicyRule, request: AccessRequest) -> bool:
+    """Whether this one rule allows the request."""
+    if not _has(rule.verbs, request.verb):
+        return False
+    if request.path:
+        return any(_covers_url(url, request.path) for url in rule.urls)
+    return (
+        _has(rule.groups, request.group)
+        and _allows_resource(rule.resources, request)
+        and (not rule.resource_names or request.name in rule.resource_names)
+    )
+
+
+def _allows_resource(resources: Sequence[str], request: AccessRequest) -> bool:
+    if not request.subresource:
+        return _has(resources, request.resource)
+    return _has(resources, f"{request.resource}/{request.subresource}") or f"*/{request.subresource}" in resources
+
+
+def _has(held: Sequence[str], wanted: str) -> bool:
+    return wanted in held or "*" in held
+
+
+def _covers_url(held: str, wanted: str) -> bool:
+    return held == wanted or (held.endswith("*") and wanted.startswith(held.rstrip("*")))
+
+
+def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
+    """What of the wanted rules nobody with the held ones could do: single rights, joined where only their verbs differ.
+
+    >>> held = [PolicyRule(verbs=("get",), groups=("",), resources=("pods",))]
+    >>> [rule.verbs for rule in uncovered(held, [PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))])]
+    [('list', 'watch')]
+    """
+    joined: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for right in (right for rule in wanted for right in _single_rights(rule)):
+        if not any(_covers(rule, right) for rule in held):
+            verb = right.verbs if right.urls else ()
+            joined.setdefault((right.groups, right.resources, right.resource_names, right.urls, verb), []).extend(right.verbs)
+    return [PolicyRule(tuple(verbs), *key[:4]) for key, verbs in joined.items()]
+
+
+def _single_rights(rule: PolicyRule) -> Iterator[PolicyRule]:
+    """A rule as rules with one verb, one resource and at most one name each."""
+    names: list[tuple[str, ...]] = [(name,) for name in rule.resource_names] or [()]
+    for group, resource, verb, name in product(rule.groups, rule.resources, rule.verbs, names):
+        yield PolicyRule((verb,), (group,), (resource,), name)
+    for url, verb in product(rule.urls, rule.verbs):
+        yield PolicyRule((verb,), urls=(url,))
+
+
+def _covers(held: PolicyRule, right: PolicyRule) -> bool:
+    """Whether a rule includes a single right. Who holds only some names does not hold all."""
+    if not _has(held.verbs, right.verbs[0]):
+        return False
+    if right.urls:
+        return any(_covers_url(url, right.urls[0]) for url in held.urls)
+    resource = right.resources[0]
+    has_resource = _has(held.resources, resource) or ("/" in resource and f"*/{resource.partition('/')[2]}" in held.resources)
+    has_name = not held.resource_names or (bool(right.resource_names) and right.resource_names[0] in held.resource_names)
+    return has_resource and has_name and _has(held.groups, right.groups[0])
