@@ -6,11 +6,13 @@ Whole cards (`nvidia.com/gpu`) are chosen here; parts of shared cards were chose
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.devices import Devices, Owner
 from fairlead.sim.needs import limit_of
+from fairlead.sim.saved import HeldCard
 from fairlead.wire.names import ANNOTATION_ALLOCATION
 
 Object = dict[str, Any]
@@ -28,6 +30,19 @@ def allocate(pod: Object, node: str, devices: Devices) -> str:
             devices.release(metadata["uid"])
             return reason
     return ""
+
+
+def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Devices) -> None:
+    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it keeps running without, too."""
+    metadata = pod["metadata"]
+    cards = devices.cards(node)
+    for hold in held:
+        if hold.index < len(cards):
+            limit = hold.limit_mib or cards[hold.index].model.memory_mib
+            owner = (metadata["namespace"], metadata["name"], metadata["uid"])
+            devices.hold(cards[hold.index], owner, hold.container, mode=hold.mode, limit_mib=limit)
+    if not held:
+        allocate(pod, node, devices)
 
 
 def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices) -> str:

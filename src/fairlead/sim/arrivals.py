@@ -25,16 +25,21 @@ _FIRST_SECONDS = 20.0
 class Arrivals:
     """One stream of jobs. The n-th job is the same whatever happened before it; only when it comes depends on the world."""
 
-    def __init__(self, stream: Stream, cluster: Cluster, timers: Timers, seed: int) -> None:
+    def __init__(self, stream: Stream, cluster: Cluster, timers: Timers, seed: int, submitted: int | None = None) -> None:
+        """`submitted`: how many jobs came in an earlier life of the world; None: this is its first."""
         self._stream = stream
         self._cluster = cluster
         self._timers = timers
         self._seed = seed
-        self._number = 0
-        self._pause = chance(seed, "pause", stream.namespace, stream.name)
-        for _ in range(stream.standing):
+        self.number = submitted or 0
+        self._pause = chance(seed, "pause", stream.namespace, stream.name, *([] if submitted is None else [submitted]))
+        for _ in range(stream.standing if submitted is None else 0):
             self._timers.after(self._pause.uniform(0, _FIRST_SECONDS), self._submit)
         self._timers.after(self._next_pause(), self._arrive)
+
+    @property
+    def key(self) -> str:
+        return f"{self._stream.namespace}/{self._stream.name}"
 
     def _arrive(self) -> None:
         if self._has_room():
@@ -47,10 +52,10 @@ class Arrivals:
         return min(4 * mean, max(1.0, self._pause.expovariate(1 / mean)))
 
     def _submit(self) -> None:
-        self._number += 1
-        random = chance(self._seed, "job", self._stream.namespace, self._stream.name, self._number)
+        self.number += 1
+        random = chance(self._seed, "job", self._stream.namespace, self._stream.name, self.number)
         with suppress(ApiStatus):  # a person took the name, or the namespace is gone: the stream goes on with its next job
-            self._cluster.create(render_job(self._stream, self._number, random))
+            self._cluster.create(render_job(self._stream, self.number, random))
 
     def _has_room(self) -> bool:
         prefix = f"{self._stream.name}-"

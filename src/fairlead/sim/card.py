@@ -18,6 +18,8 @@ FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
 """These end the programs that use the card; the others (63: a row was remapped) they survive."""
 
 FALLEN_OFF_BUS = 79
+UNKNOWN_FAULT = -1
+"""`failed_by` of a card that is not healthy for a reason that nobody told."""
 THERMAL_LAG_SECONDS = 75.0
 _FORGET_AFTER = 4 * THERMAL_LAG_SECONDS
 _CAP_SHARE = 0.04  # part of its peak time that a card near its power limit spends throttled

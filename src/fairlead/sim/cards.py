@@ -6,6 +6,7 @@ Memory sizes and limits are those the drivers report for the real cards; a model
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class CardModel(Struct, frozen=True, gc=False):
@@ -50,3 +51,12 @@ _CARDS = (
 )
 
 CARD_MODELS = {card.name: card for card in _CARDS}
+
+
+def card_model(name: str, memory_mib: int) -> CardModel:
+    """The model called `name` with so much memory for containers; one that is not known has the numbers of a middling card."""
+    spelled = name.replace("-", " ").lower()
+    known = next((card for card in _CARDS if card.name.replace("-", " ").lower() == spelled), None)
+    if known is not None and known.memory_mib == memory_mib:
+        return known
+    return replace(known or CARD_MODELS["NVIDIA A10"], name=name, total_mib=memory_mib, reserved_mib=0)

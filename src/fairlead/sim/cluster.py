@@ -57,6 +57,8 @@ class Cluster:
         self._order: dict[tuple[ResourceKind, str], list[str]] = {}
         self._dependents: dict[str, dict[tuple[ResourceKind, str, str], None]] = {}
         self._listeners: dict[ResourceKind, list[Callable[[WatchEvent], None]]] = {}
+        self._witnesses: list[Callable[[WatchEvent], None]] = []
+        self._oldest_version = 0
         self._untold: deque[tuple[ResourceKind, WatchEvent]] = deque()
         self._telling = False
         self._is_rehearsal = False
@@ -72,7 +74,8 @@ class Cluster:
         self._kinds[ref.api_version, ref.kind] = ref
         self._objects[ref] = {}
         self._logs[ref] = EventLog(log_capacity)
-        self._listeners[ref] = []
+        self._logs[ref].forgotten_version = self._oldest_version
+        self._listeners[ref] = list(self._witnesses)
 
     def kinds(self) -> tuple[ResourceKind, ...]:
         """All kinds served, in the order of discovery."""
@@ -157,6 +160,24 @@ class Cluster:
         metadata.setdefault("creationTimestamp", render_time(self.clock.now()))
         old = self.get(ref, metadata.get("namespace"), metadata["name"])
         return self._store(ref, {**obj, "metadata": metadata}, old, MODIFIED if old else ADDED)
+
+    def begin_again(self, resource_version: int) -> None:
+        """Go on after an earlier life, which has handed out versions up to this one: whoever watches from one of them gets 410."""
+        self.resource_version = self._oldest_version = resource_version
+        for log in self._logs.values():
+            log.forgotten_version = resource_version
+
+    def restore(self, obj: Object) -> None:
+        """Put an object of an earlier life back exactly as it was, version included. Listeners are told; nobody can have watched."""
+        ref, metadata = self.kind_of(obj), obj["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        bucket = self._objects[ref].setdefault(namespace, {})
+        old = bucket.get(name)
+        bucket[name] = obj
+        self._order.pop((ref, namespace), None)
+        self._index_owners((ref, namespace, name), old, obj)
+        self._untold.append((ref, WatchEvent(ADDED, obj, None, int(metadata["resourceVersion"]))))
+        self._tell()
 
     def update(self, obj: Object) -> Object:
         """Replace everything but system metadata and status. A resourceVersion, where given, must be the stored one (409)."""
@@ -338,6 +359,12 @@ class Cluster:
         """Call `listener` after every write of this kind; the returned function ends it."""
         self._listeners[ref].append(listener)
         return lambda: self._listeners[ref].remove(listener)
+
+    def witness(self, listener: Callable[[WatchEvent], None]) -> None:
+        """As `subscribe`, for every kind, also for those served later."""
+        self._witnesses.append(listener)
+        for listeners in self._listeners.values():
+            listeners.append(listener)
 
     def _tell(self) -> None:
         if self._telling:

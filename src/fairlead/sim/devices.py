@@ -6,15 +6,17 @@ Kubelets come here for whole cards (as to a device plugin) and report what start
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fairlead.model.device import DeviceSample
-from fairlead.sim.card import Card, Hold
-from fairlead.sim.cards import CardModel
+from fairlead.sim.card import UNKNOWN_FAULT, Card, Hold
+from fairlead.sim.cards import CardModel, card_model
 from fairlead.sim.chance import chance, digest, fraction, uuid_of
 from fairlead.sim.clock import SimClock
 from fairlead.sim.load import make_load
 from fairlead.sim.readings import read_card
+from fairlead.sim.saved import HeldCard
 
 Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
@@ -33,6 +35,20 @@ class Devices:
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
         if not is_silent:
             insort(self._answering, node)
+
+    def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool) -> None:
+        """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters begin anew."""
+        self._cards[node] = [self._told_card(node, entry) for entry in inventory]
+        self.set_silent(node, is_silent)
+
+    def _told_card(self, node: str, told: Mapping[str, Any]) -> Card:
+        model = card_model(str(told["model"]), int(told["memoryMiB"]))
+        card = self._new_card(node, int(told["index"]), model, told["mode"] == "shared")
+        card.uuid, card.minor = str(told["uuid"]), int(told["minor"])
+        if told["health"] != "Healthy":
+            reason = str(told.get("reason") or "").removeprefix("XID ")
+            card.failed_by = int(reason) if reason.isdigit() else UNKNOWN_FAULT
+        return card
 
     def set_silent(self, node: str, is_silent: bool) -> None:
         """Whether readings of the node's cards arrive."""
@@ -60,14 +76,19 @@ class Devices:
         """The cards of a pod, or of one of its containers."""
         return [(card, hold) for card, hold in self._holds.get(uid, ()) if not container or hold.container == container]
 
-    def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None) -> None:
-        """The container began to work on its cards. Its load is drawn from its names, and differs a little from card to card."""
-        now = self._clock.now()
+    def told(self, uid: str) -> list[HeldCard]:
+        """The cards of a pod, as `restore_node` and `hold` would have them again."""
+        return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib) for card, hold in self._holds.get(uid, ())]
+
+    def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None, lived_seconds: float = 0.0) -> None:
+        """The container began to work on its cards, now or `lived_seconds` ago. Its load is drawn from its names, and differs a little from
+        card to card."""
+        began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
             ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == "share" else 1.0
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
             hold.fixed_mib = fixed_mib
-            card.start(hold, make_load(load, random, ceiling), now)
+            card.start(hold, make_load(load, random, ceiling), began)
 
     def stop(self, uid: str, container: str) -> None:
         for card, hold in self.held(uid, container):

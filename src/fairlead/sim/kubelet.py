@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fairlead.sim.allocation import allocate
+from fairlead.sim.adoption import take_status
+from fairlead.sim.allocation import allocate, hold_again
 from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_of
 from fairlead.sim.chance import between
 from fairlead.sim.cluster import Cluster
@@ -18,11 +19,13 @@ from fairlead.sim.devices import Devices
 from fairlead.sim.load import LOADS
 from fairlead.sim.needs import is_sidecar
 from fairlead.sim.pod_shape import unreadable
-from fairlead.sim.pod_status import RUNNING, ContainerRun, PodRun, render_status
+from fairlead.sim.pod_status import RUNNING, TERMINATED, WAITING, ContainerRun, PodRun, render_status
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import NODES, PODS
+from fairlead.sim.saved import HeldCard
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.wire.kube_time import parse_time
 from fairlead.wire.names import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 
 Object = dict[str, Any]
@@ -72,6 +75,44 @@ class Kubelets:
             self._run(run, container, pod)
         run.settle()
         return render_status(run, status_of(pod), now)
+
+    def take_over(self, pod: Object, node: Object, held: Sequence[HeldCard], lived_since: Callable[[float], float]) -> None:
+        """Go on with a pod of an earlier life from where its status stands, on the cards that it `held`; nothing is written.
+
+        `lived_since` says for how long the world has lived since an instant: what a program has left to run.
+        """
+        run = take_status(_new_run(pod, node, self._timers.clock.now()), pod)
+        if run.phase == "Pending" and not status_of(pod).get("startTime"):
+            return
+        self._runs[run.uid] = run
+        self._images |= {(run.node, container.image) for container in run.containers if container.state != WAITING or container.restarts}
+        self._note_address(run)
+        if run.is_finished:
+            return
+        hold_again(pod, run.node, held, self._devices)
+        if run.is_ending:
+            ends_at = parse_time(pod["metadata"]["deletionTimestamp"])
+            self._later(run, max(0.1, -lived_since(ends_at)), self._end)
+        waits_for_nobody = not run.is_ending
+        for container in run.containers:
+            if container.state == RUNNING:
+                self._act(run, container, pod, lived_since(container.started_at))
+                waits_for_nobody = waits_for_nobody and container in run.inits and container.is_sidecar
+            elif container.restarts or container.last or (container.state == TERMINATED and run.will_restart(container)):
+                self._resume_back_off(run, container, lived_since)
+        if waits_for_nobody:
+            self._later(run, 0.5, lambda run: self._pull(run, _images(run)))
+
+    def _resume_back_off(self, run: PodRun, container: ContainerRun, lived_since: Callable[[float], float]) -> None:
+        seconds = BACK_OFF_SECONDS[min(container.failures, len(BACK_OFF_SECONDS) - 1)] - lived_since(container.finished_at)
+        container.failures += 1
+        self._later(run, max(0.1, seconds), lambda run: self._restart(run, container))
+
+    def _note_address(self, run: PodRun) -> None:
+        """Addresses are given out in order: the next one comes after those in use."""
+        if run.pod_ip and run.pod_ip != run.host_ip:
+            last = int(run.pod_ip.rpartition(".")[2])
+            self._addresses[run.node] = max(self._addresses.get(run.node, 0), last - 1)
 
     def fall_silent(self, node: str) -> None:
         """The node's kubelet writes nothing more and ends no pod; its containers work on."""
@@ -128,7 +169,7 @@ class Kubelets:
             return
         run.admitted_at = self._timers.clock.now()
         self._write(run, _assigned)
-        self._pull(run, list(dict.fromkeys((c.image, c.behaviour.can_pull) for c in run.containers)))
+        self._pull(run, _images(run))
 
     def _pull(self, run: PodRun, images: Sequence[tuple[str, bool]]) -> None:
         """Pull what the node does not have, one image after another, then start."""
@@ -192,12 +233,16 @@ class Kubelets:
 
     def _run(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         container.run(self._timers.clock.now())
-        behaviour = self._acting(run, container, pod)
-        if behaviour.run_seconds is not None:
-            restarts = container.restarts
-            self._later(run, behaviour.run_seconds, lambda run: self._exit(run, container, restarts, behaviour.exit_code))
+        self._act(run, container, pod)
 
-    def _acting(self, run: PodRun, container: ContainerRun, pod: Object) -> Behaviour:
+    def _act(self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float = 0.0) -> None:
+        """What a container does from its start on, or from when it had already `lived_seconds`."""
+        behaviour = self._acting(run, container, pod, lived_seconds)
+        if behaviour.run_seconds is not None:
+            restarts, left = container.restarts, max(0.0, behaviour.run_seconds - lived_seconds)
+            self._later(run, left, lambda run: self._exit(run, container, restarts, behaviour.exit_code))
+
+    def _acting(self, run: PodRun, container: ContainerRun, pod: Object, lived_seconds: float) -> Behaviour:
         """How the container behaves with the cards it got; puts its load on them."""
         behaviour = container.behaviour
         grants = self._devices.held(run.uid, container.name)
@@ -207,7 +252,7 @@ class Kubelets:
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
         told = (pod["metadata"].get("annotations") or {}).get(LOAD_ANNOTATION, "")
-        self._devices.start(run.uid, container.name, told if told in LOADS else behaviour.load, wanted)
+        self._devices.start(run.uid, container.name, told if told in LOADS else behaviour.load, wanted, lived_seconds)
         return behaviour
 
     def _exit(self, run: PodRun, container: ContainerRun, restarts: int, exit_code: int) -> None:
@@ -347,6 +392,11 @@ def _container_run(container: Object, *, is_init: bool) -> ContainerRun:
     program = next(iter(container.get("command") or ()), "")
     sidecar = is_init and is_sidecar(container)
     return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar)
+
+
+def _images(run: PodRun) -> list[tuple[str, bool]]:
+    """The images that the pod needs, each once, and whether it can be pulled."""
+    return list(dict.fromkeys((container.image, container.behaviour.can_pull) for container in run.containers))
 
 
 def _assigned(pod: Object) -> Object:

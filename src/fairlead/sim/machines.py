@@ -115,6 +115,15 @@ def _offer(cards: Sequence[Card], usable: Sequence[Card]) -> dict[str, str]:
     return {GPU_COUNT: str(len(usable)), GPU_MEMORY: str(sum(card.model.units for card in usable))}
 
 
+def inventory_of(node: Object) -> list[Object]:
+    """The cards that a node's annotation tells; none where there is no annotation or it is no such list."""
+    try:
+        told = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
+        return [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
+    except (ValueError, AttributeError, TypeError):
+        return []
+
+
 def _inventory(cards: Sequence[Card]) -> str:
     entries = [
         {
@@ -125,7 +134,7 @@ def _inventory(cards: Sequence[Card]) -> str:
             "memoryMiB": card.model.memory_mib,
             "units": card.model.units,
             "health": "Healthy" if card.is_healthy else "Unhealthy",
-            "reason": f"XID {card.failed_by}" if card.failed_by else "",
+            "reason": f"XID {card.failed_by}" if card.failed_by > 0 else "",
             "mode": "shared" if card.is_shared else "exclusive",
         }
         for card in cards

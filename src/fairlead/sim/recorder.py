@@ -5,6 +5,7 @@ Equal events of one object are counted in one Event object, as client-go does; a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fairlead.sim.chance import digest
@@ -12,7 +13,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import EVENTS
 from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
-from fairlead.wire.kube_time import render_time
+from fairlead.wire.kube_time import parse_time, render_time
 
 Object = dict[str, Any]
 
@@ -24,6 +25,14 @@ class Recorder:
         self._cluster = cluster
         self._timers = timers
         self._last_seen: dict[tuple[str, str], float] = {}
+
+    def take_over(self) -> None:
+        """Forget the events of an earlier life, too, an hour after they were last seen."""
+        for event in self._cluster.scan(EVENTS):
+            metadata = event["metadata"]
+            key = (metadata["namespace"], metadata["name"])
+            self._last_seen[key] = parse_time(event.get("lastTimestamp") or metadata["creationTimestamp"])
+            self._timers.at(self._last_seen[key] + EVENT_TTL_SECONDS, partial(self._forget, key))
 
     def normal(self, about: Object, reason: str, message: str, component: str, host: str = "") -> None:
         self._record(about, "Normal", reason, message, component, host)

@@ -106,6 +106,9 @@ class Scheduler:
         self._waiting[metadata["uid"]] = _Waiting(
             metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, looks_at_others(spec)
         )
+        promised = self.ledger.rooms.get(status_of(pod).get("nominatedNodeName", ""))
+        if promised is not None:  # in an earlier life of the world, whose victims are going
+            self.ledger.promise(Tenant(pod, needs, priority), promised)
         self._wake(NEW_POD_SECONDS)
 
     # --- a round -----------------------------------------------------------------------------------------------------------------

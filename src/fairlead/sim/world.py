@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -21,13 +22,15 @@ from fairlead.sim.devices import Devices
 from fairlead.sim.gpushare import BestFit, Extender
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
-from fairlead.sim.machines import LEASE_NAMESPACE, render_lease, render_node, with_cards, with_heartbeat, with_voice
+from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, render_node, with_cards, with_heartbeat, with_voice
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
+from fairlead.sim.saved import SavedWorld, in_order
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
 from fairlead.sim.settled import Settlement
+from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.workloads import render_pod, render_priority_class, render_quota_tree, render_service
@@ -35,10 +38,12 @@ from fairlead.wire.kube_time import render_time
 from fairlead.wire.names import LABEL_SHARED
 
 HEARTBEAT_SECONDS = 300.0
+FIRST_BEAT_SECONDS = 10.0
 NODE_GRACE_SECONDS = 50.0
 """kube-controller-manager's node-monitor-grace-period."""
 NODE_AGE_DAYS = (12.0, 140.0)
 ABORTED = 134
+Object = dict[str, Any]
 _DAY = 86400.0
 _XID_TEXTS = {
     48: "Double Bit ECC Error",
@@ -48,13 +53,23 @@ _XID_TEXTS = {
 
 
 class World:
-    """`epoch` is the instant (epoch seconds) at which the history begins; `extender` fills the scheduler's hook for shared GPUs."""
+    """`epoch` is the instant (epoch seconds) at which the history begins; `extender` fills the scheduler's hook for shared GPUs.
 
-    def __init__(self, scenario: Scenario, seed: int, epoch: float, extender: Callable[[Cluster], Extender] = BestFit) -> None:
+    With `saved`, the world goes on where that one stopped, whose epoch `epoch` must be.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        epoch: float,
+        extender: Callable[[Cluster], Extender] = BestFit,
+        saved: SavedWorld | None = None,
+    ) -> None:
         self.scenario = scenario
         self.seed = seed
         self.epoch = epoch
-        self.clock = SimClock(epoch)
+        self.clock = SimClock(saved.now if saved else epoch)
         self.timers = Timers(self.clock)
         self.cluster = Cluster(self.clock, seed)
         self.devices = Devices(seed, self.clock)
@@ -64,8 +79,14 @@ class World:
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, extender(self.cluster))
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
-        self._populate()
-        self.arrivals = [Arrivals(stream, self.cluster, self.timers, seed) for stream in scenario.streams]
+        if saved:
+            self._go_on(saved)
+        else:
+            self._populate()
+        come = saved.submitted if saved else {}
+        self.arrivals = [
+            Arrivals(stream, self.cluster, self.timers, seed, come.get(f"{stream.namespace}/{stream.name}")) for stream in scenario.streams
+        ]
 
     def run_until(self, at: float) -> int:
         """Let time pass up to `at`; returns how many timers ran."""
@@ -87,12 +108,7 @@ class World:
             for name in pool_nodes(pool):
                 number += 1
                 self._add_node(pool, name, number)
-        for outage in self.scenario.outages:
-            self.timers.after(outage.at.seconds, partial(self._fall_silent, outage.node))
-            if outage.until is not None:
-                self.timers.after(outage.until.seconds, partial(self._come_back, outage.node))
-        for xid in self.scenario.xids:
-            self.timers.after(xid.at.seconds, partial(self._report_xid, xid))
+        self._plan_mishaps()
         for name, value in SYSTEM_CLASSES.items():
             self.cluster.create(render_priority_class(PriorityClass(name, value)))
         for priority in self.scenario.priority_classes:
@@ -120,6 +136,57 @@ class World:
             self.cluster.create(render_pod(pod))
         self.cluster.subscribe(NODES, self._on_node)
 
+    def _plan_mishaps(self) -> None:
+        """What the scenario lets happen; of what has already happened in an earlier life, the rest."""
+        now = self.clock.now()
+        for outage in self.scenario.outages:
+            begins = self.epoch + outage.at.seconds
+            ends = self.epoch + outage.until.seconds if outage.until is not None else None
+            if begins >= now:
+                self.timers.at(begins, partial(self._fall_silent, outage.node))
+            elif ends is None or ends >= now:
+                self._fall_silent(outage.node, for_seconds=now - begins)
+            if ends is not None and ends >= now:
+                self.timers.at(ends, partial(self._come_back, outage.node))
+        for xid in self.scenario.xids:
+            at = self.epoch + xid.at.seconds
+            if at >= now:
+                self.timers.at(at, partial(self._report_xid, xid))
+            elif self.devices.cards(xid.node):
+                self.devices.cards(xid.node)[xid.gpu].report_xid(xid.code, at)
+
+    def _go_on(self, saved: SavedWorld) -> None:
+        """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets themselves."""
+        self.cluster.names.counter = saved.names_counter
+        self.cluster.begin_again(saved.resource_version)
+        made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)]
+        for obj in in_order(saved.objects):
+            if obj["kind"] == "Node":
+                self._take_over_node(obj)
+            elif obj["kind"] == "Pod" and obj["spec"].get("nodeName"):
+                node = self.cluster.get(NODES, None, obj["spec"]["nodeName"]) or {}
+                self.kubelets.take_over(obj, node, saved.held.get(obj["metadata"]["uid"], ()), saved.lived_since)
+            self.cluster.restore(obj)
+        for ref, obj in made_anew:
+            if (
+                self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is obj
+            ):  # it was deleted in the earlier life
+                self.cluster.remove(ref, obj)
+        self.recorder.take_over()
+        self._plan_mishaps()
+        self.cluster.subscribe(NODES, self._on_node)
+
+    def _take_over_node(self, node: Object) -> None:
+        """A node that was ready reports soon; whoever was not is not heard, until somebody makes it come back."""
+        name, is_heard = node["metadata"]["name"], is_true(node, "Ready")
+        if told := inventory_of(node):
+            self.devices.restore_node(name, told, is_silent=not is_heard)
+        if is_heard:
+            self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
+        else:
+            self._silent.add(name)
+            self.kubelets.fall_silent(name)
+
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
             self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared, is_silent=not pool.ready)
@@ -139,8 +206,10 @@ class World:
         node = self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
         if node is None:
             return
-        spec = render_lease(node, now)["spec"]
-        self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda lease: {**lease, "spec": spec})
+        lease = render_lease(node, now)
+        if self.cluster.mutate(LEASES, LEASE_NAMESPACE, name, lambda old: {**old, "spec": lease["spec"]}) is None:
+            with suppress(ApiStatus):  # somebody deleted the namespace of leases
+                self.cluster.create(lease)
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
     def _on_node(self, event: WatchEvent) -> None:
@@ -152,12 +221,13 @@ class World:
                 card.is_shared = wish
             self.cluster.mutate(NODES, None, name, lambda node: with_cards(node, cards))
 
-    def _fall_silent(self, name: str) -> None:
-        """Nothing is heard of the node any more; the cluster notices when the grace period of its lease is over."""
+    def _fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
+        """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the grace of its lease is over."""
         self._silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)
-        self.timers.after(NODE_GRACE_SECONDS, partial(self._notice_silence, name))
+        if for_seconds < NODE_GRACE_SECONDS:
+            self.timers.after(NODE_GRACE_SECONDS - for_seconds, partial(self._notice_silence, name))
 
     def _notice_silence(self, name: str) -> None:
         if name not in self._silent:
