@@ -86,7 +86,7 @@ class Simulation:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """What is made here stays: the garbage collector neither looks at it while it grows (a third of a large world's start) nor ever after."""
+    """What is made here stays: the collector looks at it neither while it grows (a third of a large world's start) nor ever after."""
     gc.disable()
     try:
         yield

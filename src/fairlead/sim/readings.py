@@ -5,9 +5,13 @@ A card that has fallen off the bus (XID 79) answers nothing more: its sample is 
 
 from __future__ import annotations
 
+from functools import cache
+from typing import NamedTuple
+
 from fairlead.model.device import DeviceProcess, DeviceSample
 from fairlead.model.xid import WARNING
 from fairlead.sim.card import Card, Run
+from fairlead.sim.cards import CardModel
 
 DRIVER_VERSION = "570.172.08"
 CUDA_VERSION = "12.8"
@@ -16,10 +20,33 @@ GPU_IDLE, POWER_CAP = 0x1, 0x4
 _BUSY = 0.01
 _BAR1_MIB = 256
 
+Values = dict[str, int | float]
+
+
+class _Moment(NamedTuple):
+    """A card's work at an instant, looked at once: what runs, how hard each, and together."""
+
+    card: Card
+    now: float
+    runs: list[Run]
+    levels: list[float]
+    level: float
+
+    def weighted(self, ratio: str) -> float:
+        pairs = zip(self.levels, self.runs, strict=True)
+        return sum((level * float(getattr(run.load, ratio)) for level, run in pairs), start=0.0)
+
+
+def _moment(card: Card, now: float) -> _Moment:
+    runs = card.live_runs(now)
+    levels = [run.level(now) for run in runs]
+    return _Moment(card, now, runs, levels, sum(levels, start=0.0))
+
 
 def read_card(card: Card, now: float) -> DeviceSample:
     """One sample; pure in (card, now). Memory adds up: containers <= used <= total - reserved."""
     is_up = card.lost_at is None or now < card.lost_at
+    moment = _moment(card, now)
     return DeviceSample(
         node=card.node,
         index=card.index,
@@ -29,12 +56,12 @@ def read_card(card: Card, now: float) -> DeviceSample:
         model=card.model.name,
         driver_version=DRIVER_VERSION,
         healthy=card.is_healthy,
-        fields=_fields(card, now) if is_up else {},
+        fields=_fields(moment) if is_up else {},
         power_limit_watts=card.model.limit_watts if is_up else None,
         serial=card.serial,
         cuda_version=CUDA_VERSION,
         vbios_version="92.00.9E.00.01",
-        throttle_reasons=_throttle_reasons(card, now) if is_up else None,
+        throttle_reasons=_throttle_reasons(moment) if is_up else None,
         health_checks=_health_checks(card, is_up),
         xids=tuple(card.xids[code] for code in sorted(card.xids)),
         processes=_processes(card, now) if is_up else (),
@@ -43,64 +70,83 @@ def read_card(card: Card, now: float) -> DeviceSample:
     )
 
 
-def _fields(card: Card, now: float) -> dict[str, int | float]:
-    named = {**_pace(card, now), **_memory(card, now), **_counters(card, now), **_faults(card), **_limits(card)}
-    profile = _profile(card, now) if card.model.has_gpm else {}
-    return {f"DCGM_FI_DEV_{name}": value for name, value in named.items()} | profile
+def _fields(moment: _Moment) -> Values:
+    fields = {**_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)} | _constants(moment.card.model)
+    return fields | _profile(moment) if moment.card.model.has_gpm else fields
 
 
-def _pace(card: Card, now: float) -> dict[str, int | float]:
+def _named(values: Values, prefix: str = "DCGM_FI_DEV_") -> Values:
+    return {_full_name(prefix, name): value for name, value in values.items()}
+
+
+@cache
+def _full_name(prefix: str, name: str) -> str:
+    """One text for all cards: forty thousand of them would hold ninety names each."""
+    return prefix + name
+
+
+def _pace(moment: _Moment) -> Values:
     """Clocks, temperatures, power, utilisation."""
-    model, runs, level = card.model, card.live_runs(now), card.level(now)
-    celsius, watts = card.celsius(now), round(card.watts(now), 3)
-    values: dict[str, int | float] = {
-        "SM_CLOCK": _sm_clock(card, now),
+    card, now, runs, _, level = moment
+    model, celsius, watts = card.model, card.celsius(now), round(card.watts(now), 3)
+    values: Values = {
+        "SM_CLOCK": _sm_clock(moment),
         "MEM_CLOCK": model.memory_mhz if runs else model.memory_idle_mhz,
-        "MAX_SM_CLOCK": model.sm_mhz,
-        "MAX_MEM_CLOCK": model.memory_mhz,
         "GPU_TEMP": round(celsius),
-        "SLOWDOWN_TEMP": 90,
-        "SHUTDOWN_TEMP": 95,
         "POWER_USAGE": watts,
         "POWER_USAGE_INSTANT": watts,
         "PSTATE": 0 if runs or model.memory_mhz == model.memory_idle_mhz else 8,
-        "CLOCKS_EVENT_REASONS": _throttle_reasons(card, now),
+        "CLOCKS_EVENT_REASONS": _throttle_reasons(moment),
         "GPU_UTIL": round(100 * level),
-        "MEM_COPY_UTIL": round(100 * _weighted(runs, now, "bandwidth_ratio")),
-        "ENC_UTIL": 0,
-        "DEC_UTIL": round(100 * _weighted(runs, now, "codec_ratio")),
+        "MEM_COPY_UTIL": round(100 * min(1.0, moment.weighted("bandwidth_ratio"))),
+        "DEC_UTIL": round(100 * min(1.0, moment.weighted("codec_ratio"))),
     }
     if model.has_memory_sensor:
         values["MEMORY_TEMP"] = round(celsius + 6 + 5 * level)
-    return values
+    return _named(values)
 
 
-def _limits(card: Card) -> dict[str, int | float]:
-    limit = card.model.limit_watts
-    named = ("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_MAX", "POWER_MGMT_LIMIT_DEF", "ENFORCED_POWER_LIMIT")
-    link: dict[str, int | float] = {"PCIE_LINK_GEN": 4, "PCIE_LINK_WIDTH": 16, "PCIE_MAX_LINK_GEN": 4, "PCIE_MAX_LINK_WIDTH": 16}
-    return {"POWER_MGMT_LIMIT_MIN": round(limit / 4, 1)} | dict.fromkeys(named, limit) | link
+@cache
+def _constants(model: CardModel) -> Values:
+    """What all cards of a model say at all times."""
+    limit = model.limit_watts
+    values: Values = dict.fromkeys(("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_MAX", "POWER_MGMT_LIMIT_DEF", "ENFORCED_POWER_LIMIT"), limit)
+    values |= {"POWER_MGMT_LIMIT_MIN": round(limit / 4, 1), "MAX_SM_CLOCK": model.sm_mhz, "MAX_MEM_CLOCK": model.memory_mhz}
+    values |= {"PCIE_LINK_GEN": 4, "PCIE_LINK_WIDTH": 16, "PCIE_MAX_LINK_GEN": 4, "PCIE_MAX_LINK_WIDTH": 16}
+    values |= {
+        "SLOWDOWN_TEMP": 90,
+        "SHUTDOWN_TEMP": 95,
+        "ECC_CURRENT": 1,
+        "ECC_PENDING": 1,
+        "VGPU_LICENSE_STATUS": 0,
+        "BAR1_TOTAL": _BAR1_MIB,
+    }
+    never = ["ENC_UTIL", "PCIE_REPLAY_COUNTER"]
+    never += [f"{cause}_VIOLATION" for cause in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")]
+    if model.nvlink_bytes:
+        never += [f"NVLINK_{name}_ERROR_COUNT_TOTAL" for name in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")]
+    return _named(values | dict.fromkeys(never, 0))
 
 
-def _memory(card: Card, now: float) -> dict[str, int | float]:
-    total, reserved, used = card.model.total_mib, card.model.reserved_mib, card.used_mib(now)
-    bar1_used = 4 + 2 * len(card.live_runs(now))
-    return {
+def _memory(moment: _Moment) -> Values:
+    model, used = moment.card.model, moment.card.used_mib(moment.now)
+    total, reserved = model.total_mib, model.reserved_mib
+    bar1_used = 4 + 2 * len(moment.runs)
+    values: Values = {
         "FB_TOTAL": total,
         "FB_RESERVED": reserved,
         "FB_USED": used,
         "FB_FREE": total - reserved - used,
         "FB_USED_PERCENT": round(used / (total - reserved), 6),
-        "BAR1_TOTAL": _BAR1_MIB,
         "BAR1_USED": bar1_used,
         "BAR1_FREE": _BAR1_MIB - bar1_used,
     }
+    return _named(values)
 
 
-def _counters(card: Card, now: float) -> dict[str, int | float]:
-    totals, runs = card.totals(now), card.live_runs(now)
-    flow = sum(run.level(now) * run.load.bandwidth_ratio for run in runs)
-    values: dict[str, int | float] = {
+def _counters(moment: _Moment) -> Values:
+    card, totals, flow = moment.card, moment.card.totals(moment.now), moment.weighted("bandwidth_ratio")
+    values: Values = {
         "TOTAL_ENERGY_CONSUMPTION": totals.energy_mj,
         "POWER_VIOLATION": totals.power_violation_ns,
         "PCIE_TX_THROUGHPUT": int(0.35 * card.model.pcie_bytes * flow / 1000),
@@ -108,80 +154,67 @@ def _counters(card: Card, now: float) -> dict[str, int | float]:
         "PCIE_TX_BYTES": totals.pcie_tx_bytes,
         "PCIE_RX_BYTES": totals.pcie_rx_bytes,
     }
-    for name in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY"):
-        values[f"{name}_VIOLATION"] = 0
     if card.model.nvlink_bytes:
         values["NVLINK_BANDWIDTH_TOTAL"] = int(2 * card.model.nvlink_bytes * flow / 1_024_000)
         values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
         values["NVLINK_RX_BYTES"] = totals.nvlink_rx_bytes
-        for name in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY"):
-            values[f"NVLINK_{name}_ERROR_COUNT_TOTAL"] = 0
-    return values
+    return _named(values)
 
 
-def _faults(card: Card) -> dict[str, int | float]:
+def _faults(card: Card) -> Values:
     """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a page retired), 64 one that was not."""
     double_bit, remapped, failed = (card.xids[code].count if code in card.xids else 0 for code in (48, 63, 64))
-    values: dict[str, int | float] = {
-        "XID_ERRORS": card.last_xid,
-        "PCIE_REPLAY_COUNTER": 0,
-        "ECC_CURRENT": 1,
-        "ECC_PENDING": 1,
-        "VGPU_LICENSE_STATUS": 0,
-        "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0,
-    }
+    values: Values = {"XID_ERRORS": card.last_xid, "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0}
     for scope in ("VOL", "AGG"):
         values |= {f"ECC_SBE_{scope}_TOTAL": 3 * remapped, f"ECC_DBE_{scope}_TOTAL": double_bit}
     if card.model.remaps_rows:
-        rows: dict[str, int | float] = {"UNCORRECTABLE_REMAPPED_ROWS": remapped, "CORRECTABLE_REMAPPED_ROWS": 0}
-        return values | rows | {"ROW_REMAP_FAILURE": int(failed > 0), "ROW_REMAP_PENDING": int(double_bit > 0)}
-    return values | {"RETIRED_SBE": 0, "RETIRED_DBE": remapped, "RETIRED_PENDING": int(double_bit > 0)}
+        values |= {"UNCORRECTABLE_REMAPPED_ROWS": remapped, "CORRECTABLE_REMAPPED_ROWS": 0}
+        values |= {"ROW_REMAP_FAILURE": int(failed > 0), "ROW_REMAP_PENDING": int(double_bit > 0)}
+    else:
+        values |= {"RETIRED_SBE": 0, "RETIRED_DBE": remapped, "RETIRED_PENDING": int(double_bit > 0)}
+    return _named(values)
 
 
-def _profile(card: Card, now: float) -> dict[str, int | float]:
+def _profile(moment: _Moment) -> Values:
     """Profiling ratios: how much of the chip is at work, not only whether any of it is.
 
     Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as `0`.
     """
-    runs, level = card.live_runs(now), card.level(now)
-    flow = sum((run.level(now) * run.load.bandwidth_ratio for run in runs), start=0.0)
-    tensor = _weighted(runs, now, "tensor_ratio")
-    values: dict[str, int | float] = {
+    model, level, flow = moment.card.model, moment.level, moment.weighted("bandwidth_ratio")
+    values: Values = {
         "GR_ENGINE_ACTIVE": round(level, 6),
         "SM_ACTIVE": round(0.93 * level, 6),
         "SM_OCCUPANCY": round(0.41 * level, 6),
-        "PIPE_TENSOR_ACTIVE": round(tensor, 6),
+        "PIPE_TENSOR_ACTIVE": round(min(1.0, moment.weighted("tensor_ratio")), 6),
         "DRAM_ACTIVE": round(flow, 6),
         "PIPE_FP64_ACTIVE": 0.0,
         "PIPE_FP32_ACTIVE": round(0.22 * level, 6),
         "PIPE_FP16_ACTIVE": round(0.08 * level, 6),
-        "PCIE_TX_BYTES": int(0.35 * card.model.pcie_bytes * flow),
-        "PCIE_RX_BYTES": int(card.model.pcie_bytes * flow),
+        "PCIE_TX_BYTES": int(0.35 * model.pcie_bytes * flow),
+        "PCIE_RX_BYTES": int(model.pcie_bytes * flow),
     }
-    if card.model.nvlink_bytes:
-        values |= dict.fromkeys(("NVLINK_TX_BYTES", "NVLINK_RX_BYTES"), int(card.model.nvlink_bytes * flow))
-    return {f"DCGM_FI_PROF_{name}": value for name, value in values.items()}
+    if model.nvlink_bytes:
+        values |= dict.fromkeys(("NVLINK_TX_BYTES", "NVLINK_RX_BYTES"), int(model.nvlink_bytes * flow))
+    return _named(values, "DCGM_FI_PROF_")
 
 
-def _weighted(runs: list[Run], now: float, ratio: str) -> float:
-    return min(1.0, sum((run.level(now) * float(getattr(run.load, ratio)) for run in runs), start=0.0))
-
-
-def _sm_clock(card: Card, now: float) -> int:
+def _sm_clock(moment: _Moment) -> int:
     """Idle clock without work; at work the full clock, a few steps lower where the power limit bites."""
-    if card.level(now) < _BUSY and not card.live_runs(now):
-        return card.model.sm_idle_mhz
-    return card.model.sm_mhz - (75 if _throttle_reasons(card, now) & POWER_CAP else 0)
+    model = moment.card.model
+    if moment.level < _BUSY and not moment.runs:
+        return model.sm_idle_mhz
+    return model.sm_mhz - (75 if _throttle_reasons(moment) & POWER_CAP else 0)
 
 
-def _throttle_reasons(card: Card, now: float) -> int:
-    if card.level(now) < _BUSY:
+def _throttle_reasons(moment: _Moment) -> int:
+    if moment.level < _BUSY:
         return GPU_IDLE
-    return POWER_CAP if any(_is_capped(card, run, now) for run in card.live_runs(now)) else 0
+    pairs = zip(moment.runs, moment.levels, strict=True)
+    return POWER_CAP if any(_is_capped(moment.card, run, level, moment.now) for run, level in pairs) else 0
 
 
-def _is_capped(card: Card, run: Run, now: float) -> bool:
-    return card.is_near_limit(run) and run.load.is_at_peak(now - run.started_at) and run.level(now) > run.load.high
+def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
+    return card.is_near_limit(run) and run.load.is_at_peak(now - run.started_at) and level > run.load.high
 
 
 def _health_checks(card: Card, is_up: bool) -> dict[str, int]:
