@@ -19,7 +19,8 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, Server, environment
 class Laptop:
     """The simulated cluster, its exporters and the console in one process; `kubectl` speaks to its API."""
 
-    def __init__(self, component: Component, ready: dict[str, str], folder: Path) -> None:
+    def __init__(self, component: Component, ready: dict[str, str], folder: Path, state_dir: Path) -> None:
+        self.state_dir = state_dir
         self.component = component
         self.console = Server(component, ready["console"].rstrip("/"))
         self.cluster_exporter = Server(component, _without_path(ready["cluster_exporter"]))
@@ -29,17 +30,17 @@ class Laptop:
 
 
 @contextmanager
-def running_laptop(log: Path, state_dir: Path | None = None) -> Iterator[Laptop]:
-    """`fairlead up` for as long as the block lasts; it must end by itself on SIGTERM."""
+def running_laptop(log: Path, *arguments: str, state_dir: Path | None = None) -> Iterator[Laptop]:
+    """`fairlead up ARGUMENTS` for as long as the block lasts; it must end by itself on SIGTERM."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
-    ready_file = folder / "ready.json"
+    ready_file, kept = folder / "ready.json", state_dir or folder / "state"
     ports = [f"--{name}={free_port()}" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
-    argv = [*FAIRLEAD, "up", *ports, f"--state-dir={state_dir or folder / 'state'}", f"--ready-file={ready_file}"]
+    argv = [*FAIRLEAD, "up", *ports, f"--state-dir={kept}", f"--ready-file={ready_file}", *arguments]
     component = Component("fairlead up", argv, log, environment())
     try:
         component.start()
         component.wait_until(lambda: ready_file.exists() and ready_file.stat().st_size > 0, READY_SECONDS)
-        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder)
+        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder, kept)
     finally:
         component.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-// How is the server asked? One GET with a typed error; `X-Request-Id` travels with every failure so that a person can name it.
+// How is the server asked? One GET and one POST with a typed error; `X-Request-Id` travels with every failure so that a person can name it.
 import { basePath } from "../router/router";
 
 export class ApiError extends Error {
@@ -32,9 +32,17 @@ export async function getJson<T>(path: string, params?: URLSearchParams, signal?
   throw await errorOf(response);
 }
 
-async function ask(address: string, signal?: AbortSignal): Promise<Response> {
+/** Sends one write. `csrf` is the server's own token from `/me`. */
+export async function postJson<T>(path: string, body: object, csrf: string): Promise<T> {
+  const headers = { "Content-Type": "application/json", "X-Fairlead-Csrf": csrf };
+  const response = await ask(apiAddress(path), undefined, { method: "POST", headers, body: JSON.stringify(body) });
+  if (response.ok) return (await response.json()) as T;
+  throw await errorOf(response);
+}
+
+async function ask(address: string, signal?: AbortSignal, more: RequestInit = {}): Promise<Response> {
   try {
-    return await fetch(address, { headers: { Accept: "application/json" }, credentials: "same-origin", signal: signal ?? null });
+    return await fetch(address, { ...more, headers: { Accept: "application/json", ...more.headers }, credentials: "same-origin", signal: signal ?? null });
   } catch (cause) {
     if (signal?.aborted) throw cause;
     throw new ApiError(0, "unreachable", String((cause as Error).message), null, null);

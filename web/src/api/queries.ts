@@ -1,8 +1,8 @@
 // Which answers does a page hold? One hook per route. The first element of a key is the topic whose hints refresh it.
-import { keepPreviousData, QueryClient, useQuery } from "@tanstack/react-query";
-import { ApiError, getJson } from "./fetch";
+import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { ChartAnswer, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
+import type { ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -35,6 +35,31 @@ function useAnswer<T>(topic: string, path: string, params?: URLSearchParams, ena
 const segment = encodeURIComponent;
 
 export const useMe = () => useQuery({ queryKey: ["me"], queryFn: ({ signal }) => getJson<Me>("/me", undefined, signal), staleTime: 60_000, refetchInterval: 60_000 });
+const CLOCK_KEY = ["clock"] as const;
+/** While a run goes on somebody looks at its progress. */
+const RUN_REFRESH_MS = 500;
+
+/** The clock of a cluster whose time can be moved; nothing is asked of any other. */
+export function useClockFace() {
+  const enabled = useMe().data?.features.clock ?? false;
+  return useQuery({
+    queryKey: CLOCK_KEY,
+    queryFn: ({ signal }) => getJson<ClockFace>("/clock", undefined, signal),
+    enabled,
+    refetchInterval: ({ state }) => (state.data?.until ? RUN_REFRESH_MS : BOARD_REFRESH_MS),
+  });
+}
+
+/** Moves that clock. A server that was started anew has another token, which `/me` tells. */
+export function useMoveClock(csrf: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (order: ClockOrder) => postJson<ClockMoved>("/clock", order, csrf),
+    onSuccess: (moved) => client.setQueryData(CLOCK_KEY, moved.clock),
+    onError: (error) => (error instanceof ApiError && error.code === "csrf" ? client.invalidateQueries({ queryKey: ["me"] }) : undefined),
+  });
+}
+
 export const useOverview = () => useAnswer<Overview>("overview", "/overview");
 /** Up to 40,000 cells: comparing two answers cell by cell would cost more than drawing the new one. */
 export const useGpuMap = () =>

@@ -3,6 +3,9 @@ import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 
 export type {
   Chart as ChartAnswer,
+  ClockFace,
+  ClockMoved,
+  ClockOrder,
   ChartLine as ChartSeries,
   ConditionRow as NodeCondition,
   Consumer,

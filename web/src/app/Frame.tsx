@@ -100,6 +100,7 @@ function useKeys(onHelp: () => void): void {
       if (command.kind === "help") help();
       else if (command.kind === "search") document.querySelector<HTMLInputElement>("[data-testid=search] input")?.focus();
       else if (command.kind === "row") focusFirstRow();
+      else if (command.kind === "time") document.querySelector<HTMLButtonElement>("button[data-testid=badge-simulated]")?.click();
       else navigate(BOARDS.find((b) => b.key === command.key)?.path ?? "/overview");
     };
     addEventListener("keydown", onKey);

@@ -1,14 +1,13 @@
 // Which cluster is this, what time is it there, and where to next? 48 px, one line.
 import { useMe } from "../api/queries";
-import { timeOfDay } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { useLook } from "../look/theme";
 import { Icon } from "../parts/Icon";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
-import { useClock, useNow } from "./clock";
 import { isHere } from "./Frame";
 import { Search } from "./Search";
+import { TimeBadge } from "./TimeBadge";
 
 export function Header({ onHelp }: { onHelp: () => void }) {
   const { t, locale, setLocale } = useWords();
@@ -25,7 +24,7 @@ export function Header({ onHelp }: { onHelp: () => void }) {
       <span className="cluster clip" data-testid="cluster-name">
         {me?.cluster.name ?? "\u00a0"}
       </span>
-      {me?.cluster.world === "simulated" && <SimulatedBadge />}
+      {me?.cluster.world === "simulated" && <TimeBadge />}
       <span className="spring" />
       <nav className="boards" aria-label={t("frame.boards")}>
         {links.map(([to, key]) => (
@@ -52,18 +51,5 @@ export function Header({ onHelp }: { onHelp: () => void }) {
         </span>
       )}
     </header>
-  );
-}
-
-function SimulatedBadge() {
-  const { t } = useWords();
-  const now = useNow(1000);
-  const { speed } = useClock();
-  return (
-    <span className="badge" data-testid="badge-simulated" title={t("frame.simulatedHint")}>
-      <b>{t("frame.simulated")}</b>
-      <span className="num">{timeOfDay(now)}</span>
-      {speed !== 1 && <span className="num">×{speed}</span>}
-    </span>
   );
 }

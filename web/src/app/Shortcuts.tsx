@@ -18,6 +18,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
     [["g", "q"], t("board.quota")],
     [["j", "k"], t("keys.rows")],
     [["Enter"], t("keys.open")],
+    [["t"], t("keys.time")],
     [["Esc"], t("keys.back")],
     [["← ↑ ↓ →"], t("keys.map")],
     [["?"], t("keys.title")],

@@ -1,6 +1,7 @@
-// What time is it in the cluster? A simulated one runs at its own speed, so ages and "now" come from the server's clock.
+// What time is it in the cluster? A simulated one runs at its own speed or stands still, so ages and "now" come from the server's clock.
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useReducer } from "react";
-import { useMe } from "../api/queries";
+import { useClockFace, useMe } from "../api/queries";
+import type { ClockFace } from "../api/types";
 
 export interface ClusterClock {
   readonly now: () => number;
@@ -14,12 +15,20 @@ export function clusterClock(at: number, speed: number, readAt: number, local: (
   return { speed, now: () => at + (local() - readAt) * speed };
 }
 
+/** How fast to count on from an answer: not at all while time stands, nor in a run, whose pace nobody knows. */
+export function countingSpeed(face: ClockFace): number {
+  return face.isPaused || face.until !== null ? 0 : face.speed;
+}
+
 export function ClockProvider({ children }: { children: ReactNode }) {
   const me = useMe();
+  const own = useClockFace();
+  const isOwnNewer = own.data !== undefined && own.dataUpdatedAt >= me.dataUpdatedAt;
+  const [face, readAt] = isOwnNewer ? [own.data, own.dataUpdatedAt] : [me.data?.clock, me.dataUpdatedAt];
   const clock = useMemo(() => {
-    const at = me.data ? Date.parse(me.data.clock.now) : Number.NaN;
-    return Number.isNaN(at) ? { now: () => Date.now(), speed: 1 } : clusterClock(at, me.data?.clock.speed ?? 1, me.dataUpdatedAt);
-  }, [me.data, me.dataUpdatedAt]);
+    const at = face ? Date.parse(face.now) : Number.NaN;
+    return !face || Number.isNaN(at) ? { now: () => Date.now(), speed: 1 } : clusterClock(at, countingSpeed(face), readAt);
+  }, [face, readAt]);
   return <ClockContext value={clock}>{children}</ClockContext>;
 }
 

@@ -1,6 +1,6 @@
 // What does a key press mean? `g` waits a second for the board's letter. Keys typed into a field stay there.
 
-export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "row"; readonly step: 1 | -1 } | { readonly kind: "back" };
+export type Command = { readonly kind: "board"; readonly key: string } | { readonly kind: "search" } | { readonly kind: "help" } | { readonly kind: "time" } | { readonly kind: "row"; readonly step: 1 | -1 } | { readonly kind: "back" };
 
 export interface KeyState {
   /** When `g` was pressed, in ms; `null` if it was not. */
@@ -28,6 +28,8 @@ export function readKey(state: KeyState, press: KeyPress, now: number): [KeyStat
       return [idle, { kind: "search" }];
     case "?":
       return [idle, { kind: "help" }];
+    case "t":
+      return [idle, { kind: "time" }];
     case "j":
       return [idle, { kind: "row", step: 1 }];
     case "k":

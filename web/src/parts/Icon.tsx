@@ -17,6 +17,9 @@ const PATHS = {
   download: "M8 2.5v7.5M5 7.5L8 10.5l3-3M3 13h10",
   open: "M6 3.5H3v9.5h9.5V10M9 3h4v4M13 3L7.5 8.5",
   search: "M7 3a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM10 10l3.2 3.2",
+  pause: "M5.5 3.5v9M10.5 3.5v9",
+  play: "M5 3.5v9l7.5-4.5z",
+  step: "M4 3.5v9l6-4.5zM12 3.5v9",
   table: "M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 6.5v6",
 } as const;
 
