@@ -23,6 +23,7 @@ from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.metric import Sample
 from fairlead.rules.dcgm_metrics import DcgmLabels
+from fairlead.wire.gpu_readings import NATIVE_METRICS
 from fairlead.wire.prom_text import parse_page
 
 from .fakes import FakeDevices, FixedClock, device, four_cards, lost_device, process
@@ -54,6 +55,16 @@ async def test_the_page_is_valid_without_a_series_twice() -> None:
     assert len({family.name for family in families}) == len(families), "HELP and TYPE once per family"
     series = [(each.name, tuple(sorted(each.labels.items()))) for each in parse_page(text).samples]
     assert len(set(series)) == len(series)
+
+
+async def test_a_page_of_chosen_families_has_no_others_and_the_same_lines() -> None:
+    held = [device(processes=(process("a", "share", 0, 4308, 0),))]
+    chosen = frozenset(NATIVE_METRICS)
+    whole = await samples_of(held, DEFAULTS)
+    lean = await samples_of(held, structs.replace(DEFAULTS, compat=(), only=chosen))
+    own = [each for each in lean if not each.name.startswith(("fairlead_exporter_", "process_"))]
+    assert own == [each for each in whole if each.name in chosen]
+    assert {each.name for each in own} > {"fairlead_gpu_info", "fairlead_gpu_utilization_ratio", "fairlead_container_gpu_memory_used_bytes"}
 
 
 async def test_labels_stand_in_dcgms_order_with_ints_and_six_decimals() -> None:

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from fairlead.edge import exporter_pages
 from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.errors import UserError
 
@@ -73,6 +74,16 @@ async def test_all_pages_are_read(exporters: Exporters, session: aiohttp.ClientS
     await pages.read_once(session)
     assert [(each.node, each.utilization_ratio, each.read_at) for each in pages.latest()] == [("n1", 0.5, 100.0), ("n2", 0, 100.0)]
     assert (pages.source().state, pages.source().good_at) == ("ok", 100.0)
+
+
+async def test_a_page_means_the_same_in_whatever_pieces_it_comes(
+    exporters: Exporters, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporters.answers["a"] = "".join(PAGE.format(f"n{number}", number / 10) for number in range(9)).rstrip("\n")
+    monkeypatch.setattr(exporter_pages, "PIECE_BYTES", 37)
+    pages = exporters.pages("a")
+    await pages.read_once(session)
+    assert [(each.node, each.model, each.utilization_ratio) for each in pages.latest()] == [(f"n{n}", "T4", n / 10) for n in range(9)]
 
 
 async def test_a_page_that_fails_keeps_its_values_until_they_are_stale(exporters: Exporters, session: aiohttp.ClientSession) -> None:

@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
 
-    `devices`: indexes of the GPUs to print, None = all.
+    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no others at all; None = all.
     """
 
     host: str = settings.LOOPBACK
@@ -57,6 +57,7 @@ class GpuExporterSettings(Struct, frozen=True):
     compat: tuple[str, ...] = ("dcgm", "legacy")
     node: str = ""
     devices: frozenset[int] | None = None
+    only: frozenset[str] | None = None
 
     @property
     def stale_after_seconds(self) -> float:
@@ -156,7 +157,7 @@ class GpuExporter:
         return samples if chosen is None else [sample for sample in samples if sample.index in chosen]
 
     def _render(self, samples: Sequence[DeviceSample], state: ExporterState, now: float) -> Iterator[bytes]:
-        compat = self._chosen.compat
+        compat, only = self._chosen.compat, self._chosen.only
         if "dcgm" in compat:
             families = dcgm_families(samples, self._counters.counters.counters, self._chosen.labels)
             yield from render_page(families, render_dcgm_number)
@@ -164,7 +165,7 @@ class GpuExporter:
             yield from render_page(legacy_families(samples), render_go_number)
         if "custom" in compat:
             yield from render_page(custom_families(samples), render_dcgm_number)
-        yield from render_page([*gpu_families(samples), *container_families(samples)])
+        yield from render_page([*gpu_families(samples, only), *container_families(samples, only)])
         yield from render_page(exporter_families(state, samples, now))
         yield process_metrics()
 

@@ -17,18 +17,20 @@ from msgspec import Struct
 
 from fairlead import __version__
 from fairlead.edge.connection_failure import explain_connection
+from fairlead.edge.lines import LineSplitter
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY, Source
 from fairlead.ports import Clock
-from fairlead.wire.gpu_readings import METRICS, parse_readings, with_idle_since
-from fairlead.wire.prom_text import parse_page
+from fairlead.wire.gpu_readings import METRICS, CardsOfPage, with_idle_since
+from fairlead.wire.prom_text import KnownLabels, parse_page
 
 INTERVAL_SECONDS: Final = 5.0
 FIRST_INTERVAL_SECONDS: Final = 0.5
 TIMEOUT_SECONDS: Final = 10.0
 STALE_AFTER_SECONDS: Final = 30.0
 LARGEST_PAGE_BYTES: Final = 256 << 20
+PIECE_BYTES: Final = 1 << 20
 AT_ONCE: Final = 64
 _log = logging.getLogger("fairlead.exporter")
 
@@ -73,7 +75,7 @@ class ExporterPages:
         self._latest: tuple[GpuReading, ...] = ()
 
     async def run(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=max(TIMEOUT_SECONDS, self._interval))
         async with aiohttp.ClientSession(timeout=timeout, headers={"User-Agent": f"fairlead/{__version__}"}) as session:
             while True:
                 began = asyncio.get_running_loop().time()
@@ -110,9 +112,9 @@ class ExporterPages:
     async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
         try:
             async with gate:
-                text = await _fetch(session, page.url)
+                cards = await _fetch(session, page.url, self._node_by_url.get(page.url, ""))
             now = self._clock.now()
-            parsed = await asyncio.to_thread(_readings_of, text, now, self._node_by_url.get(page.url, ""))
+            parsed = await asyncio.to_thread(cards.readings, now)
             if not parsed:
                 raise ExporterFailure(f"page `{page.url}` has no GPU metrics", "name the page of a GPU exporter (port 9400)")
         except ExporterFailure as failure:
@@ -127,27 +129,30 @@ class ExporterPages:
         page.failure, page.good_at, page.read_at = None, now, asyncio.get_running_loop().time()
 
 
-def _readings_of(text: str, now: float, node: str) -> tuple[GpuReading, ...]:
-    return parse_readings(parse_page(text, METRICS).samples, now, node)
-
-
-async def _fetch(session: aiohttp.ClientSession, url: str) -> str:
-    """The page's text; raises ExporterFailure."""
+async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOfPage:
+    """What the page says; raises ExporterFailure."""
     try:
         async with session.get(url) as response:
             if response.status != 200:
                 raise ExporterFailure(f"page `{url}` answered {response.status}", "check the address of the exporter")
-            return (await _read_limited(response, url)).decode("utf-8", "replace")
+            return await _read_limited(response, url, CardsOfPage(node))
     except (aiohttp.ClientError, OSError, ValueError) as error:
         what, hint = explain_connection(f"GPU exporter `{url}`", "of `--gpu-exporter`", url, error)
         raise ExporterFailure(what, hint) from error
 
 
-async def _read_limited(response: aiohttp.ClientResponse, url: str) -> bytes:
-    pieces = bytearray()
+async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
+    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole nor a pause for others."""
+    splitter, known, size = LineSplitter(), KnownLabels(), 0
     with contextlib.closing(response):
-        async for piece in response.content.iter_chunked(1 << 20):
-            pieces += piece
-            if len(pieces) > LARGEST_PAGE_BYTES:
+        async for piece in response.content.iter_chunked(PIECE_BYTES):
+            size += len(piece)
+            if size > LARGEST_PAGE_BYTES:
                 raise ExporterFailure(f"page `{url}` is larger than {LARGEST_PAGE_BYTES >> 20} MiB", "name one exporter per node")
-    return bytes(pieces)
+            await asyncio.to_thread(_note, cards, splitter.feed(piece), known)
+    _note(cards, splitter.feed(b"\n"), known)
+    return cards
+
+
+def _note(cards: CardsOfPage, lines: bytes, known: KnownLabels) -> None:
+    cards.note(parse_page(lines.decode("utf-8", "replace"), METRICS, known).samples)

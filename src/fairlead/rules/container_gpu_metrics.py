@@ -6,7 +6,7 @@ over containers and sums over devices are two different, both meaningful numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from fairlead.model.device import DeviceProcess, DeviceSample
@@ -25,26 +25,28 @@ MEMORY_LIMIT: Final = _metric("memory_limit_bytes", "Device memory the container
 UTILIZATION: Final = _metric("utilization_ratio", "Part of the GPU's compute the container used, 0 to 1.")
 CORE_LIMIT: Final = _metric("core_limit_ratio", "Part of the GPU's compute the container may use; absent when unlimited.")
 PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.")
-NAMES: Final = (MEMORY_USED, MEMORY_LIMIT, UTILIZATION, CORE_LIMIT, PROCESSES)
+_VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
+    MEMORY_USED: lambda process: process.memory_used_mib * MIB,
+    MEMORY_LIMIT: lambda process: process.memory_limit_mib * MIB,
+    UTILIZATION: lambda process: min(1.0, process.sm_percent / 100),
+    CORE_LIMIT: lambda process: process.core_limit_ratio,
+    PROCESSES: lambda process: process.processes,
+}
+NAMES: Final = tuple(_VALUES)
 
 
-def container_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """One series per container and GPU, by (node, GPU, namespace, pod, container)."""
+def container_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
+    """One series per container and GPU, by (node, GPU, namespace, pod, container); `only` the families of these names, if given."""
     rows = [(sample, process) for sample in samples for process in sorted(granted(sample), key=_name)]
     keys = [
         (*device_key(sample), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
         for sample, process in rows
     ]
 
-    def each(metric: MetricName, value: Callable[[DeviceProcess], float | int | None]) -> Family:
-        return Family(metric, keys, [value(process) for _, process in rows])
-
     return [
-        each(MEMORY_USED, lambda process: process.memory_used_mib * MIB),
-        each(MEMORY_LIMIT, lambda process: process.memory_limit_mib * MIB),
-        each(UTILIZATION, lambda process: min(1.0, process.sm_percent / 100)),
-        each(CORE_LIMIT, lambda process: process.core_limit_ratio),
-        each(PROCESSES, lambda process: process.processes),
+        Family(metric, keys, [value(process) for _, process in rows])
+        for metric, value in _VALUES.items()
+        if only is None or metric.name in only
     ]
 
 

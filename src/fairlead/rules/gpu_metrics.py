@@ -6,7 +6,7 @@ that a device does not have prints nothing, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ THROTTLE_REASONS: Final = {
 HEALTH_CHECKS: Final = ("xid", "ecc", "remap", "thermal", "power", "nvlink", "pcie", "lost")
 
 Value = Callable[[DeviceSample], float | int | None]
+_Make = Callable[[MetricName, Sequence[DeviceSample], list[Key]], Family]
+"""A family from samples and their keys (`device_key`), which families without labels of their own share."""
 
 
 class _Part(Struct, frozen=True, gc=False):
@@ -195,24 +197,6 @@ _ECC: Final = (
 _FIELD_NAMES: Final = tuple(
     MetricName(each.name, each.type, (*DEVICE_LABELS, each.label) if each.label else DEVICE_LABELS, each.help) for each in _TABLE
 )
-NAMES: Final = (
-    INFO,
-    UP,
-    HEALTHY,
-    HEALTH_CHECK,
-    ALLOCATED,
-    CONTAINERS,
-    FOREIGN,
-    *_FIELD_NAMES,
-    FOREIGN_MEMORY,
-    UNATTRIBUTED_MEMORY,
-    POWER_LIMIT,
-    THROTTLED,
-    XID_LAST,
-    XID_ERRORS,
-    ECC_ERRORS,
-)
-"""Every family this module can print, for the metrics reference."""
 
 
 def device_key(sample: DeviceSample) -> Key:
@@ -220,30 +204,10 @@ def device_key(sample: DeviceSample) -> Key:
     return (sample.node, str(sample.index), sample.uuid, sample.model)
 
 
-def gpu_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """All device families; series by (node, GPU)."""
+def gpu_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
+    """All device families, or `only` those of these names; series by (node, GPU)."""
     keys = [device_key(sample) for sample in samples]
-
-    def each(metric: MetricName, value: Value) -> Family:
-        return Family(metric, keys, [value(sample) for sample in samples])
-
-    return [
-        Family(INFO, [(*key, *_facts(sample)) for key, sample in zip(keys, samples, strict=True)], [1] * len(samples)),
-        each(UP, lambda sample: int(sample.up)),
-        each(HEALTHY, lambda sample: int(sample.healthy)),
-        _labelled(HEALTH_CHECK, samples, HEALTH_CHECKS, lambda sample, check: sample.health_checks.get(check)),
-        each(ALLOCATED, allocated_ratio),
-        each(CONTAINERS, lambda sample: len(granted(sample)) if sample.up else None),
-        each(FOREIGN, lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None),
-        *(_field_family(table, metric, samples, keys) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
-        each(FOREIGN_MEMORY, lambda sample: _mib_of(foreign(sample)) if sample.up else None),
-        each(UNATTRIBUTED_MEMORY, _unattributed),
-        each(POWER_LIMIT, lambda sample: sample.power_limit_watts),
-        _labelled(THROTTLED, samples, tuple(THROTTLE_REASONS), _throttled),
-        _xid_family(XID_LAST, samples, is_count=False),
-        _xid_family(XID_ERRORS, samples, is_count=True),
-        _ecc_family(samples),
-    ]
+    return [make(metric, samples, keys) for metric, make in _MAKERS if only is None or metric.name in only]
 
 
 def granted(sample: DeviceSample) -> list[DeviceProcess]:
@@ -284,11 +248,23 @@ def _facts(sample: DeviceSample) -> Key:
     )
 
 
-def _field_family(table: _Scaled, metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+def _info(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    return Family(metric, [(*key, *_facts(sample)) for key, sample in zip(keys, samples, strict=True)], [1] * len(samples))
+
+
+def _each(value: Value) -> _Make:
+    return lambda metric, samples, keys: Family(metric, keys, [value(sample) for sample in samples])
+
+
+def _fields(table: _Scaled) -> _Make:
     if not table.label:
-        return Family(metric, keys, [_field(sample, table.parts[0]) for sample in samples])
-    labelled = [(*key, part.value) for key in keys for part in table.parts]
-    return Family(metric, labelled, [_field(sample, part) for sample in samples for part in table.parts])
+        return _each(lambda sample: _field(sample, table.parts[0]))
+
+    def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+        labelled = [(*key, part.value) for key in keys for part in table.parts]
+        return Family(metric, labelled, [_field(sample, part) for sample in samples for part in table.parts])
+
+    return make
 
 
 def _field(sample: DeviceSample, part: _Part) -> float | int | None:
@@ -298,32 +274,37 @@ def _field(sample: DeviceSample, part: _Part) -> float | int | None:
     return value * part.scale if part.per == 1 else value / part.per
 
 
-def _labelled(
-    metric: MetricName, samples: Sequence[DeviceSample], values: Sequence[str], value: Callable[[DeviceSample, str], int | None]
-) -> Family:
-    keys = [(*device_key(sample), each) for sample in samples for each in values]
-    return Family(metric, keys, [value(sample, each) for sample in samples for each in values])
+def _labelled(values: Sequence[str], value: Callable[[DeviceSample, str], int | None]) -> _Make:
+    def make(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+        labelled = [(*key, each) for key in keys for each in values]
+        return Family(metric, labelled, [value(sample, each) for sample in samples for each in values])
+
+    return make
 
 
 def _throttled(sample: DeviceSample, reason: str) -> int | None:
     return None if sample.throttle_reasons is None else int(bool(sample.throttle_reasons & THROTTLE_REASONS[reason]))
 
 
-def _xid_family(metric: MetricName, samples: Sequence[DeviceSample], *, is_count: bool) -> Family:
-    keys: list[Key] = []
-    values: list[float] = []
-    for sample in samples:
-        found = {event.xid: event for event in sample.xids}
-        for xid in sorted({*found, *COUNTED_FROM_START} if is_count else found):
-            keys.append((*device_key(sample), str(xid)))
-            event = found.get(xid)
-            values.append((event.count if event else 0) if is_count else (event.last_at if event else 0))
-    return Family(metric, keys, values)
+def _xid_last(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    found = [(key, event) for key, sample in zip(keys, samples, strict=True) for event in sorted(sample.xids, key=lambda event: event.xid)]
+    return Family(metric, [(*key, str(event.xid)) for key, event in found], [event.last_at for _, event in found])
 
 
-def _ecc_family(samples: Sequence[DeviceSample]) -> Family:
-    keys = [(*device_key(sample), severity, scope) for sample in samples for severity, scope, _ in _ECC]
-    return Family(ECC_ERRORS, keys, [sample.fields.get(field) for sample in samples for _, _, field in _ECC])
+def _xid_errors(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    labelled: list[Key] = []
+    counts: list[int] = []
+    for key, sample in zip(keys, samples, strict=True):
+        found = {event.xid: event.count for event in sample.xids}
+        for xid in sorted({*found, *COUNTED_FROM_START}):
+            labelled.append((*key, str(xid)))
+            counts.append(found.get(xid, 0))
+    return Family(metric, labelled, counts)
+
+
+def _ecc(metric: MetricName, samples: Sequence[DeviceSample], keys: list[Key]) -> Family:
+    labelled = [(*key, severity, scope) for key in keys for severity, scope, _ in _ECC]
+    return Family(metric, labelled, [sample.fields.get(field) for sample in samples for _, _, field in _ECC])
 
 
 def _unattributed(sample: DeviceSample) -> float | None:
@@ -333,3 +314,24 @@ def _unattributed(sample: DeviceSample) -> float | None:
 
 def _mib_of(processes: Sequence[DeviceProcess]) -> float:
     return sum(process.memory_used_mib for process in processes) * MIB
+
+
+_MAKERS: Final[tuple[tuple[MetricName, _Make], ...]] = (
+    (INFO, _info),
+    (UP, _each(lambda sample: int(sample.up))),
+    (HEALTHY, _each(lambda sample: int(sample.healthy))),
+    (HEALTH_CHECK, _labelled(HEALTH_CHECKS, lambda sample, check: sample.health_checks.get(check))),
+    (ALLOCATED, _each(allocated_ratio)),
+    (CONTAINERS, _each(lambda sample: len(granted(sample)) if sample.up else None)),
+    (FOREIGN, _each(lambda sample: sum(process.processes for process in foreign(sample)) if sample.up else None)),
+    *((metric, _fields(table)) for table, metric in zip(_TABLE, _FIELD_NAMES, strict=True)),
+    (FOREIGN_MEMORY, _each(lambda sample: _mib_of(foreign(sample)) if sample.up else None)),
+    (UNATTRIBUTED_MEMORY, _each(_unattributed)),
+    (POWER_LIMIT, _each(lambda sample: sample.power_limit_watts)),
+    (THROTTLED, _labelled(tuple(THROTTLE_REASONS), _throttled)),
+    (XID_LAST, _xid_last),
+    (XID_ERRORS, _xid_errors),
+    (ECC_ERRORS, _ecc),
+)
+NAMES: Final = tuple(metric for metric, _ in _MAKERS)
+"""Every family this module can print, for the metrics reference."""

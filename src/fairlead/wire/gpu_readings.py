@@ -71,21 +71,35 @@ class _Card:
     modes: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
 
+class CardsOfPage:
+    """The cards of one page while its samples come in. `node` names those whose samples do not (--no-hostname)."""
+
+    def __init__(self, node: str = "") -> None:
+        self._node = node
+        self._native: dict[str, _Card] = {}
+        self._other: dict[str, _Card] = {}
+
+    def note(self, samples: Iterable[Sample]) -> None:
+        for sample in samples:
+            if sample.value != sample.value:  # NaN: not a value
+                continue
+            if sample.name.startswith((_NATIVE, _CONTAINER)):
+                _note_native(self._native, sample)
+            else:
+                _note_other(self._other, sample, self._node)
+
+    def readings(self, read_at: float) -> tuple[GpuReading, ...]:
+        """One reading per card, by (node, index)."""
+        cards = self._other | self._native
+        found = (_reading(uuid, card, read_at) for uuid, card in cards.items())
+        return tuple(sorted(found, key=lambda each: (each.node, each.index, each.uuid)))
+
+
 def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") -> tuple[GpuReading, ...]:
-    """One reading per card, by (node, index). `node` names the cards of a page whose samples do not (--no-hostname)."""
-    native: dict[str, _Card] = {}
-    other: dict[str, _Card] = {}
-    for sample in samples:
-        if sample.value != sample.value:  # NaN: not a value
-            continue
-        if sample.name.startswith((_NATIVE, _CONTAINER)):
-            _note_native(native, sample)
-        else:
-            _note_other(other, sample, node)
-    cards = other | native
-    return tuple(
-        sorted((_reading(uuid, card, read_at) for uuid, card in cards.items()), key=lambda each: (each.node, each.index, each.uuid))
-    )
+    """The readings of a whole page: see `CardsOfPage`."""
+    cards = CardsOfPage(node)
+    cards.note(samples)
+    return cards.readings(read_at)
 
 
 def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:

@@ -20,6 +20,8 @@ _LARGEST_EXACT: Final = 1e15
 _LABEL: Final = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 _BARE_LINE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s+(\S+)(?:\s+-?\d+)?\s*$")
 _AFTER_LABELS: Final = re.compile(r"\s*(\S+)(?:\s+-?\d+)?\s*$")
+_MOST_LABELS: Final = 50_000
+"""Label texts kept while a page is read; more would cost more memory than reading some of them again costs time."""
 _NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 _ESCAPE: Final = re.compile(r"\\(.)")
 _MEANINGS: Final = {"n": "\n", '"': '"', "\\": "\\"}
@@ -144,10 +146,17 @@ class Page(Struct, frozen=True):
     bad_lines: int = 0
 
 
-def parse_page(text: str, prefixes: tuple[str, ...] = ()) -> Page:
-    """The samples of a page, only those whose line starts with one of `prefixes` if any are given. Timestamps and comments are dropped."""
+KnownLabels = dict[str, Mapping[str, str] | None]
+"""Label texts that have been read, and what they say (None: nothing that can be read)."""
+
+
+def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> Page:
+    """The samples of a page, only those whose line starts with one of `prefixes` if any are given. Timestamps and comments are dropped.
+
+    Who reads a page in pieces hands the same `known` in with each: families repeat each other's labels.
+    """
     samples: list[Sample] = []
-    known: dict[str, Mapping[str, str] | None] = {}
+    known = {} if known is None else known
     bad = 0
     for line in text.split("\n"):
         if not line or line[0] == "#" or (prefixes and not line.startswith(prefixes)):
@@ -160,7 +169,7 @@ def parse_page(text: str, prefixes: tuple[str, ...] = ()) -> Page:
     return Page(samples, bad)
 
 
-def _parse_line(line: str, known: dict[str, Mapping[str, str] | None]) -> Sample | None:
+def _parse_line(line: str, known: KnownLabels) -> Sample | None:
     name, brace, rest = line.partition("{")
     if not brace:
         match = _BARE_LINE.match(line)
@@ -170,6 +179,8 @@ def _parse_line(line: str, known: dict[str, Mapping[str, str] | None]) -> Sample
     if not brace or match is None or not _NAME.match(name := name.strip()):
         return None
     if block not in known:
+        if len(known) >= _MOST_LABELS:
+            known.clear()
         known[block] = _parse_labels(block)
     labels = known[block]
     return None if labels is None else _sample(name, labels, match[1])
