@@ -54,6 +54,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     sockets = bind_sockets(args, messages)
     simulation = Simulation(args.scenario, args.seed, args.speed)
     credentials = make_credentials()
+    simulation.world.accounts.publish(credentials.authority.decode())
     files = LaptopFiles(args, env, messages)
     api_url = url(sockets.api, "https")
     files.write_kubeconfig(api_url, credentials)

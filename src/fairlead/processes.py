@@ -110,6 +110,7 @@ async def _run_api_server(asked: Invocation) -> None:
     sock = bind_socket(host, port)
     simulation = Simulation(args.scenario, args.seed, args.speed)
     credentials = make_credentials()
+    simulation.world.accounts.publish(credentials.authority.decode())
     path = Path(args.kubeconfig or "fairlead.kubeconfig")
     write_whole(path, render_kubeconfig(_url(sock, "https"), credentials))
     app = ApiServer(

@@ -149,7 +149,7 @@ class Access:
             return
         rules = self.policy().rules_of(kind, name, request.namespace)
         if rules is None:
-            raise not_found(ref, name)
+            raise not_found(request.ref, name)  # the real server, too, takes the binding for what is missing
         self._check_covered(who, request, new["metadata"].get("name", ""), rules)
 
     def _may_give(self, who: Identity, verb: str, ref: ResourceKind, namespace: str, name: str) -> bool:

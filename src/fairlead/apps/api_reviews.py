@@ -38,6 +38,10 @@ ACCESS_REVIEWS: Final = _kind(_AUTHORIZATION, "SubjectAccessReview")
 REVIEWS: Final = (SELF_SUBJECT_REVIEWS, TOKEN_REVIEWS, LOCAL_ACCESS_REVIEWS, SELF_ACCESS_REVIEWS, SELF_RULES_REVIEWS, ACCESS_REVIEWS)
 
 
+_NAMELESS: Final = _kind(_AUTHORIZATION, "")
+"""The real server forgets the kind when it refuses an access review."""
+
+
 class Reviews:
     """Answers each kind of question."""
 
@@ -81,7 +85,7 @@ class Reviews:
         spec = review.get("spec") or {}
         faults = _faults(request, review)
         if faults:
-            raise invalid(request.ref, "", faults)
+            raise invalid(_NAMELESS, "", faults)
         who = request.who if request.ref is SELF_ACCESS_REVIEWS else _subject(spec)
         verdict = self._access.judge(who, _asked(spec))
         status: Object = {"allowed": verdict.is_allowed}
@@ -103,7 +107,9 @@ def _read(request: ApiRequest, body: bytes, api_version: str, kind: str) -> Obje
     obj = decode_object(body, request.http.headers.get("content-type", "")) if body.strip() else {}
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
     if found != (api_version, kind):
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {found[1]} in version `{found[0]}` was given")
+        _, _, version = found[0].rpartition("/")
+        cause = f"converting ({version}.{found[1]}) to ({request.ref.group.partition('.')[0]}.{kind}): unknown conversion"
+        raise bad_request(f'{found[1]} in version "{version}" cannot be handled as a {kind}: {cause}')
     read, _ = typed(api_version, kind, obj)
     return {"kind": kind, "apiVersion": api_version, "metadata": {}, **read}
 
@@ -137,7 +143,7 @@ def _faults(request: ApiRequest, review: Object) -> list[FieldError]:
     spec, faults = review.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        faults.append(_wrong("spec.nonResourceAttributes", path, "cannot be specified in combination with resourceAttributes"))
+        faults.append(_wrong("spec.nonResourceAttributes", _go_names(path), "cannot be specified in combination with resourceAttributes"))
     if resource is None and path is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         faults.append(_wrong("spec.resourceAttributes", None, why))
@@ -155,10 +161,15 @@ def _faults(request: ApiRequest, review: Object) -> list[FieldError]:
 
 def _local_faults(request: ApiRequest, namespace: str, resource: Object | None, path: Object | None) -> Sequence[FieldError]:
     if namespace != request.namespace:
-        raise bad_request(f"spec.resourceAttributes.namespace must match namespace: {request.namespace}")
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if resource is not None and resource.get("namespace", "") != namespace:
         return [_wrong("spec.resourceAttributes.namespace", resource.get("namespace", ""), "must match metadata.namespace")]
-    return [_wrong("spec.nonResourceAttributes", path, "disallowed on this kind of request")] if path is not None else []
+    return [_wrong("spec.nonResourceAttributes", _go_names(path), "disallowed on this kind of request")] if path is not None else []
+
+
+def _go_names(path: Object) -> Object:
+    """As the real server shows it: by the names of its own type."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
 def _wrong(field: str, value: object, why: str) -> FieldError:

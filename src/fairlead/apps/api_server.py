@@ -155,7 +155,7 @@ class ApiServer:
     def _read(self, request: ApiRequest) -> ASGIApp:
         path, ref = request.path, request.ref
         if ref in REVIEWS:
-            raise no_such_verb(request, "get")
+            raise no_such_verb(request, "")
         if path.subresource == "log":
             return self._logs.open(request)
         if path.subresource == "scale":

@@ -15,6 +15,7 @@ from typing import Any
 from fairlead.ports import Clock
 from fairlead.sim import defaults, deletion, subresources, validation
 from fairlead.sim.object_names import ObjectNames
+from fairlead.sim.pod_account import with_account
 from fairlead.sim.priority import with_priority
 from fairlead.sim.resources import NAMESPACES, PODS, RESOURCES, SERVICES
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
@@ -143,7 +144,7 @@ class Cluster:
             metadata["generation"] = 1
         new = {**obj, "metadata": metadata}
         if ref is PODS:
-            new = with_priority(self, new)
+            new = with_priority(self, with_account(self, new))
         new = defaults.new_status(ref, defaults.with_defaults(ref, new))
         validation.check(ref, new)
         if ref is SERVICES:
@@ -290,7 +291,7 @@ class Cluster:
 
     def _replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
         """Check and store a changed object; nothing happens when nothing changed."""
-        if new.get("spec") is not old.get("spec"):  # a status write, the most frequent one, has nothing to fill in
+        if new.get("spec") is not old.get("spec") or "roleRef" in new:  # a status write, the most frequent one, has nothing to fill in
             new = defaults.with_defaults(ref, new)
         if new == old:
             return old

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
@@ -261,4 +262,6 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.NAMESPACES: _namespace,
     served.SECRETS: _secret,
     served.STORAGE_CLASSES: _storage_class,
+    served.ROLE_BINDINGS: rbac_objects.with_defaults,
+    served.CLUSTER_ROLE_BINDINGS: rbac_objects.with_defaults,
 }

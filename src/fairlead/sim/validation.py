@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
 from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.watch_log import Object
@@ -53,6 +54,8 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
     if old is None or ref.is_custom or new.get("spec") != old.get("spec"):
         errors += _spec_errors(ref, new)
         errors += _change_errors(ref, old, new) if old is not None else []
+    if ref.group == rbac_objects.GROUP:
+        errors += rbac_objects.rbac_errors(ref, new, old)
     if old is None or new.get("spec") != old.get("spec"):
         errors += count_errors(ref, new.get("spec"))
     if errors:

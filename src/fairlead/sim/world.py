@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from fairlead.sim.accounts import Accounts
 from fairlead.sim.arrivals import Arrivals
 from fairlead.sim.card import FATAL_XIDS
 from fairlead.sim.cards import CARD_MODELS
@@ -26,6 +27,7 @@ from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, r
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
+from fairlead.sim.roles import install_roles
 from fairlead.sim.saved import SavedWorld, in_order
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
@@ -72,6 +74,8 @@ class World:
         self.clock = SimClock(saved.now if saved else epoch)
         self.timers = Timers(self.clock)
         self.cluster = Cluster(self.clock, seed)
+        install_roles(self.cluster)
+        self.accounts = Accounts(self.cluster)
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)

@@ -98,9 +98,7 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
     text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     causes = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
     details = {"name": name, "group": ref.group, "kind": ref.kind, "causes": causes}
-    if not ref.group:
-        del details["group"]
-    return ApiStatus(422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', details)
+    return ApiStatus(422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', {key: value for key, value in details.items() if value})
 
 
 def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
