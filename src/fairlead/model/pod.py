@@ -55,7 +55,8 @@ class ContainerStatus(Struct, frozen=True, gc=False):
 class Pod(Struct, frozen=True, gc=False):
     """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
 
-    The key "" of `grants` speaks of the whole pod (GPU topology names no container).
+    The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
+    memory below its grant, as its owner wished.
     """
 
     namespace: str
@@ -85,6 +86,7 @@ class Pod(Struct, frozen=True, gc=False):
     deleted_at: Moment | None = None
     nominated_node: str = ""
     grants: GrantsByContainer = {}
+    memory_limits_mib: Mapping[str, int] = {}
 
     @property
     def key(self) -> str:

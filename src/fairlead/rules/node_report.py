@@ -21,6 +21,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
+from fairlead.rules.booked import booked_grants
 from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
 
 NORMAL: Final = NO_GPU
@@ -139,7 +140,7 @@ def _holders(pods: Iterable[Pod], resource: str) -> tuple[HolderReport, ...]:
 
 
 def _holder(pod: Pod, requested: int, core_percent: int) -> HolderReport:
-    grants = [grant for each in pod.grants.values() for grant in each]
+    grants = [grant for each in booked_grants(pod).values() for grant in each]
     return HolderReport(
         pod,
         requested,

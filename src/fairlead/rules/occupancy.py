@@ -16,9 +16,11 @@ from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.booked import booked_grants
 from fairlead.rules.cards import cards_of
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
+from fairlead.rules.share_units import grant_mib
 
 _WHOLE: Final = 1.0
 
@@ -61,7 +63,7 @@ def granted_mib(card: CardOccupancy, units: int) -> int | None:
     """
     if card.memory_total_mib is None or card.units <= 0:
         return None
-    return int(card.memory_total_mib) * units // card.units
+    return grant_mib(int(card.memory_total_mib), units, card.units)
 
 
 def _asks_gpu(limits: Amounts) -> bool:
@@ -75,7 +77,7 @@ def _seated(cards: Sequence[CardOccupancy], pods: Sequence[Pod]) -> tuple[tuple[
     by_index = {card.index: card for card in cards}
     placed: set[str] = set()
     for pod in pods:
-        for container, grants in pod.grants.items():
+        for container, grants in booked_grants(pod).items():
             for grant in grants:
                 index = by_uuid.get(grant.uuid, grant.index)
                 if index in seats:

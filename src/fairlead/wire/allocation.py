@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.model.gpu import Grant
-from fairlead.model.pod import Container, GrantsByContainer
+from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.wire import names
 
 Value = TypeVar("Value")
@@ -62,7 +62,48 @@ def render_grants(grants: GrantsByContainer) -> str:
         container: [WireGrant(grant.uuid, grant.index, grant.units, grant.memory_mib, grant.core_percent) for grant in given]
         for container, given in grants.items()
     }
-    return msgspec.json.encode(wires).decode()
+    return _encoded(wires)
+
+
+def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float) -> dict[str, str]:
+    """The annotations that bind writes for these grants, all generations of them.
+
+    `card_units`: units of the card, where the whole pod sits on one. Keys of ours that the pod has and that do not apply become "".
+    """
+    positions = {container.name: str(position) for position, container in enumerate(pod.containers)}
+    of_containers = [(positions[name], given) for name, given in grants.items() if name in positions]
+    units = {position: {str(grant.index): grant.units for grant in given} for position, given in of_containers}
+    cores = {position: {str(grant.index): grant.core_percent for grant in given} for position, given in of_containers}
+    indexes = {grant.index for given in grants.values() for grant in given}
+    nanoseconds = str(round(now * 1_000_000) * 1000)
+    written = {
+        names.ANNOTATION_ALLOCATION: render_grants(grants),
+        names.ANNOTATION_REFERENCE_ALLOCATION: _encoded(units),
+        names.ANNOTATION_GPU_POD: str(pod.limits.get(names.GPU_MEMORY, 0)),
+        names.ANNOTATION_GPU_ASSIGNED: "false",
+        names.ANNOTATION_REFERENCE_ASSIGNED: "false",
+        names.ANNOTATION_GPU_ASSUME_TIME: nanoseconds,
+        names.ANNOTATION_REFERENCE_ASSUME_TIME: nanoseconds,
+    }
+    if len(indexes) == 1:
+        written |= {names.ANNOTATION_GPU_INDEX: str(*indexes), names.ANNOTATION_GPU_DEVICE: str(card_units)}
+    if any(percent for by_gpu in cores.values() for percent in by_gpu.values()):
+        written[names.ANNOTATION_CORE_PERCENTAGE] = _encoded(cores)
+    return {**{key: "" for key in names.GRANT_ANNOTATIONS if key in pod.annotations}, **written}
+
+
+def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
+    """MiB by container that a pod's owner wished as its limit; what does not parse, or is no amount, is no wish.
+
+    >>> parse_memory_limits({"fairlead.io/gpu-mem-limit-mib": '{"app":3500,"other":-1}'})
+    {'app': 3500}
+    """
+    wished = _decoded(annotations.get(names.ANNOTATION_GPU_LIMIT_MIB, ""), dict[str, int])
+    return {name: mib for name, mib in wished.items() if mib > 0} if wished else {}
+
+
+def _encoded(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def parse_card_memory(labels: Mapping[str, str]) -> int | None:

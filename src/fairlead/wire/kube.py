@@ -21,7 +21,7 @@ from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire import names
-from fairlead.wire.allocation import parse_card_memory, parse_grants
+from fairlead.wire.allocation import parse_card_memory, parse_grants, parse_memory_limits
 from fairlead.wire.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
@@ -31,6 +31,7 @@ _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
 _containers_cache: dict[tuple[str, str, bytes, bool], tuple[Container]] = {}
 _annotations_cache: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 _NO_LABELS: Final[Mapping[str, str]] = {}
+_NO_MEMORY_LIMITS: Final[Mapping[str, int]] = {}
 _EMPTY_RAW: Final = (b"", b"{}", b"null")
 _SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
 
@@ -266,6 +267,7 @@ def parse_pod(wire: WirePod) -> Pod:
         deleted_at=epoch(meta.deletion_timestamp),
         nominated_node=status.nominated_node_name or "",
         grants=parse_grants(annotations, containers),
+        memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_MEMORY_LIMITS,
     )
 
 

@@ -1,0 +1,57 @@
+"""Sharing a GPU: what a pod asks of shared GPUs (`GpuNeed`), and an answer that is a no (`Verdict`).
+
+Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB where the cluster says so). What was given is a `gpu.Grant`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+BINPACK: Final = "binpack"
+SPREAD: Final = "spread"
+
+
+class ContainerNeed(Struct, frozen=True, gc=False):
+    """What one container asks on each of the pod's cards. `limit_mib`: the lower limit its owner wished for there; None = none."""
+
+    name: str
+    units: int
+    core_percent: int = 0
+    limit_mib: int | None = None
+
+
+class GpuNeed(Struct, frozen=True, gc=False):
+    """What a pod asks. `units`, `core_percent`: on each of `cards` distinct GPUs, by all its containers together (init ones: max rule).
+
+    `running`: containers and sidecars; `passing`: init containers that end, which use the cards of the first running one.
+    `is_split`: running containers may sit on different cards. `policy` is the pod's own wish, "" = none.
+    `fault`: why no node can ever take it, "" = nothing is wrong.
+    """
+
+    units: int = 0
+    core_percent: int = 0
+    cards: int = 1
+    running: tuple[ContainerNeed, ...] = ()
+    passing: tuple[ContainerNeed, ...] = ()
+    is_split: bool = False
+    policy: str = ""
+    fault: str = ""
+
+    @property
+    def is_nothing(self) -> bool:
+        """It names the resource and asks for none of it."""
+        return not (self.running or self.passing or self.fault)
+
+    @property
+    def is_plain(self) -> bool:
+        """Memory on one card and nothing else: what nearly every pod asks, and what is answered from one number per node."""
+        return self.cards == 1 and not self.core_percent and not self.is_split and not self.fault
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """Why a node cannot take a pod. `is_final`: not even if others were pushed aside."""
+
+    reason: str
+    is_final: bool

@@ -1,0 +1,43 @@
+"""What may people write about shared GPUs on a pod, and which scheduler is it for? What the cluster's admission policies say, as functions.
+
+What a newcomer gets wrong: `default-scheduler` is what the API server fills in before any policy looks, so nobody can be told apart who
+wrote it. A pod that asks for shared GPU memory goes to our scheduler either way: the default one would only count sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.model.keys import GRANT_ANNOTATIONS
+from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
+from fairlead.rules.gpu_need import gpu_need
+
+SCHEDULER: Final = "fairlead-scheduler"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+GRANT_WRITERS: Final = frozenset(f"system:serviceaccount:fairlead-system:{name}" for name in ("fairlead-scheduler", "fairlead-node-agent"))
+"""Who may write grants: the extender beside the scheduler, and the node agent."""
+GRANT_POLICY: Final = "fairlead-gpu-grants"
+"""Name of the ValidatingAdmissionPolicy and of its binding."""
+
+
+def scheduler_for(pod: Pod) -> str:
+    """The scheduler that the pod should name."""
+    is_unnamed = pod.scheduler in ("", DEFAULT_SCHEDULER)
+    return SCHEDULER if is_unnamed and not gpu_need(pod).is_nothing else pod.scheduler
+
+
+def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
+    """Whether `user` may turn these annotations of a pod into those.
+
+    >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
+    'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'
+    >>> refuse_grants({"ALIYUN_COM_GPU_MEM_IDX": "0"}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice")
+    """
+    if user in GRANT_WRITERS:
+        return None
+    for key in GRANT_ANNOTATIONS:
+        if before.get(key) != after.get(key):
+            return Refusal(f"only Fairlead writes the annotation {key}")
+    return None

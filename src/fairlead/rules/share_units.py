@@ -1,0 +1,44 @@
+"""How many units has a card, and how many MiB is a grant? The arithmetic of sharing (sharing contract 1.2).
+
+What a newcomer gets wrong: a unit of a card is not 1024 MiB. Units are counted by GiB, then the card's whole memory is shared out over
+them, so a grant is a little more than its units say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.keys import ANNOTATION_GPU_UNIT
+from fairlead.model.node import Node
+
+GIB: Final = "GiB"
+MIB: Final = "MiB"
+MIB_PER_UNIT: Final = {GIB: 1024, MIB: 1}
+_MOST_GIB: Final = 1024
+"""A card of more units than this counts in MiB, if its node does not say in what."""
+
+
+def card_units(memory_mib: int, unit: str = GIB) -> int:
+    """Units of a card with so many MiB.
+
+    >>> card_units(16130), card_units(15079), card_units(143150), card_units(15079, "MiB")
+    (15, 14, 139, 15079)
+    """
+    return memory_mib // MIB_PER_UNIT[unit]
+
+
+def grant_mib(memory_mib: int, units: int, card_units: int) -> int:
+    """MiB of `units` of a card, in proportion. All grants of a card together are never more than its memory.
+
+    >>> grant_mib(16130, 4, 15), grant_mib(15079, 4, 14), grant_mib(143150, 4, 139)
+    (4301, 4308, 4119)
+    """
+    return memory_mib * units // card_units
+
+
+def unit_of(node: Node, largest_card: int) -> str:
+    """The unit in which the node counts: what it declares, else GiB, unless its largest card has more units than GiB can explain."""
+    declared = node.annotations.get(ANNOTATION_GPU_UNIT, "")
+    if declared in MIB_PER_UNIT:
+        return declared
+    return MIB if largest_card > _MOST_GIB else GIB
