@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead import settings
 from fairlead.apps import cluster_exporter, gpu_exporter
-from fairlead.apps.api_credentials import Credentials, make_credentials, render_kubeconfig
+from fairlead.apps.api_credentials import Credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.apps.gpu_exporter import GpuExporterSettings
 from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
@@ -33,11 +34,15 @@ from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
 from fairlead.errors import OutsideError, UserError
+from fairlead.laptop_life import begin_life
 from fairlead.ports import World
+from fairlead.wire.gpu_readings import NATIVE_METRICS
 from fairlead.wire.tabwriter import render_rows
-from fairlead.wiring import Simulation, connection_to_laptop
+from fairlead.wiring import connection_to_laptop
 
 HOST: Final = settings.LOOPBACK
+LARGE_INTERVAL_SECONDS: Final = 30.0
+"""How often the cards of a large world are read: a second or two of work each time."""
 
 
 class Sockets(Struct, frozen=True):
@@ -52,8 +57,8 @@ class Sockets(Struct, frozen=True):
 async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
     """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
     sockets = bind_sockets(args, messages)
-    simulation = Simulation(args.scenario, args.seed, args.speed)
-    credentials = make_credentials()
+    life = begin_life(args, messages)
+    simulation, credentials = life.simulation, life.credentials
     simulation.world.accounts.publish(credentials.authority.decode())
     files = LaptopFiles(args, env, messages)
     api_url = url(sockets.api, "https")
@@ -61,33 +66,46 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     try:
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
-            readings = ExporterPages([url(sockets.gpu_exporter) + "/metrics"], simulation)
-            name = f"scenario {args.scenario}"
-            world = World(cluster, readings, simulation, is_simulated=True, name=name, timekeeper=simulation.driver)
+            exported = exporter_settings(sockets.gpu_exporter, is_large=simulation.is_large)
+            page = url(sockets.gpu_exporter) + "/metrics"
+            readings = ExporterPages(
+                [page], simulation, interval_seconds=exported.interval_seconds, stale_after_seconds=2 * exported.stale_after_seconds
+            )
+            world = World(cluster, readings, simulation, is_simulated=True, name=life.origin, timekeeper=simulation.driver)
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
             console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)), past)
             api_server = ApiServer(
                 simulation.world.cluster,
                 simulation.world.clock,
                 [credentials.token],
+                signing_key=credentials.signing_key,
                 logs=simulation.world.logs,
                 catch_up=simulation.driver.catch_up,
             )
-            exported = gpu_exporter.settings_from_flags(address=(HOST, port_of(sockets.gpu_exporter)))
             told = cluster_exporter.ClusterExporterSettings(port=port_of(sockets.cluster_exporter))
+            served = life.served(api_server)
             await run_all(
                 [
-                    lambda ready: serve(api_server, sock=sockets.api, ssl=credentials.ssl, ready=ready, stopping=api_server.stop),
+                    lambda ready: serve(served, sock=sockets.api, ssl=credentials.ssl, ready=ready, stopping=api_server.stop),
                     lambda ready: gpu_exporter.run(simulation, simulation, exported, sock=sockets.gpu_exporter, ready=ready),
                     lambda ready: cluster_exporter.run(cluster, readings, simulation, told, sock=sockets.cluster_exporter, ready=ready),
                     lambda ready: console.run(sockets.console, ready),
                 ],
-                [simulation.driver.run(), cluster.run(), readings.run()],
+                [simulation.driver.run(), cluster.run(), readings.run(), *life.loops()],
                 probed=[sockets.gpu_exporter, sockets.cluster_exporter, sockets.console],
                 on_ready=lambda: announce(sockets, files, stdout),
             )
     finally:
         files.remove()
+        life.end()
+
+
+def exporter_settings(sock: socket.socket, *, is_large: bool) -> GpuExporterSettings:
+    """Of a large world only what the console reads, and less often: forty thousand cards have 800 MB to say each time."""
+    chosen = gpu_exporter.settings_from_flags(address=(HOST, port_of(sock)))
+    if not is_large:
+        return chosen
+    return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)
 
 
 def bind_sockets(args: argparse.Namespace, messages: Messages) -> Sockets:

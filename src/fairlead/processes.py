@@ -22,6 +22,7 @@ from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
+from fairlead.beginnings import scenario_beginning
 from fairlead.cli.context import GlobalOptions
 from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
@@ -92,7 +93,7 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         devices=args.devices,
     )
     sock = bind_socket(host, port)
-    simulation = Simulation(args.scenario, args.seed, args.speed)
+    simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
     exporter = gpu_exporter.GpuExporter(simulation, simulation, chosen)
     await run_all(
         [lambda ready: gpu_exporter.run_exporter(exporter, sock, ready)],
@@ -108,7 +109,7 @@ async def _run_api_server(asked: Invocation) -> None:
     host, port = parse_address(args.listen)
     require_loopback(host, args.insecure_listen, "--insecure-listen")
     sock = bind_socket(host, port)
-    simulation = Simulation(args.scenario, args.seed, args.speed)
+    simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
     credentials = make_credentials()
     simulation.world.accounts.publish(credentials.authority.decode())
     path = Path(args.kubeconfig or "fairlead.kubeconfig")

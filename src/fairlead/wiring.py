@@ -6,12 +6,10 @@ What a newcomer gets wrong: nothing is decided here. Worlds are built and handed
 from __future__ import annotations
 
 import argparse
-import gc
 import logging
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from fairlead.apps.api_credentials import Credentials as ServerCredentials
@@ -33,7 +31,6 @@ from fairlead.ports import World as Ports
 from fairlead.sim.clock import FASTEST
 from fairlead.sim.driver import Driver
 from fairlead.sim.resources import NODES
-from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.snapshot import take_snapshot
 from fairlead.sim.world import World
 
@@ -43,23 +40,25 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.
 
 
 class Simulation:
-    """A simulated world that has lived through its history. Make it on a running event loop; `driver.run()` lets it go on.
+    """A simulated world that lives at a pace. Make it on a running event loop; `driver.run()` lets it go on.
 
-    Its epoch is chosen so that simulated now is wall now at the start: ages in kubectl are right at speed 1. Fills the ports `Clock`
-    (with the `speed` that the console asks for) and `Devices`.
+    Fills the ports `Clock` (with the `speed` that the console asks for) and `Devices`. `has_past`: whether its history can be lived again.
     """
 
-    def __init__(self, scenario: str, seed: int, speed: float) -> None:
-        loaded = load_scenario(scenario)
-        with _uncollected():
-            self.world = World(loaded, seed, time.time() - loaded.history.seconds)
-            self.world.warm_up()
+    def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
+        self.world = world
         self.driver = Driver(self.world, speed)
+        self._has_past = has_past
 
     @property
     def speed(self) -> float:
         """How fast time may go by at most, for who judges the age of a value: a run to a later time is as fast as the machine."""
         return self.driver.pace.speed if self.driver.state().until is None else FASTEST
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is too large for what only comforts: a past, and a page with everything that every card has to say."""
+        return len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE
 
     def now(self) -> float:
         return self.driver.now()
@@ -67,9 +66,10 @@ class Simulation:
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
         """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it.
 
-        Nothing of a large world: living twice would cost its start more than the charts are worth.
+        Nothing of a large world: living twice would cost its start more than the charts are worth. Nothing either of one that did not begin
+        with a scenario now: what people did in its earlier life does not follow from a seed.
         """
-        if len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE:
+        if not self._has_past or self.is_large:
             return
         again = World(self.world.scenario, self.world.seed, self.world.epoch)
         end = self.now()
@@ -82,17 +82,6 @@ class Simulation:
     def sample(self) -> Sequence[DeviceSample]:
         self.driver.catch_up()
         return self.world.devices.sample()
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """What is made here stays: the collector looks at it neither while it grows (a third of a large world's start) nor ever after."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:

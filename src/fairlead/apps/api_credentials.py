@@ -1,7 +1,8 @@
 """What do clients of the laptop's API server need to trust it and to be known: a throw-away authority, a token, a kubeconfig.
 
-Made anew at every start and kept in memory; private keys touch the disk only for the moment in which the TLS library, which reads
-nothing but files, loads them. The kubeconfig holds the token, so it is readable by its owner alone.
+Made anew at every start and kept in memory, unless the world is kept: then clients of its last life should still be let in. Private keys
+touch the disk only there, and for the moment in which the TLS library, which reads nothing but files, loads them. The kubeconfig holds the
+token, so it is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -25,16 +26,23 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 VALID_DAYS: Final = 365
 _CLOCK_SKEW: Final = timedelta(hours=1)
+_ENOUGH: Final = timedelta(days=30)
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one run of the server is known by. `authority` is the PEM of its certificate authority."""
+    """What the server is known by. `authority` is the PEM of its certificate authority, `server` that of its certificate and key;
+    `signing_key` signs the tokens of ServiceAccounts."""
 
     authority: bytes
     token: str
-    ssl: ssl.SSLContext
+    server: bytes
+    signing_key: bytes
+
+    @property
+    def ssl(self) -> ssl.SSLContext:
+        return _context(self.server)
 
 
 def make_credentials() -> Credentials:
@@ -44,8 +52,20 @@ def make_credentials() -> Credentials:
     authority = _authority(name, authority_key)
     certificate = _server(name, authority_key, server_key)
     key = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    context = _context(certificate.public_bytes(serialization.Encoding.PEM), key)
-    return Credentials(authority.public_bytes(serialization.Encoding.PEM), secrets.token_urlsafe(32), context)
+    pair = certificate.public_bytes(serialization.Encoding.PEM) + key
+    return Credentials(authority.public_bytes(serialization.Encoding.PEM), secrets.token_urlsafe(32), pair, secrets.token_bytes(32))
+
+
+def render_credentials(credentials: Credentials) -> str:
+    """All of them as text: as secret as a private key."""
+    return msgspec.json.encode(credentials).decode()
+
+
+def parse_credentials(text: str, now: float) -> Credentials | None:
+    """What `render_credentials` wrote; None when the certificate ends within a month. Raises ValueError for anything else."""
+    found = msgspec.json.decode(text, type=Credentials)
+    ends = x509.load_pem_x509_certificate(found.server).not_valid_after_utc
+    return found if ends > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
 def render_kubeconfig(server: str, credentials: Credentials, *, context: str = "fairlead", namespace: str = "default") -> bytes:
@@ -113,12 +133,12 @@ def _server(issuer: x509.Name, authority_key: ec.EllipticCurvePrivateKey, key: e
     return builder.add_extension(usage, critical=False).sign(authority_key, hashes.SHA256())
 
 
-def _context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+def _context(pair_pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
         pair = Path(folder, "server.pem")
         pair.touch(mode=0o600)
-        pair.write_bytes(certificate + key)
+        pair.write_bytes(pair_pem)
         context.load_cert_chain(pair)
     return context

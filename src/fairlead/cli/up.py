@@ -13,16 +13,26 @@ HELP = """Start the laptop: a simulated GPU cluster, served as a Kubernetes API 
 exporter and the console, in one process. Prints the console's address and the path of a kubeconfig for kubectl, and
 stays in the foreground until Ctrl-C. While it runs, `arena top node` and the like speak to it.
 
-The ports are taken on 127.0.0.1 alone. Where a default port is taken by somebody else, a free one is used and said."""
+The ports are taken on 127.0.0.1 alone. Where a default port is taken by somebody else, a free one is used and said.
+
+Each start begins a new world, unless --state-dir names a directory to keep one in. What the API has answered is on disk
+there, even when the process is killed; the next start goes on from it. In between the world stands still: its clock jumps
+to the present, and programs go on with what was left of their runs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
+    parser.set_defaults(scenario=None, seed=None)  # a kept world knows its own
     parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
     parser.add_argument("--gpu-exporter-port", metavar="P", type=port, help="port of the GPU exporter (default 9400)")
     parser.add_argument("--cluster-exporter-port", metavar="P", type=port, help="port of the cluster exporter (default 9401)")
     parser.add_argument("--api-port", metavar="P", type=port, help="port of the Kubernetes API (default 6443)")
-    parser.add_argument("--state-dir", metavar="DIR", default="", help="where it keeps its files (default ~/.local/state/fairlead/laptop)")
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        default="",
+        help="keep the world here: go on with the one that is there, or begin it (default: each start is a new one)",
+    )
     parser.add_argument("--kubeconfig", metavar="FILE", default="", help="where to write the kubeconfig (default: in the state directory)")
     parser.add_argument("--ready-file", metavar="FILE", default="", help="write the addresses here as JSON once all of them answer")
 

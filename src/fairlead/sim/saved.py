@@ -53,8 +53,8 @@ class SavedWorld:
         return self.stopped_at - at - stood
 
 
-FIRST_KINDS = ("CustomResourceDefinition", "Namespace", "PriorityClass", "Node")
-"""What others need to be there: kinds before their objects, machines before pods."""
+FIRST_KINDS = ("CustomResourceDefinition", "ServiceAccount", "ConfigMap", "Namespace", "PriorityClass", "Node")
+"""What others need to be there: kinds before their objects, what a namespace is given before it, machines before pods."""
 
 
 def in_order(objects: Iterable[Object]) -> list[Object]:

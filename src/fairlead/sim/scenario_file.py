@@ -41,10 +41,15 @@ def known_scenarios() -> list[str]:
 
 def load_scenario(name: str) -> Scenario:
     """A scenario by its name, or by the path of a file (anything with a slash or ending in `.toml`)."""
+    return parse_scenario(*read_scenario(name))
+
+
+def read_scenario(name: str) -> tuple[str, str]:
+    """The text of a scenario, and what to call it in messages."""
     if "/" not in name and not name.endswith(".toml"):
-        return parse_scenario(_built_in(name), f"{name}.toml")
+        return _built_in(name), f"{name}.toml"
     try:
-        return parse_scenario(Path(name).read_text(encoding="utf-8"), name)
+        return Path(name).read_text(encoding="utf-8"), name
     except OSError as error:
         raise UserError(f"scenario file `{name}` cannot be read: {error.strerror or error}", "give the path of a TOML file") from error
     except UnicodeDecodeError as error:

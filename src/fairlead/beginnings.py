@@ -1,0 +1,63 @@
+"""How does a simulated world come to be: from a scenario, whose history it lives through first, or from what was saved of one?
+
+Its epoch is chosen so that simulated now is wall now: ages in kubectl are right at speed 1.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fairlead.sim.saved import SavedWorld
+from fairlead.sim.scenario import Scenario
+from fairlead.sim.scenario_file import parse_scenario, read_scenario
+from fairlead.sim.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What somebody asked a world to begin with. `origin` says it for a person (`scenario default`); equal digests mean equal beginnings.
+
+    `scenario` is the TOML text, "" where there is none. `world` makes it, for a seed.
+    """
+
+    origin: str
+    digest: str
+    scenario: str
+    world: Callable[[int], World]
+
+
+def scenario_beginning(name: str) -> Beginning:
+    """A scenario by name or path. Raises UserError when it cannot be read."""
+    text, source = read_scenario(name)
+    scenario = parse_scenario(text, source)
+
+    def world(seed: int) -> World:
+        with uncollected():
+            made = World(scenario, seed, time.time() - scenario.history.seconds)
+            made.warm_up()
+        return made
+
+    return Beginning(f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
+
+
+def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> World:
+    """The world that was saved; `scenario` is its TOML text, "" for a world without one."""
+    loaded = parse_scenario(scenario, origin) if scenario else Scenario(title=origin, node_pools=())
+    with uncollected():
+        return World(loaded, seed, saved.epoch, saved=saved)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """What is made here stays: the collector looks at it neither while it grows (a third of a large world's start) nor ever after."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,0 +1,50 @@
+"""Which world does the laptop serve: one that begins anew at every start, or one that is kept in a state directory?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from starlette.types import ASGIApp
+
+from fairlead.apps.api_credentials import Credentials, make_credentials
+from fairlead.apps.api_saved import saved_first
+from fairlead.beginnings import scenario_beginning
+from fairlead.cli.messages import Messages
+from fairlead.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
+from fairlead.wiring import Simulation
+
+
+class Life(Struct, frozen=True):
+    """A world to serve, what its server is known by, and how it is kept. `origin` says for a person what it began with."""
+
+    simulation: Simulation
+    credentials: Credentials
+    origin: str
+    kept: KeptWorld | None = None
+
+    def served(self, app: ASGIApp) -> ASGIApp:
+        """The app, whose answers wait for the disk where the world is kept."""
+        return saved_first(app, self.kept.save) if self.kept else app
+
+    def loops(self) -> list[Coroutine[Any, Any, None]]:
+        return [self.kept.run()] if self.kept else []
+
+    def end(self) -> None:
+        if self.kept:
+            self.kept.close()
+
+
+def begin_life(args: argparse.Namespace, messages: Messages) -> Life:
+    """The world that the flags of `up` ask for. Raises UserError when it cannot be had."""
+    asked = scenario_beginning(args.scenario) if args.scenario else None
+    if args.state_dir:
+        kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
+        if kept.is_restored:
+            messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
+        return Life(Simulation(kept.world, args.speed, has_past=not kept.is_restored), kept.credentials, kept.origin, kept)
+    beginning = asked or scenario_beginning(DEFAULT_SCENARIO)
+    return Life(Simulation(beginning.world(args.seed or 0), args.speed), make_credentials(), beginning.origin)
