@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from tests.sim.small_world import small_world
 
 from fairlead.console import pictures
 from fairlead.console.change_hints import TopicVersions
 from fairlead.console.pictures import Pictures
+
+from fairlead.sim.driver import Driver
 
 from .clusters import living_cluster
 from .worlds import StillCluster, still_world
@@ -29,3 +33,15 @@ async def test_the_next_picture_has_ready_what_somebody_asked_for(
     assert second is not first
     assert ("gpu_map" in vars(second)) is is_ready
     assert "gpus" not in vars(second)
+
+
+async def test_time_that_somebody_moved_makes_the_picture_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "CPU_SHARE", 1e9)
+    driver = Driver(small_world(), 1.0)
+    world = msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)
+    known = Pictures(world, TopicVersions(), lambda: 1.0, lambda seconds: None)
+    first = await known.renew()
+    assert await known.renew() is first
+    driver.pause()
+    assert known.is_behind
+    assert await known.renew() is not first

@@ -44,6 +44,7 @@ class Pictures:
         self._on_built = on_built
         self._picture: Picture | None = None
         self._version = -1
+        self._moved = 0
         self._gpus: tuple[GpuReading, ...] = ()
         self._built_at = 0.0
         self._build_seconds = 0.0
@@ -105,20 +106,24 @@ class Pictures:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cluster or its readings changed since the picture."""
-        return self._world.cluster.version != self._version or self._world.gpus.latest() is not self._gpus
+        """Whether the cluster or its readings changed since the picture, or somebody moved its time."""
+        world = self._world
+        return world.cluster.version != self._version or world.gpus.latest() is not self._gpus or self._times_moved() != self._moved
+
+    def _times_moved(self) -> int:
+        return 0 if self._world.timekeeper is None else self._world.timekeeper.version
 
     async def _build(self) -> Picture:
         """A new picture with every list ready, made beside the event loop."""
         started = time.perf_counter()
-        version, gpus = self._world.cluster.version, self._world.gpus.latest()
+        version, gpus, moved = self._world.cluster.version, self._world.gpus.latest(), self._times_moved()
         snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
         now, speed = self._world.clock.now(), self._speed()
         self._versions.update(snapshot, gpus)
         versions = self._versions.as_text()
         parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
         picture = await asyncio.to_thread(lambda: _prepared(Picture(snapshot.with_gpus(gpus, source), now, speed, versions), parts))
-        self._version, self._gpus, self._built_at = version, gpus, time.monotonic()
+        self._version, self._gpus, self._moved, self._built_at = version, gpus, moved, time.monotonic()
         self._build_seconds = time.perf_counter() - started
         self._on_built(self._build_seconds)
         return picture

@@ -19,6 +19,9 @@ const CHANNEL = "fairlead.hints";
 /** The stream broke or came back: whatever is on screen may be out of date, or the server out of reach, which only asking shows. */
 export const EVERYTHING = "*";
 
+/** Somebody moved a simulated cluster's time: what is on screen is of another time. */
+const TIME_MOVED = "clock";
+
 type OnTopic = (topic: string) => void;
 
 /** Starts listening; the returned function stops it. */
@@ -32,7 +35,7 @@ export function followHints(client: QueryClient, onTopic?: OnTopic): () => void 
     setTimeout(
       () => {
         waiting.delete(topic);
-        void client.invalidateQueries({ queryKey: topic === EVERYTHING ? [] : [topic] });
+        void client.invalidateQueries({ queryKey: topic === EVERYTHING || topic === TIME_MOVED ? [] : [topic] });
       },
       Math.random() * JITTER_MS + patienceOf(client, topic),
     );

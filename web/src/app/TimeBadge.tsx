@@ -47,7 +47,7 @@ export function TimeBadge() {
   }
   return (
     <span className="time" ref={box}>
-      <button type="button" ref={button} className="badge plain" data-testid="badge-simulated" data-paused={face.isPaused} aria-expanded={open} aria-controls={id} aria-haspopup="dialog" title={`${t("frame.simulatedHint")} (t)`} onClick={() => setOpen(!open)}>
+      <button type="button" ref={button} className="badge" data-testid="badge-simulated" data-paused={face.isPaused} aria-expanded={open} aria-controls={id} aria-haspopup="dialog" title={`${t("frame.simulatedHint")} (t)`} onClick={() => setOpen(!open)}>
         {content}
       </button>
       {open && <TimePanel id={id} face={face} csrf={me.csrf} />}

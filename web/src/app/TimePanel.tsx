@@ -47,21 +47,21 @@ export function TimePanel({ id, face, csrf }: { id: string; face: ClockFace; csr
           {t("time.step")}
         </Button>
       </div>
-      <OwnField label={t("time.speed")} hint="×120" testId="time-speed" onSet={(text) => order(speedOrder(text), t("time.badSpeed", { low: SLOWEST, high: FASTEST }))}>
+      <OwnField label={t("time.speed")} word={t("time.set")} hint="×120" testId="time-speed" onSet={(text) => order(speedOrder(text), t("time.badSpeed", { low: SLOWEST, high: FASTEST }))}>
         {SPEEDS.map((speed) => (
           <Button key={speed} aria-pressed={face.speed === speed} type={face.speed === speed ? "primary" : "default"} onClick={() => send({ action: "speed", speed })}>
             ×{speed}
           </Button>
         ))}
       </OwnField>
-      <OwnField label={t("time.advance")} hint="2h30m" testId="time-advance" onSet={(text) => order(spanOrder(text), t("time.badSpan"))}>
+      <OwnField label={t("time.advance")} word={t("time.go")} hint="2h30m" testId="time-advance" onSet={(text) => order(spanOrder(text), t("time.badSpan"))}>
         {SPANS.map((seconds) => (
           <Button key={seconds} onClick={() => order({ action: "advance", seconds }, "")}>
             +{duration(seconds)}
           </Button>
         ))}
       </OwnField>
-      <OwnField label={t("time.until")} type="datetime-local" testId="time-until" onSet={(text) => order(untilOrder(text, clock.now()), t("time.badUntil"))} />
+      <OwnField label={t("time.until")} word={t("time.go")} type="datetime-local" testId="time-until" onSet={(text) => order(untilOrder(text, clock.now()), t("time.badUntil"))} />
       {asked && <AskAgain order={asked} now={clock.now()} onYes={() => send(asked)} onNo={() => setAsked(null)} />}
       {(fault || move.error) && (
         <p className="time-fault" role="alert" data-testid="time-fault">
@@ -103,6 +103,8 @@ function TimeLine({ face }: { face: ClockFace }) {
 
 interface FieldProps {
   label: string;
+  /** On the button behind the field. */
+  word: string;
   hint?: string;
   type?: string;
   testId: string;
@@ -111,8 +113,7 @@ interface FieldProps {
 }
 
 /** Buttons for what is often wanted, and a field for anything else. The field keeps what was typed when it is refused. */
-function OwnField({ label, hint, type = "text", testId, onSet, children }: FieldProps) {
-  const { t } = useWords();
+function OwnField({ label, word, hint, type = "text", testId, onSet, children }: FieldProps) {
   const [text, setText] = useState("");
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
@@ -124,7 +125,7 @@ function OwnField({ label, hint, type = "text", testId, onSet, children }: Field
       {children}
       <Input className="time-own" value={text} type={type} step={1} placeholder={hint} aria-label={label} onChange={(event) => setText(event.target.value)} data-testid={`${testId}-own`} />
       <Button htmlType="submit" data-testid={`${testId}-set`}>
-        {t("time.go")}
+        {word}
       </Button>
     </form>
   );

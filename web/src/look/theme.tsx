@@ -40,7 +40,7 @@ export function LookProvider({ children }: { children: ReactNode }) {
   const look = useMemo(() => ({ shade, tokens: tokens[shade], setShade }), [shade, setShade]);
   return (
     <LookContext value={look}>
-      <ConfigProvider csp={nonce ? { nonce } : {}} locale={locale === "en" ? enUS : zhCN} theme={antOf(shade)} componentSize="small" wave={{ disabled: true }}>
+      <ConfigProvider csp={nonce ? { nonce } : {}} locale={locale === "en" ? enUS : zhCN} theme={antOf(shade)} componentSize="small" button={{ autoInsertSpace: false }} wave={{ disabled: true }}>
         {children}
       </ConfigProvider>
     </LookContext>
