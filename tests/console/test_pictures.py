@@ -9,7 +9,6 @@ from tests.sim.small_world import small_world
 from fairlead.console import pictures
 from fairlead.console.change_hints import TopicVersions
 from fairlead.console.pictures import Pictures
-
 from fairlead.sim.driver import Driver
 
 from .clusters import living_cluster
