@@ -51,6 +51,7 @@ class ApiClient:
         cluster, self._user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self.name = name
         self.kubeconfig = kubeconfig
+        self._impersonation: list[tuple[str, str]] = []
         self._address = urlsplit(cluster["server"])
         self._authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         self._tls = ssl.create_default_context(cadata=self._authority)
@@ -63,6 +64,13 @@ class ApiClient:
         stranger._tls = ssl.create_default_context(cadata=self._authority)
         stranger._user = {"token": token} if token else {}
         return stranger
+
+    def as_user(self, name: str, *groups: str, **more: str) -> ApiClient:
+        """The same credentials, asking to be taken for somebody else; `more` are further headers of impersonation (`uid`)."""
+        acting = copy.copy(self)
+        named = {f"Impersonate-{key.capitalize()}": value for key, value in {"user": name, **more}.items()}
+        acting._impersonation = [*named.items(), *(("Impersonate-Group", group) for group in groups)]
+        return acting
 
     def _load_pair(self) -> None:
         with tempfile.NamedTemporaryFile() as pair:
@@ -84,12 +92,19 @@ class ApiClient:
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             given = {"Accept": "application/json", "Content-Type": "application/json", **self.headers(), **(headers or {})}
-            connection.request(method, _with_query(path, query), data, given)
+            self._send(connection, method, _with_query(path, query), data, given)
             response = connection.getresponse()
             raw = response.read()
             return Answer(response.status, _decoded(raw), {key.lower(): value for key, value in response.getheaders()})
         finally:
             connection.close()
+
+    def _send(self, connection: http.client.HTTPSConnection, method: str, target: str, data: bytes | None, headers: dict[str, str]) -> None:
+        """As `connection.request`, with headers that may come twice."""
+        connection.putrequest(method, target)
+        for name, value in (*headers.items(), *self._impersonation, ("Content-Length", str(len(data or b"")))):
+            connection.putheader(name, value)
+        connection.endheaders(data)
 
     def get(self, path: str, **query: Any) -> Answer:
         return self.ask("GET", path, query=query)
