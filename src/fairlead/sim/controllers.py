@@ -7,6 +7,7 @@ later one sees the result and plans anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -25,10 +26,12 @@ from fairlead.sim import (
 )
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of
+from fairlead.sim.orphans import Orphans, has_controller
 from fairlead.sim.plan import Plan, View
 from fairlead.sim.pod_counts import BURST
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import (
+    CONTROLLER_REVISIONS,
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -49,11 +52,13 @@ from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_selector import selects
 
 Object = dict[str, Any]
 Key = tuple[ResourceKind, str, str]
 
 REACTION_SECONDS = 0.05
+_CHANGEABLE = ("annotations", "labels", "ownerReferences", "finalizers")
 
 CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     DEPLOYMENTS: ("deployment-controller", deployment.reconcile),
@@ -70,7 +75,8 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     TF_JOBS: ("tfjob-controller", training_job.reconcile),
     PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
 }
-_OWNED = (PODS, SERVICES)
+_OWNED = (PODS, SERVICES, CONTROLLER_REVISIONS)
+_ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
 """What a controller trips over when an object does not have its kind's shape: custom resources are stored as people send them."""
@@ -85,6 +91,7 @@ class Controllers:
         self._due: dict[Key, None] = {}
         self._wakes: dict[Key, float] = {}
         self._created = 0
+        self._orphans = Orphans(cluster)
         for ref in (*CONTROLLERS, *_OWNED):
             cluster.subscribe(ref, self._on_change)
 
@@ -103,7 +110,11 @@ class Controllers:
             self._enqueue_volumes()
         if ref is PODS:
             self._enqueue_all(POD_DISRUPTION_BUDGETS, metadata["namespace"])
-        for owner in metadata.get("ownerReferences", ()):
+        if ref in _ADOPTERS and event.type != DELETED and not has_controller(event.object) and _is_to_adopt(event):
+            self._enqueue_adopters(ref, event.object)
+        before = event.previous["metadata"].get("ownerReferences", ()) if event.previous is not None else ()
+        owners = metadata.get("ownerReferences", ())
+        for owner in owners if owners == before else (*owners, *before):
             owner_ref = self._cluster.served(owner["apiVersion"], owner["kind"])
             if owner_ref in CONTROLLERS:
                 self._enqueue((owner_ref, metadata["namespace"], owner["name"]))
@@ -111,6 +122,14 @@ class Controllers:
     def _enqueue_all(self, ref: ResourceKind, namespace: str | None) -> None:
         for obj in self._cluster.scan(ref, namespace):
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def _enqueue_adopters(self, ref: ResourceKind, orphan: Object) -> None:
+        namespace = orphan["metadata"]["namespace"]
+        for adopter in _ADOPTERS[ref]:
+            for obj in self._cluster.scan(adopter, namespace):
+                with suppress(*_MALFORMED):
+                    if selects(obj["spec"].get("selector"))(orphan):
+                        self._enqueue((adopter, namespace, obj["metadata"]["name"]))
 
     def _enqueue_volumes(self) -> None:
         for volume in self._cluster.scan(PERSISTENT_VOLUMES):
@@ -158,6 +177,7 @@ class Controllers:
             pods_in=lambda namespace: cluster.list(PODS, namespace),
             pods_on=lambda node: [pod for pod in cluster.scan(PODS) if pod["spec"].get("nodeName") == node],
             owner=self._owner,
+            orphans=self._orphans.of,
         )
 
     def _owner(self, namespace: str, reference: Object) -> Object | None:
@@ -190,15 +210,16 @@ class Controllers:
                 self._recorder.warning(owner, "FailedCreate", f"Error creating: {refusal.message}", component)
 
     def _change(self, old: Object, new: Object) -> None:
-        metadata = old["metadata"]
-        annotations = new["metadata"].get("annotations")
+        """Carry over what the controller changed; what others wrote meanwhile stays."""
+        before, after = old["metadata"], new["metadata"]
+        moved = [key for key in _CHANGEABLE if before.get(key) != after.get(key)]
+        fields = {key: new[key] for key in new if key not in ("metadata", "status")}
 
         def changed(now: Object) -> Object:
-            if annotations == metadata.get("annotations"):
-                return {**now, "spec": new["spec"]}
-            return {**now, "metadata": {**now["metadata"], "annotations": annotations}, "spec": new["spec"]}
+            metadata = {key: value for key, value in now["metadata"].items() if key not in moved}
+            return {**now, **fields, "metadata": metadata | {key: after[key] for key in moved if after.get(key)}}
 
-        self._cluster.mutate(self._cluster.kind_of(old), metadata.get("namespace"), metadata["name"], changed)
+        self._cluster.mutate(self._cluster.kind_of(old), before.get("namespace"), before["name"], changed)
 
     def _delete(self, gone: Object) -> None:
         metadata = gone["metadata"]
@@ -218,6 +239,14 @@ class Controllers:
         if self._wakes.get(key) == at:
             del self._wakes[key]
         self._enqueue(key)
+
+
+def _is_to_adopt(event: WatchEvent) -> bool:
+    """Whether an orphan is new, or has new labels, or lost its owner."""
+    if event.previous is None:
+        return True
+    before, now = event.previous["metadata"], event.object["metadata"]
+    return bool(before.get("labels") != now.get("labels") or before.get("ownerReferences") != now.get("ownerReferences"))
 
 
 def _node_stayed(before: Object, now: Object) -> bool:

@@ -6,12 +6,14 @@ from typing import Any
 
 from fairlead.sim.affinity import suits_node
 from fairlead.sim.conditions import is_true, phase_of
+from fairlead.sim.controller_history import HASH_LABEL, forget_revisions, hash_of, sync_history
 from fairlead.sim.needs import untolerated
-from fairlead.sim.plan import Plan, View, pod_from, scaled, template_hash
+from fairlead.sim.plan import Plan, View, claim, is_available, is_going, pod_from, scaled, wake_when_available
 
 Object = dict[str, Any]
+OnNode = dict[str, list[Object]]
+"""Pods by the node they are on or meant for."""
 
-HASH_LABEL = "controller-revision-hash"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ALWAYS_TOLERATED = [
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect}
@@ -28,60 +30,112 @@ _ALWAYS_TOLERATED = [
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
-    label = template_hash(obj["spec"]["template"])
-    on_node: dict[str, list[Object]] = {}
-    for pod in view.pods_of(obj):
+    pods = claim(obj, "Pod", view, plan)
+    revisions, current = sync_history(obj, view, plan)
+    label = hash_of(current)
+    on_node: OnNode = {}
+    for pod in pods:
         on_node.setdefault(_target(pod), []).append(pod)
-    wanted = [node["metadata"]["name"] for node in view.nodes() if _should_run(obj, node, node["metadata"]["name"] in on_node)]
-    for number, node in enumerate(node for node in wanted if node not in on_node):
-        name = view.names_below(obj, number + 1)[number]
+    suits = {node["metadata"]["name"]: _should_run(obj, node) for node in view.nodes()}
+    wanted = [name for name, (starts, _) in suits.items() if starts]
+    over = [pod for node, found in on_node.items() if not suits.get(node, (False, False))[1] for pod in found]
+    over += [pod for found in on_node.values() for pod in found if phase_of(pod) in ("Succeeded", "Failed") and pod not in over]
+    missing = [node for node in wanted if node not in on_node]
+    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
+        replaced, beside = _outdated(obj, wanted, on_node, label, view.now)
+        over += [pod for pod in replaced if pod not in over]
+        missing += beside
+    _carry_out(obj, missing, over, label, view, plan)
+    live = {item["metadata"]["name"] for item in revisions if item is current or hash_of(item) in {_hash(pod) for pod in pods}}
+    forget_revisions(obj, revisions, live, plan)
+    plan.status = _status(obj, wanted, on_node, label, view.now)
+    wake_when_available(pods, obj, view, plan)
+    return plan
+
+
+def _carry_out(obj: Object, missing: list[str], over: list[Object], label: str, view: View, plan: Plan) -> None:
+    for node, name in zip(missing, view.names_below(obj, len(missing)), strict=True):
         plan.create.append(_pod(obj, node, name, label))
         plan.normal("SuccessfulCreate", f"Created pod: {name}")
-    over = [pod for node, pods in on_node.items() if node not in wanted for pod in pods]
-    over += [pod for node in wanted for pod in on_node.get(node, ()) if phase_of(pod) in ("Succeeded", "Failed")]
-    for pod in (*over, *_outdated(obj, wanted, on_node, label)):
-        if "deletionTimestamp" not in pod["metadata"]:
+    for pod in over:
+        if not is_going(pod):
             plan.delete.append(pod)
             plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
-    plan.status = _status(obj, wanted, on_node, label)
-    return plan
 
 
 def _target(pod: Object) -> str:
     """The node a pod is on or meant for."""
     if pod["spec"].get("nodeName"):
         return str(pod["spec"]["nodeName"])
-    terms = pod["spec"]["affinity"]["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
-    return str(terms[0]["matchFields"][0]["values"][0])
+    terms = (((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    fields = [field for term in terms for field in term.get("matchFields") or () if field["key"] == "metadata.name"]
+    return str(fields[0]["values"][0]) if fields else ""
 
 
-def _should_run(obj: Object, node: Object, has_pod: bool) -> bool:
-    """A pod that is there stays despite `NoSchedule`; only `NoExecute` drives it away."""
+def _should_run(obj: Object, node: Object) -> tuple[bool, bool]:
+    """Whether a pod shall start on the node, and whether one that is there may stay: only `NoExecute` drives it away."""
     spec, metadata = obj["spec"]["template"]["spec"], node["metadata"]
+    if not suits_node(spec, metadata["name"], metadata.get("labels") or {}):
+        return False, False
     taints = (node.get("spec") or {}).get("taints") or ()
-    feared = [taint for taint in taints if taint["effect"] == "NoExecute" or not has_pod]
     tolerations = [*(spec.get("tolerations") or ()), *_ALWAYS_TOLERATED]
-    return suits_node(spec, metadata["name"], metadata.get("labels") or {}) and untolerated(feared, tolerations) is None
+    stays = untolerated([taint for taint in taints if taint["effect"] == "NoExecute"], tolerations) is None
+    return untolerated(taints, tolerations) is None, stays
 
 
-def _outdated(obj: Object, wanted: list[str], on_node: dict[str, list[Object]], label: str) -> list[Object]:
-    """Pods of an old template that may go now: those that do not work at once, the others while enough remain."""
-    strategy = obj["spec"].get("updateStrategy") or {}
-    if strategy.get("type") == "OnDelete":
-        return []
-    old = [pod for node in wanted for pod in on_node.get(node, ()) if pod["metadata"]["labels"].get(HASH_LABEL) != label]
-    ready = sum(any(_is_available(pod) for pod in on_node.get(node, ())) for node in wanted)
-    most = max(1, scaled((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(wanted), round_up=True))
-    spare = max(0, most - (len(wanted) - ready))
-    return [pod for pod in old if not _is_available(pod)] + [pod for pod in old if _is_available(pod)][:spare]
+def _hash(pod: Object) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(HASH_LABEL, ""))
 
 
-def _is_available(pod: Object) -> bool:
-    return is_true(pod, "Ready") and "deletionTimestamp" not in pod["metadata"]
+def _outdated(obj: Object, wanted: list[str], on_node: OnNode, label: str, now: float) -> tuple[list[Object], list[str]]:
+    """Pods of an old template that may go now, and nodes that get a new pod beside their old one (`maxSurge`)."""
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    surge = scaled(rolling.get("maxSurge") or 0, len(wanted), round_up=True)
+    pairs = {node: _old_and_new(found, label) for node, found in on_node.items()}
+    if surge:
+        return _replaced_beside(obj, pairs, surge, now)
+    most = scaled(rolling.get("maxUnavailable", 1), len(wanted), round_up=True)
+    return _replaced_in_place(obj, pairs, max(1, most), now), []
+
+
+def _old_and_new(pods: list[Object], label: str) -> tuple[Object | None, Object | None]:
+    staying = [pod for pod in pods if not is_going(pod)]
+    old = next((pod for pod in staying if _hash(pod) != label), None)
+    return old, next((pod for pod in staying if _hash(pod) == label), None)
+
+
+def _replaced_in_place(obj: Object, pairs: dict[str, tuple[Object | None, Object | None]], most: int, now: float) -> list[Object]:
+    """Those that do not work at once, the others while enough remain."""
+    broken, working, unavailable = [], [], 0
+    for old, new in pairs.values():
+        if old is None or new is not None:
+            unavailable += new is None or old is not None or not is_available(new, obj, now)
+        elif is_available(old, obj, now):
+            working.append(old)
+        else:
+            broken.append(old)
+            unavailable += 1
+    return broken + working[: max(0, most - unavailable)]
+
+
+def _replaced_beside(
+    obj: Object, pairs: dict[str, tuple[Object | None, Object | None]], surge: int, now: float
+) -> tuple[list[Object], list[str]]:
+    gone, now_nodes, later_nodes, surging = [], [], [], 0
+    for node, (old, new) in pairs.items():
+        if old is None:
+            continue
+        if new is None:
+            (later_nodes if is_available(old, obj, now) else now_nodes).append(node)
+        elif is_available(new, obj, now):
+            gone.append(old)
+        else:
+            surging += 1
+    return gone, now_nodes + later_nodes[: max(0, surge - surging)]
 
 
 def _pod(obj: Object, node: str, name: str, label: str) -> Object:
-    generation = str(obj["metadata"].get("generation", 1))
+    generation = (obj["metadata"].get("annotations") or {}).get("deprecated.daemonset.template.generation", "1")
     pod = pod_from(obj["spec"]["template"], obj, name, {HASH_LABEL: label, "pod-template-generation": generation})
     spec = pod["spec"]
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
@@ -89,19 +143,19 @@ def _pod(obj: Object, node: str, name: str, label: str) -> Object:
     return {**pod, "spec": {**spec, "affinity": affinity, "tolerations": [*(spec.get("tolerations") or ()), *_ALWAYS_TOLERATED]}}
 
 
-def _status(obj: Object, wanted: list[str], on_node: dict[str, list[Object]], label: str) -> Object:
+def _status(obj: Object, wanted: list[str], on_node: OnNode, label: str, now: float) -> Object:
     placed = [pods[0] for node in wanted if (pods := on_node.get(node))]
-    ready = sum(is_true(pod, "Ready") for pod in placed)
+    available = sum(is_available(pod, obj, now) for pod in placed)
     counts = {
-        "updatedNumberScheduled": sum(pod["metadata"]["labels"].get(HASH_LABEL) == label for pod in placed),
-        "numberAvailable": ready,
-        "numberUnavailable": len(wanted) - ready,
+        "updatedNumberScheduled": sum(_hash(pod) == label for pod in placed),
+        "numberAvailable": available,
+        "numberUnavailable": len(wanted) - available,
     }
     return {
         "currentNumberScheduled": len(placed),
         "numberMisscheduled": sum(node not in wanted for node in on_node),
         "desiredNumberScheduled": len(wanted),
-        "numberReady": ready,
+        "numberReady": sum(is_true(pod, "Ready") for pod in placed),
         "observedGeneration": obj["metadata"].get("generation", 1),
         **{key: value for key, value in counts.items() if value},
     }

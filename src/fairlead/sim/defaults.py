@@ -16,6 +16,7 @@ from fairlead.wire.kube_resource import ResourceKind
 _WITHOUT_GENERATION = {
     served.CONFIG_MAPS,
     served.ENDPOINTS,
+    served.CONTROLLER_REVISIONS,
     served.EVENTS,
     served.NAMESPACES,
     served.NODES,

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.sim.chance import digest, suffix_of
-from fairlead.sim.conditions import phase_of, status_of
-from fairlead.wire.kube_time import render_time
+from fairlead.sim.conditions import conditions_of, find_condition, phase_of, status_of
+from fairlead.wire.kube_selector import selects
+from fairlead.wire.kube_time import parse_time, render_time
 
 Object = dict[str, Any]
 
 
 @dataclass(slots=True)
 class View:
-    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation), nodes, volumes, pods, owners."""
+    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation), nodes, volumes, pods, owners.
+
+    `orphans` are the objects of a kind in a namespace that nobody controls, in the order in which they came.
+    """
 
     now: float
     seed: int
@@ -29,13 +33,19 @@ class View:
     pods_in: Callable[[str], list[Object]] = lambda namespace: []
     pods_on: Callable[[str], list[Object]] = lambda node: []
     owner: Callable[[str, Object], Object | None] = lambda namespace, reference: None
+    orphans: Callable[[str, str], list[Object]] = lambda kind, namespace: []
 
     @property
     def time(self) -> str:
         return render_time(self.now)
 
     def pods_of(self, obj: Object) -> list[Object]:
-        return [child for child in self.owned(obj["metadata"]["uid"]) if child["kind"] == "Pod"]
+        return self.controlled(obj, "Pod")
+
+    def controlled(self, obj: Object, kind: str) -> list[Object]:
+        """What the object is the controller of; who names it only as an owner is none of its business."""
+        uid = obj["metadata"]["uid"]
+        return [child for child in self.owned(uid) if child["kind"] == kind and is_controlled_by(child, uid)]
 
     def names_below(self, obj: Object, count: int) -> list[str]:
         """New generated names below the object's, never the same at another instant."""
@@ -48,7 +58,7 @@ class View:
 class Plan:
     """What to do, in this order: create, change, delete, then write `status` (None: as it is) and come back at `wake_at`.
 
-    A change carries over spec and annotations. `tell` are events about the object itself, `tell_about` normal ones about others.
+    A change carries over all but the status and what only the store writes. `tell` are events about the object itself, `tell_about` normal ones about others.
     """
 
     create: list[Object] = field(default_factory=list)
@@ -74,6 +84,36 @@ def owned_by(owner: Object) -> list[Object]:
     metadata = owner["metadata"]
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}
     return [{**reference, "controller": True, "blockOwnerDeletion": True}]
+
+
+def is_controlled_by(child: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid and owner.get("controller") for owner in child["metadata"].get("ownerReferences") or ())
+
+
+def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
+    """The children of a kind that the object selects: those it controls, and orphans that it adopts. Whom it no longer selects it releases."""
+    chooses = selects(obj["spec"].get("selector"))
+    mine = []
+    for child in view.controlled(obj, kind):
+        if chooses(child):
+            mine.append(child)
+        elif not is_going(child):
+            others = [owner for owner in child["metadata"]["ownerReferences"] if owner["uid"] != obj["metadata"]["uid"]]
+            plan.change.append((child, _with_owners(child, others)))
+    for orphan in view.orphans(kind, obj["metadata"]["namespace"]):
+        if not is_going(orphan) and chooses(orphan) and phase_of(orphan) not in ("Succeeded", "Failed"):
+            adopted = _with_owners(orphan, [*(orphan["metadata"].get("ownerReferences") or ()), *owned_by(obj)])
+            plan.change.append((orphan, adopted))
+            mine.append(adopted)
+    return mine
+
+
+def _with_owners(child: Object, owners: list[Object]) -> Object:
+    return {**child, "metadata": {**child["metadata"], "ownerReferences": owners}}
+
+
+def is_going(obj: Object) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
 
 
 def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
@@ -103,7 +143,34 @@ def scaled(value: int | str, of: int, *, round_up: bool) -> int:
 
 def is_active(pod: Object) -> bool:
     """Neither finished nor on its way out."""
-    return phase_of(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+    return phase_of(pod) not in ("Succeeded", "Failed") and not is_going(pod)
+
+
+def ready_since(pod: Object) -> float | None:
+    """Since when the pod is Ready; None: it is not."""
+    condition = find_condition(conditions_of(pod), "Ready")
+    if condition is None or condition["status"] != "True":
+        return None
+    return parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else 0.0
+
+
+def available_at(pod: Object, obj: Object) -> float | None:
+    """From when on a Ready pod counts as available: `minReadySeconds` of its owner later."""
+    since = ready_since(pod)
+    return None if since is None else since + int(obj["spec"].get("minReadySeconds") or 0)
+
+
+def is_available(pod: Object, obj: Object, now: float) -> bool:
+    at = available_at(pod, obj)
+    return at is not None and at <= now
+
+
+def wake_when_available(pods: list[Object], obj: Object, view: View, plan: Plan) -> None:
+    """Come back when the next Ready pod becomes available."""
+    for pod in pods if obj["spec"].get("minReadySeconds") else ():
+        at = available_at(pod, obj)
+        if at is not None and at > view.now:
+            plan.wake(at)
 
 
 def restarts_of(pod: Object) -> int:

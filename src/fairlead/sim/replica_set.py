@@ -1,19 +1,24 @@
-"""What does the ReplicaSet controller do? As many active pods as asked: it creates the missing and deletes the youngest surplus."""
+"""What does the ReplicaSet controller do? As many active pods as asked: it adopts and creates the missing and deletes the least valuable."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from fairlead.sim.conditions import is_true, phase_of
-from fairlead.sim.plan import Plan, View, is_active, pod_from
+from fairlead.sim.plan import Plan, View, claim, is_active, is_available, is_going, pod_from, ready_since, restarts_of, wake_when_available
 from fairlead.sim.pod_counts import BURST
+from fairlead.wire.kube_selector import selects
 
 Object = dict[str, Any]
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
-    active = [pod for pod in view.pods_of(obj) if is_active(pod)]
+    pods = claim(obj, "Pod", view, plan)
+    active = [pod for pod in pods if is_active(pod)]
     missing = int(obj["spec"].get("replicas", 1)) - len(active)
     for name in view.names_below(obj, min(missing, BURST)):
         plan.create.append(pod_from(obj["spec"]["template"], obj, name))
@@ -21,21 +26,48 @@ def reconcile(obj: Object, view: View) -> Plan:
     for pod in _least_valuable(active)[:-missing] if missing < 0 else ():
         plan.delete.append(pod)
         plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
-    plan.status = _status(obj, active)
+    plan.status = _status(obj, active, sum(is_going(pod) for pod in pods), view)
+    wake_when_available(active, obj, view, plan)
     return plan
 
 
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
 def _least_valuable(pods: list[Object]) -> list[Object]:
-    """Unbound before bound, not ready before ready, younger before older (creation order breaks ties)."""
-    order = sorted(
-        enumerate(pods),
-        key=lambda item: (bool(item[1]["spec"].get("nodeName")), phase_of(item[1]) == "Running", is_true(item[1], "Ready"), -item[0]),
-    )
-    return [pod for _, pod in order]
+    """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on crowded nodes, the younger ones."""
+    crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
+
+    def value(item: tuple[int, Object]) -> tuple[Any, ...]:
+        number, pod = item
+        ready = is_true(pod, "Ready")
+        return (
+            bool(pod["spec"].get("nodeName")),
+            _PHASES.get(phase_of(pod), 1),
+            ready,
+            _deletion_cost(pod),
+            -crowd[pod["spec"].get("nodeName", "")],
+            -(ready_since(pod) or 0.0),
+            -restarts_of(pod),
+            -number,
+        )
+
+    return [pod for _, pod in sorted(enumerate(pods), key=value)]
 
 
-def _status(obj: Object, active: list[Object]) -> Object:
-    ready = sum(is_true(pod, "Ready") for pod in active)
-    counts = {"fullyLabeledReplicas": len(active), "readyReplicas": ready, "availableReplicas": ready}
+def _deletion_cost(pod: Object) -> int:
+    text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    return int(text) if text.removeprefix("-").isdigit() else 0
+
+
+def _status(obj: Object, active: list[Object], going: int, view: View) -> Object:
+    labels = (obj["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    is_labelled = selects({"matchLabels": labels})
+    counts = {
+        "fullyLabeledReplicas": sum(is_labelled(pod) for pod in active),
+        "readyReplicas": sum(is_true(pod, "Ready") for pod in active),
+        "availableReplicas": sum(is_available(pod, obj, view.now) for pod in active),
+    }
     generation = obj["metadata"].get("generation", 1)
-    return {"replicas": len(active), "observedGeneration": generation, **{key: value for key, value in counts.items() if value}}
+    shown = {key: value for key, value in counts.items() if value}
+    return {"replicas": len(active), "observedGeneration": generation, **shown, "terminatingReplicas": going}

@@ -50,6 +50,7 @@ CUSTOM_RESOURCE_DEFINITIONS = _of(
     subresources=_STATUS,
     verbs=READ_VERBS,
 )
+CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
 
 DAEMON_SETS = _of("apps", "v1", "DaemonSet", "daemonsets", ("ds",), categories=_ALL, subresources=_STATUS)
 DEPLOYMENTS = _of("apps", "v1", "Deployment", "deployments", ("deploy",), categories=_ALL, subresources=_STATUS_SCALE)
@@ -98,6 +99,7 @@ RESOURCES: tuple[ResourceKind, ...] = (
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
+    CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DAEMON_SETS,
     DEPLOYMENTS,

@@ -56,6 +56,12 @@ def _replica_set(obj: Object, now: float) -> list[Any]:
     ]
 
 
+def _controller_revision(obj: Object, now: float) -> list[Any]:
+    owner = next((item for item in obj["metadata"].get("ownerReferences") or () if item.get("controller")), None)
+    kind = f"{owner['kind'].lower()}.{owner['apiVersion'].partition('/')[0]}/{owner['name']}" if owner else NONE
+    return [obj["metadata"]["name"], kind, number(obj, "revision"), age(obj, now)]
+
+
 def _stateful_set(obj: Object, now: float) -> list[Any]:
     ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
     return [obj["metadata"]["name"], ready, age(obj, now), *containers_and_images(_pod_template(obj))]
@@ -136,6 +142,7 @@ def _disruption_budget(obj: Object, now: float) -> list[Any]:
 
 def _training_job(obj: Object, now: float) -> list[Any]:
     """The printer columns of the training operator's CRDs: the newest condition is the state."""
+    "controllerrevisions.apps": Layout(columns(NAME, "Controller", "Revision", "Age"), _controller_revision),
     conditions = part(obj, "status", "conditions") or ()
     return [obj["metadata"]["name"], conditions[-1].get("type") if conditions else None, age(obj, now)]
 
