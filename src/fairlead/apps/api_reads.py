@@ -108,7 +108,7 @@ class Reads:
 def render_list(ref: ResourceKind, objects: Sequence[Object], metadata: Object) -> Object:
     """`PodList` and so on; items of the built-in kinds do not repeat their kind."""
     items = list(objects) if ref.is_custom else [_bare(obj) for obj in objects]
-    return {"kind": f"{ref.kind}List", "apiVersion": ref.api_version, "metadata": metadata, "items": items}
+    return {"kind": ref.list_kind, "apiVersion": ref.api_version, "metadata": metadata, "items": items}
 
 
 def _bare(obj: Object) -> Object:

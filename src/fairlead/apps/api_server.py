@@ -24,6 +24,7 @@ from fairlead.apps.api_request import ApiRequest, media_type, read_body, wanted_
 from fairlead.apps.api_reviews import REVIEWS, Reviews
 from fairlead.apps.api_store import NoLogs, Object, ObjectStore, PodLogs
 from fairlead.apps.api_tokens import Tokens
+from fairlead.apps.api_versions import Versions
 from fairlead.apps.api_watch import Watches
 from fairlead.apps.api_writes import APPLY_PATCH, Writes, no_such_verb
 from fairlead.model.access import Identity
@@ -58,7 +59,7 @@ class ApiServer:
         catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
-        self._store = store
+        self._store = store = Versions(store)
         self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
@@ -139,6 +140,8 @@ class ApiServer:
         body = b"" if http.method in ("GET", "HEAD") else await read_body(http)
         if self._catch_up is not None:
             self._catch_up()
+        if ref.custom is not None and ref.custom.warning:
+            request.warnings.append(ref.custom.warning)
         if http.method in ("GET", "HEAD"):
             return _warned(self._read(request), request.warnings)
         status, answer = self._write(request, body)
@@ -210,9 +213,10 @@ def _json(body: Any, status: int = 200, content_type: str = _JSON) -> Response:
 
 def _warned(answer: ASGIApp, warnings: Sequence[str]) -> ASGIApp:
     """The answer with the warnings in its headers; streams have none."""
-    for warning in warnings if isinstance(answer, Response) else ():
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        answer.headers.append("warning", f'299 - "{quoted}"')
+    if isinstance(answer, Response):
+        for warning in warnings:
+            quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+            answer.headers.append("warning", f'299 - "{quoted}"')
     return answer
 
 

@@ -13,6 +13,7 @@ from fairlead.apps.api_reads import Reads, render_list
 from fairlead.apps.api_request import ApiRequest, decode_body, decode_object, media_type
 from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.model.access import Identity
+from fairlead.wire.kube_crd_schema import Schema
 from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import strict_error, typed
@@ -149,12 +150,13 @@ class Writes:
                 raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if path.subresource == "scale":
             return _typed(request, "autoscaling/v1", "Scale", {**obj, "metadata": metadata})
-        return _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata})
+        schema = ref.custom.schema if ref.custom is not None else None
+        return _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata}, schema)
 
 
-def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object) -> Object:
+def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
     """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
-    read, unknown = typed(api_version, kind, obj)
+    read, unknown = typed(api_version, kind, obj, schema)
     if unknown:
         wanted = request.query.get("fieldValidation") or "Warn"
         if wanted == "Strict":

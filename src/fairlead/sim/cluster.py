@@ -14,6 +14,9 @@ from typing import Any
 
 from fairlead.ports import Clock
 from fairlead.sim import defaults, deletion, subresources, validation
+from fairlead.sim.admission import CREATE, UPDATE, Admission, Write
+from fairlead.sim.custom_builtin import builtin_definitions
+from fairlead.sim.custom_definitions import CustomDefinitions
 from fairlead.sim.object_names import ObjectNames
 from fairlead.sim.pod_account import with_account
 from fairlead.sim.priority import with_priority
@@ -64,10 +67,16 @@ class Cluster:
         self._telling = False
         self._is_rehearsal = False
         for ref in resources:
-            self.serve(ref, log_capacity)
+            if ref.stored_as is None:
+                self.serve(ref, log_capacity)
+        self._served: tuple[ResourceKind, ...] | None = None
+        self._builtin = tuple(ref for ref in resources if not ref.is_custom)
+        self._definitions = CustomDefinitions(self)
         for name in FIRST_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
+        for definition in builtin_definitions(seed):
+            self.load(definition)
     # --- kinds -------------------------------------------------------------------------------------------------------------------
 
     def serve(self, ref: ResourceKind, log_capacity: int = LOG_CAPACITY) -> None:
@@ -83,6 +92,20 @@ class Cluster:
         return tuple(self._objects)
 
     def kind_of(self, obj: Object) -> ResourceKind:
+    def served_kinds(self) -> tuple[ResourceKind, ...]:
+        """All kinds that the API shows, in the order of discovery: custom ones only where a definition stands, some in several versions."""
+        if self._served is None:
+            self._served = (*self._builtin, *self._definitions.served)
+        return self._served
+
+    def set_views(self, before: Sequence[ResourceKind], now: Sequence[ResourceKind]) -> None:
+        """Let objects be named by the versions `now` of their kind instead of `before`."""
+        self._served = None
+        for view in before:
+            self._kinds.pop((view.api_version, view.kind), None)
+        for view in now:
+            self._kinds[view.api_version, view.kind] = view.stored_as or view
+
         """The kind that `apiVersion` and `kind` name. Raises 400 when nothing of that kind is served."""
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         ref = self.served(api_version, kind)
@@ -191,7 +214,7 @@ class Cluster:
     def update_status(self, obj: Object) -> Object:
         """Replace the status alone."""
         ref, old = self._stored_like(obj)
-        return self._replace(ref, old, _with_field(old, "status", obj.get("status")))
+        return self._replace(ref, old, _with_field(old, "status", obj.get("status")), is_wish=False)
 
     def merge_patch(self, ref: ResourceKind, namespace: str | None, name: str, patch: Any, subresource: str = "") -> Object:
         """RFC 7386 on the stored object. A patch that names a stale resourceVersion is a 409."""
@@ -289,14 +312,14 @@ class Cluster:
         metadata["resourceVersion"] = before["resourceVersion"]
         return metadata
 
-    def _replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
-        """Check and store a changed object; nothing happens when nothing changed."""
+    def _replace(self, ref: ResourceKind, old: Object, new: Object, *, is_wish: bool = True) -> Object:
+        """Check and store a changed object; nothing happens when nothing changed. What is no wish (a status) is no new generation."""
         if new.get("spec") is not old.get("spec") or "roleRef" in new:  # a status write, the most frequent one, has nothing to fill in
             new = defaults.with_defaults(ref, new)
         if new == old:
             return old
         validation.check(ref, new, old)
-        if defaults.has_generation(ref) and defaults.is_new_generation(ref, old, new):
+        if is_wish and defaults.has_generation(ref) and defaults.is_new_generation(ref, old, new):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         stored = self._store(ref, new, old, MODIFIED)
         return deletion.finish_if_free(self, ref, stored)

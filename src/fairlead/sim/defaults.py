@@ -10,6 +10,7 @@ from typing import Any
 
 from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
+from fairlead.sim.custom_validation import with_defaults as custom_resource_definition
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 
@@ -42,6 +43,9 @@ def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
     """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout restart is one)."""
     if ref is served.DEPLOYMENTS and old["metadata"].get("annotations") != new["metadata"].get("annotations"):
         return True
+    if ref.is_custom:
+        own = ("metadata", "status") if "status" in ref.subresources else ("metadata",)
+        return any(old.get(key) != new.get(key) for key in {**old, **new} if key not in own)
     return bool(old.get("spec") != new.get("spec"))
 
 
@@ -59,6 +63,8 @@ def new_status(ref: ResourceKind, obj: Object) -> Object:
         return {**obj, "status": {"phase": "Active"}}
     if ref in (served.PERSISTENT_VOLUME_CLAIMS, served.PERSISTENT_VOLUMES):
         return {**obj, "status": {"phase": "Pending"}}
+    if ref is served.CUSTOM_RESOURCE_DEFINITIONS:
+        return custom_resource_definition({**obj, "status": {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None}})
     if ref is served.NODES or "status" not in ref.subresources:
         return obj
     rest = {key: value for key, value in obj.items() if key != "status"}
@@ -266,3 +272,4 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.ROLE_BINDINGS: rbac_objects.with_defaults,
     served.CLUSTER_ROLE_BINDINGS: rbac_objects.with_defaults,
 }
+    served.CUSTOM_RESOURCE_DEFINITIONS: custom_resource_definition,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.sim.resources import NAMESPACES, PODS
+from fairlead.sim.custom_definitions import terminating
+from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import forbidden
@@ -28,6 +29,8 @@ def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int 
         raise forbidden(ref, old["metadata"]["name"], "this namespace may not be deleted")
     if propagation == "Orphan":
         _release_dependents(cluster, old)
+    if ref is CUSTOM_RESOURCE_DEFINITIONS:
+        old = terminating(old, cluster.clock.now())
     grace = _grace_seconds(ref, old, grace_seconds)
     finalizers = list(old["metadata"].get("finalizers", ()))
     if propagation == "Foreground" and FOREGROUND not in finalizers and cluster.dependents(old["metadata"]["uid"]):

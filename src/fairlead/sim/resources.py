@@ -5,7 +5,7 @@ One constant per kind, in the order in which discovery lists them. Only what sta
 
 from __future__ import annotations
 
-from fairlead.wire.kube_resource import ALL_VERBS, READ_VERBS, ResourceKind
+from fairlead.wire.kube_resource import ALL_VERBS, ResourceKind
 
 _ALL = ("all",)
 _STATUS = ("status",)
@@ -48,7 +48,6 @@ CUSTOM_RESOURCE_DEFINITIONS = _of(
     namespaced=False,
     categories=("api-extensions",),
     subresources=_STATUS,
-    verbs=READ_VERBS,
 )
 CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
 

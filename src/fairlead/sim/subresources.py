@@ -5,11 +5,13 @@ The words of the refusals are the real server's: schedulers and `kubectl drain` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.sim import resources as served
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_jsonpath import find_first
 from fairlead.wire.kube_selector import selects
 from fairlead.wire.kube_status import ApiStatus, conflict, failed_precondition, invalid, not_found, required, stale_write
 from fairlead.wire.kube_time import render_time
@@ -112,18 +114,22 @@ def _over_budget(why: str, retry_seconds: int) -> ApiStatus:
 # Where a kind keeps its number of replicas, the number it reached, and its selector.
 _SCALED = ("spec", "replicas")
 _SCALE_PATHS = {
-    served.PYTORCH_JOBS: (("spec", "pytorchReplicaSpecs", "Worker", "replicas"), ("status", "replicaStatuses", "Worker", "active")),
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".spec.selector.matchLabels",
 }
 
 
 def scale_of(ref: ResourceKind, obj: Object) -> Object:
     """The `autoscaling/v1` Scale of an object."""
-    wanted, reached = _SCALE_PATHS.get(ref, (_SCALED, ("status", "replicas")))
+    paths = _scale_paths(ref)
     metadata = obj["metadata"]
-    labels = (obj.get("spec", {}).get("selector") or {}).get("matchLabels") or {}
-    status: Object = {"replicas": _at(obj, reached)}
-    if labels:
-        status["selector"] = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    status: Object = {"replicas": _at(obj, paths["statusReplicasPath"])}
+    selector = find_first(paths["labelSelectorPath"], obj) if "labelSelectorPath" in paths else None
+    if isinstance(selector, dict):
+        selector = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    if selector:
+        status["selector"] = selector
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
@@ -136,24 +142,29 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
 
 def scale(cluster: Cluster, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
     """Set the number of replicas from a Scale; returns the new Scale. Raises 409 for a stale resourceVersion."""
-    obj = cluster.get(ref, namespace, name)
+    stored = ref.stored_as or ref
+    obj = cluster.get(stored, namespace, name)
     if obj is None:
         raise not_found(ref, name)
     version = (wish.get("metadata") or {}).get("resourceVersion")
     if version and version != obj["metadata"]["resourceVersion"]:
         raise stale_write(ref, name)
-    path = _SCALE_PATHS.get(ref, (_SCALED, ()))[0]
+    path = tuple(_scale_paths(ref)["specReplicasPath"].strip(".").split("."))
     replicas = int((wish.get("spec") or {}).get("replicas") or 0)
-    changed = cluster.mutate(ref, namespace, name, lambda old: _with(old, path, replicas))
+    errors = replica_errors("spec.replicas", replicas, least=0)
+    if errors:
+        raise invalid(_SCALES, name, errors)
+    changed = cluster.mutate(stored, namespace, name, lambda old: _with(old, path, replicas))
     assert changed is not None
     return scale_of(ref, changed)
 
 
-def _at(obj: Object, path: tuple[str, ...]) -> int:
-    value: Any = obj
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return int(value or 0)
+def _scale_paths(ref: ResourceKind) -> Mapping[str, str]:
+    return ref.custom.scale if ref.custom is not None and ref.custom.scale else _SCALE_PATHS
+
+
+def _at(obj: Object, path: str) -> int:
+    return int(find_first(path, obj) or 0)
 
 
 def _with(obj: Object, path: tuple[str, ...], value: Any) -> Object:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
+from fairlead.sim.custom_validation import definition_errors
 from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
@@ -56,6 +57,8 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
         errors += _change_errors(ref, old, new) if old is not None else []
     if ref.group == rbac_objects.GROUP:
         errors += rbac_objects.rbac_errors(ref, new, old)
+    if ref is served.CUSTOM_RESOURCE_DEFINITIONS and (old is None or new.get("spec") != old.get("spec")):
+        errors += definition_errors(new, old)
     if old is None or new.get("spec") != old.get("spec"):
         errors += count_errors(ref, new.get("spec"))
     if errors:
@@ -105,7 +108,7 @@ def _label_errors(field: str, labels: Object) -> list[FieldError]:
 def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     if ref is served.PODS:
         return _pod_errors("spec", obj.get("spec") or {})
-    if ref.is_custom:
+    if ref in _OWN_CUSTOM_KINDS:  # what the controllers here read; of other kinds their schemas speak
         return [error for field in ("spec", "status") for error in _object_errors(field, obj.get(field, {}))]
     if ref not in _TEMPLATED:
         return []
@@ -120,6 +123,7 @@ def _spec_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     return errors
 
 
+_OWN_CUSTOM_KINDS = frozenset(ref for ref in served.RESOURCES if ref.is_custom)
 _TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS, served.JOBS)
 
 

@@ -6,6 +6,7 @@ version are for all others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -71,16 +72,26 @@ def aggregated_discovery(kinds: Iterable[ResourceKind], *, core: bool) -> dict[s
 
 
 def _groups(kinds: Iterable[ResourceKind]) -> dict[str, list[str]]:
-    """Versions by group, stable versions first (`v1` before `v2beta1`)."""
+    """Versions by group, the one to prefer first."""
     groups: dict[str, list[str]] = {}
     for ref in kinds:
         versions = groups.setdefault(ref.group, [])
         if ref.version not in versions:
             versions.append(ref.version)
-    return {
-        group: sorted(versions, key=lambda version: ("beta" in version or "alpha" in version, version))
-        for group, versions in groups.items()
-    }
+    return {group: sorted(versions, key=_seniority) for group, versions in groups.items()}
+
+
+def _seniority(version: str) -> tuple[int, int, int, str]:
+    """The order of versions: v2, v1, v2beta1, v1beta2, v1alpha1, and then all that are not named so.
+
+    >>> sorted(["foo", "v1beta1", "v10", "v1", "v2alpha1", "v2beta1"], key=_seniority)
+    ['v10', 'v1', 'v2beta1', 'v1beta1', 'v2alpha1', 'foo']
+    """
+    parts = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if parts is None:
+        return 3, 0, 0, version
+    major, stage, minor = parts.groups()
+    return ("", "beta", "alpha").index(stage or ""), -int(major), -int(minor or 0), version
 
 
 def _resource(ref: ResourceKind) -> dict[str, Any]:
@@ -89,13 +100,19 @@ def _resource(ref: ResourceKind) -> dict[str, Any]:
         "singularName": ref.singular,
         "namespaced": ref.namespaced,
         "kind": ref.kind,
-        "verbs": list(ref.verbs),
+        "verbs": _verbs(ref),
     }
     if ref.short_names:
         entry["shortNames"] = list(ref.short_names)
     if ref.categories:
         entry["categories"] = list(ref.categories)
     return entry
+
+
+def _verbs(ref: ResourceKind) -> list[str]:
+    """Of a kind whose definition is going nothing new can be made."""
+    is_going = ref.custom is not None and ref.custom.is_terminating
+    return [verb for verb in ref.verbs if not (is_going and verb in ("create", "patch", "update"))]
 
 
 def _subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
@@ -121,7 +138,7 @@ def _aggregated_resource(ref: ResourceKind) -> dict[str, Any]:
         "responseKind": _response_kind(ref, ref.group, ref.version, ref.kind),
         "scope": "Namespaced" if ref.namespaced else "Cluster",
         "singularResource": ref.singular,
-        "verbs": list(ref.verbs),
+        "verbs": _verbs(ref),
     }
     if ref.short_names:
         entry["shortNames"] = list(ref.short_names)

@@ -7,6 +7,10 @@ take them from a registry, do not build a second one that looks the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.wire.kube_crd import CustomVersion
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ_VERBS = ("get", "list", "watch")
@@ -16,7 +20,8 @@ READ_VERBS = ("get", "list", "watch")
 class ResourceKind:
     """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …).
 
-    `is_custom` marks what a CustomResourceDefinition would define: no strategic merge, and its objects keep `kind` inside of lists.
+    `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind` inside of lists; `custom` is
+    the rest of what it says. `stored_as` is the kind in which the objects are stored when this is another view of them.
     """
 
     group: str
@@ -30,6 +35,8 @@ class ResourceKind:
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     is_custom: bool = False
+    stored_as: ResourceKind | None = None
+    custom: CustomVersion | None = None
 
     @property
     def api_version(self) -> str:
@@ -45,6 +52,10 @@ class ResourceKind:
     def group_kind(self) -> str:
         """`Pod` or `Deployment.apps`: how the messages about invalid objects name the kind."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom else f"{self.kind}List"
 
     def __repr__(self) -> str:
         return f"ResourceKind({self.group_resource}/{self.version})"

@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.wire.kube_crd_schema import Schema, defaulted, pruned
 from fairlead.wire.kube_fields import Field, fields_by_name, message_of
 from fairlead.wire.kube_quantity import canonical_quantity
 from fairlead.wire.kube_status import ApiStatus, bad_request
@@ -27,8 +28,11 @@ class _Mistyped(Exception):
     """Why the object is not of its kind, as the decoder says it."""
 
 
-def typed(api_version: str, kind: str, obj: Object) -> tuple[Object, list[str]]:
-    """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for wrong types."""
+def typed(api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> tuple[Object, list[str]]:
+    """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for wrong types.
+
+    `schema` is a custom resource's: what it does not describe goes, what it has a default for comes.
+    """
     message = message_of(api_version, kind)
     unknown: list[str] = []
     try:
@@ -36,6 +40,8 @@ def typed(api_version: str, kind: str, obj: Object) -> tuple[Object, list[str]]:
         read = _message(message, body, "", "", unknown) if message else _custom(kind, body, unknown)
     except _Mistyped as error:
         raise _unhandled(api_version, kind, str(error)) from error
+    if schema is not None:
+        read = defaulted(schema, pruned(schema, read, unknown))
     return {"kind": kind, "apiVersion": api_version, **read}, unknown
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from fairlead.wire.kube_resource import ResourceKind
 
 
@@ -90,6 +92,20 @@ class FieldError:
 
 def required(field: str, why: str = "") -> FieldError:
     return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+
+
+def wrong_value(field: str, value: Any, why: str) -> FieldError:
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {why}")
+
+
+def unsupported(field: str, value: Any, known: Sequence[Any]) -> FieldError:
+    told = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in known)
+    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {told}")
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: JSON, with the keys in order."""
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:

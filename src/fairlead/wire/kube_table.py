@@ -29,7 +29,7 @@ def render_table(
     with_headers: bool = True,
 ) -> dict[str, Any]:
     """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`, `Metadata` or `Object`."""
-    layout = _LAYOUTS.get(ref.group_resource, _NAME_AGE)
+    layout = ref.custom.layout if ref.custom is not None else _LAYOUTS.get(ref.group_resource, _NAME_AGE)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -140,23 +140,9 @@ def _disruption_budget(obj: Object, now: float) -> list[Any]:
     return [obj["metadata"]["name"], *bounds, number(obj, "status", "disruptionsAllowed"), age(obj, now)]
 
 
-def _training_job(obj: Object, now: float) -> list[Any]:
-    """The printer columns of the training operator's CRDs: the newest condition is the state."""
-    "controllerrevisions.apps": Layout(columns(NAME, "Controller", "Revision", "Age"), _controller_revision),
-    conditions = part(obj, "status", "conditions") or ()
-    return [obj["metadata"]["name"], conditions[-1].get("type") if conditions else None, age(obj, now)]
-
-
-def _quota_tree(obj: Object, now: float) -> list[Any]:
-    conditions = part(obj, "status", "conditions") or ()
-    valid = next((condition.get("status") for condition in conditions if condition.get("type") == "Valid"), None)
-    return [obj["metadata"]["name"], valid, part(obj, "status", "leaves"), part(obj, "status", "waiting"), age(obj, now)]
-
-
-_TRAINING = Layout(columns(NAME, "State", "Age:date"), _training_job)
-
 LAYOUTS: Mapping[str, Layout] = {
     "deployments.apps": Layout(columns(NAME, "Ready", "Up-to-date", "Available", "Age", wide=_WIDE), _deployment),
+    "controllerrevisions.apps": Layout(columns(NAME, "Controller", "Revision", "Age"), _controller_revision),
     "replicasets.apps": Layout(columns(NAME, "Desired:integer", "Current:integer", "Ready:integer", "Age", wide=_WIDE), _replica_set),
     "statefulsets.apps": Layout(columns(NAME, "Ready", "Age", wide=("Containers", "Images")), _stateful_set),
     "daemonsets.apps": Layout(
@@ -174,10 +160,5 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "poddisruptionbudgets.policy": Layout(
         columns(NAME, "Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"), _disruption_budget
-    ),
-    "tfjobs.kubeflow.org": _TRAINING,
-    "pytorchjobs.kubeflow.org": _TRAINING,
-    "elasticquotatrees.scheduling.sigs.k8s.io": Layout(
-        columns(NAME, "Valid", "Leaves:integer", "Waiting:integer", "Age:date"), _quota_tree
     ),
 }

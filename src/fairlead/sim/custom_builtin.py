@@ -1,0 +1,75 @@
+"""Which CustomResourceDefinitions stand in every simulated cluster? Those of the kinds whose controllers live here.
+
+On a real cluster an operator's installation brings them. Their schemas describe no field: the operators' own definitions may be applied
+over them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.sim import resources as served
+from fairlead.sim.object_names import ObjectNames
+from fairlead.sim.watch_log import Object
+from fairlead.wire.kube_crd_schema import PRESERVE
+from fairlead.wire.kube_resource import ResourceKind
+
+_ANYTHING = {"type": "object", PRESERVE: True}
+_SCHEMA = {"type": "object", "properties": {"spec": _ANYTHING, "status": _ANYTHING}}
+_AGE = {"jsonPath": ".metadata.creationTimestamp", "name": "Age", "type": "date"}
+_TRAINING = ({"jsonPath": ".status.conditions[-1:].type", "name": "State", "type": "string"}, _AGE)
+
+# As in the definitions of the operators; kinds that stand in neither table show their age alone.
+_COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
+    served.TF_JOBS: _TRAINING,
+    served.PYTORCH_JOBS: _TRAINING,
+    served.ELASTIC_QUOTA_TREES: (
+        {"jsonPath": '.status.conditions[?(@.type=="Valid")].status', "name": "Valid", "type": "string"},
+        {"jsonPath": ".status.leaves", "name": "Leaves", "type": "integer"},
+        {"jsonPath": ".status.waiting", "name": "Waiting", "type": "integer"},
+        _AGE,
+    ),
+}
+_SCALES: dict[ResourceKind, dict[str, str]] = {
+    served.PYTORCH_JOBS: {
+        "specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
+        "statusReplicasPath": ".status.replicaStatuses.Worker.active",
+        "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
+    }
+}
+
+
+def builtin_definitions(seed: int) -> list[Object]:
+    """One definition for every custom kind among the resources. Their uids are no part of the world's own row."""
+    names = ObjectNames(seed, 1 << 40)
+    return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
+
+
+def _definition(ref: ResourceKind, uid: str) -> Object:
+    subresources: Object = {"status": {}} if "status" in ref.subresources else {}
+    if ref in _SCALES:
+        subresources["scale"] = _SCALES[ref]
+    version: Object = {"name": ref.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}
+    if subresources:
+        version["subresources"] = subresources
+    if ref in _COLUMNS:
+        version["additionalPrinterColumns"] = list(_COLUMNS[ref])
+    names: dict[str, Any] = {"plural": ref.plural, "singular": ref.singular, "kind": ref.kind, "listKind": f"{ref.kind}List"}
+    if ref.short_names:
+        names["shortNames"] = list(ref.short_names)
+    metadata: Object = {"name": ref.group_resource, "uid": uid, "generation": 1}
+    if ref.group.endswith(".k8s.io"):
+        metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a contract between quota tools"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "conversion": {"strategy": "None"},
+            "group": ref.group,
+            "names": names,
+            "scope": "Namespaced" if ref.namespaced else "Cluster",
+            "versions": [version],
+        },
+        "status": {"storedVersions": [ref.version]},
+    }
