@@ -1,0 +1,56 @@
+"""How long does a simulated week of the default scenario take, and how much memory? Aim (issue 4): 30 s.
+
+    .venv/bin/python bench/simulated_week.py [--scenario default] [--days 7] [--seed 0] [--profile]
+
+The world alone, as `fairlead time advance 7d` lives it, without a server around it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import resource
+import time
+
+from fairlead.sim.scenario_file import load_scenario
+from fairlead.sim.world import World
+
+EPOCH = 1_767_600_000.0
+DAY = 86400.0
+AIM_SECONDS_PER_DAY = 30 / 7
+
+
+def live(world: World, days: int) -> float:
+    """Day by day, with what each cost; the seconds of all."""
+    began = time.perf_counter()
+    for day in range(1, days + 1):
+        timers = world.run_until(world.clock.now() + DAY)
+        spent = time.perf_counter() - began
+        rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"day {day}: {spent:6.1f} s  {timers:6} timers  {world.cluster.resource_version:8} writes so far  {rss_mib} MiB", flush=True)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenario", default="default")
+    parser.add_argument("--days", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--profile", action="store_true", help="say where the time went")
+    args = parser.parse_args()
+    world = World(load_scenario(args.scenario), args.seed, EPOCH)
+    world.warm_up()
+    profile = cProfile.Profile()
+    if args.profile:
+        profile.enable()
+    seconds = live(world, args.days)
+    profile.disable()
+    aim = AIM_SECONDS_PER_DAY * args.days
+    print(f"{args.days} days of {args.scenario}: {seconds:.1f} s (aim {aim:.1f} s): {'met' if seconds <= aim else 'NOT met'}")
+    if args.profile:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+
+
+if __name__ == "__main__":
+    main()
