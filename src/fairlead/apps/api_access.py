@@ -33,7 +33,7 @@ from fairlead.wire.kube_status import ApiStatus, bad_request, forbidden, not_fou
 
 NOBODY: Final = Identity(ANONYMOUS, groups=(UNAUTHENTICATED,))
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_IMPERSONATE: Final = "impersonate-"
+_IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 
 
@@ -52,7 +52,7 @@ class Access:
         """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles do not allow."""
         who = self._authenticated(http)
         request: AccessRequest | None = None
-        if any(header.startswith(_IMPERSONATE) for header in http.headers):
+        if any(header.startswith(_IMPERSONATE) for header, _ in http.scope["headers"]):
             request = asked(http)
             who = self._impersonated(who, http, request)
         if not who.is_master:

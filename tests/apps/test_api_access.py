@@ -1,0 +1,164 @@
+"""Tokens and rights as a server sees them: the world's clock, one signing key over restarts, and an administrator who costs nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.apps.test_api_server import TOKEN, ask
+from tests.sim.objects import StillClock
+
+from fairlead.apps.api_server import ApiServer
+from fairlead.rules import access
+from fairlead.sim.accounts import Accounts
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.resources import CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from fairlead.sim.roles import install_roles
+
+KEY = b"a key of the test's own"
+TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster(StillClock())
+    install_roles(cluster)
+    Accounts(cluster)
+    return cluster
+
+
+def server(cluster: Cluster, key: bytes = KEY) -> ApiServer:
+    return ApiServer(cluster, cluster.clock, [TOKEN], signing_key=key)
+
+
+async def token_of(app: ApiServer, seconds: int = 600) -> str:
+    body = json.dumps({"spec": {"expirationSeconds": seconds}}).encode()
+    status, answer = await ask(app, "POST", TOKENS, body, {"content-type": "application/json"})
+    assert status == 201, answer
+    return str(answer["status"]["token"])
+
+
+async def is_let_in(app: ApiServer, token: str) -> bool:
+    return (await ask(app, "GET", "/api", token=token))[0] == 200
+
+
+async def test_a_token_lives_by_the_clock_of_its_world(cluster: Cluster) -> None:
+    app = server(cluster)
+    token = await token_of(app)
+    cluster.clock.at += 599  # type: ignore[attr-defined]
+    assert await is_let_in(app, token)
+    cluster.clock.at += 2  # type: ignore[attr-defined]
+    assert not await is_let_in(app, token)
+    body = json.dumps({"spec": {"token": token}}).encode()
+    _, review = await ask(app, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", body)
+    assert review["status"]["error"] == "[invalid bearer token, service account token has expired]"
+
+
+async def test_equal_lives_give_equal_tokens(cluster: Cluster) -> None:
+    first = await token_of(server(cluster))
+    assert await token_of(server(cluster)) == first
+    assert await token_of(server(cluster, b"another")) != first
+
+
+async def test_a_token_outlives_its_server_if_the_key_does(cluster: Cluster) -> None:
+    token = await token_of(server(cluster))
+    assert await is_let_in(server(cluster), token)
+    assert not await is_let_in(server(cluster, b"another"), token)
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS256"])
+async def test_a_token_of_ones_own_making_opens_nothing(cluster: Cluster, algorithm: str) -> None:
+    app = server(cluster)
+    header, claims, signature = (await token_of(app)).split(".")
+    forged = base64.urlsafe_b64encode(json.dumps({"alg": algorithm}).encode()).decode().rstrip("=")
+    for token in (f"{forged}.{claims}.", f"{forged}.{claims}.{signature}", f"{header}.{claims}.", f".{claims}.{signature}", "..", "."):
+        assert not await is_let_in(app, token)
+
+
+async def test_the_administrator_costs_no_look_at_the_roles(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("the roles were read")
+
+    app = server(cluster)
+    monkeypatch.setattr("fairlead.apps.api_access.Access._read_policy", refuse)
+    assert (await ask(app, "GET", "/api/v1/pods"))[0] == 200
+    assert (await ask(app, "GET", "/api/v1/pods", headers={"impersonate-user": "bob"}))[0] == 500
+
+
+async def test_the_roles_are_read_again_only_after_one_was_written(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[int] = []
+
+    class Counted(access.Policy):
+        def __init__(self, *arguments: Any) -> None:
+            reads.append(1)
+            super().__init__(*arguments)
+
+    app = server(cluster)
+    monkeypatch.setattr("fairlead.apps.api_access.Policy", Counted)
+    bob = {"impersonate-user": "bob"}
+    for _ in range(3):
+        assert (await ask(app, "GET", "/api/v1/pods", headers=bob))[0] == 403
+    assert len(reads) == 1
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    assert (await ask(app, "GET", "/api/v1/pods", headers=bob))[0] == 403
+    assert len(reads) == 1
+    rbac = "rbac.authorization.k8s.io"
+    role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "view"}
+    binding = {"metadata": {"name": "bob"}, "roleRef": role, "subjects": [{"kind": "User", "name": "bob"}]}
+    cluster.create({"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", **binding})
+    assert (await ask(app, "GET", "/api/v1/pods", headers=bob))[0] == 200
+    assert len(reads) == 2
+
+
+async def test_a_flood_of_written_roles_is_caught_up_with() -> None:
+    cluster = Cluster(StillClock(), log_capacity=5)
+    install_roles(cluster)
+    app = server(cluster)
+    bob = {"impersonate-user": "bob"}
+    assert (await ask(app, "GET", "/api", headers=bob))[0] == 200
+    for number in range(20):
+        cluster.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"r{number}"}})
+    assert (await ask(app, "GET", "/api", headers=bob))[0] == 200
+
+
+async def test_without_roles_only_the_administrator_does_anything() -> None:
+    app = server(Cluster(StillClock()))
+    assert (await ask(app, "GET", "/api/v1/pods"))[0] == 200
+    assert (await ask(app, "GET", "/api", headers={"impersonate-user": "bob"}))[0] == 403
+
+
+# --- what every namespace has --------------------------------------------------------------------------------------------------------
+
+
+def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
+    cluster = Cluster(StillClock())
+    accounts = Accounts(cluster)
+    namespaces = [item["metadata"]["name"] for item in cluster.list(NAMESPACES)]
+    assert [item["metadata"]["namespace"] for item in cluster.list(SERVICE_ACCOUNTS)] == namespaces
+    assert cluster.list(CONFIG_MAPS) == []
+    accounts.publish("first")
+    accounts.publish("second")
+    assert [item["data"] for item in cluster.list(CONFIG_MAPS)] == [{"ca.crt": "second"}] * len(namespaces)
+
+
+def test_a_namespace_that_goes_gets_nothing_back() -> None:
+    cluster = Cluster(StillClock())
+    Accounts(cluster).publish("pem")
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    assert cluster.get(CONFIG_MAPS, "team", "kube-root-ca.crt") is not None
+    cluster.delete(NAMESPACES, None, "team")
+    assert cluster.get(NAMESPACES, None, "team") is None
+    assert cluster.list(SERVICE_ACCOUNTS, "team") == cluster.list(CONFIG_MAPS, "team") == []
+
+
+def test_roles_that_people_changed_stay_changed() -> None:
+    cluster = Cluster(StillClock())
+    install_roles(cluster)
+    view = cluster.get(CLUSTER_ROLES, None, "system:discovery")
+    assert view is not None
+    cluster.update({**view, "rules": []})
+    install_roles(cluster)
+    changed = cluster.get(CLUSTER_ROLES, None, "system:discovery")
+    assert changed is not None and changed["rules"] == []
