@@ -49,10 +49,11 @@ def measure(scenario: str, settle: float, log: Path | None) -> tuple[float, ...]
     """One life of a laptop, as the values of `COLUMNS`."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         ready = Path(directory, "ready.json")
-        command = [*COMMAND, "--scenario", scenario, "--state-dir", directory, "--ready-file", str(ready), *PORTS]
+        command = [*COMMAND, "--scenario", scenario, "--ready-file", str(ready), *PORTS]
+        environment = {**os.environ, "XDG_STATE_HOME": directory}
         with (log or Path(os.devnull)).open("ab") as stderr:
             started = time.perf_counter()
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
             try:
                 while not ready.exists():
                     if process.poll() is not None:

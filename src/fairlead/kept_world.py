@@ -25,6 +25,7 @@ from fairlead.sim.resources import PODS
 from fairlead.sim.saved import HeldCard, SavedWorld
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 DEFAULT_SCENARIO: Final = "default"
 SAVE_SECONDS: Final = 1.0
@@ -194,9 +195,11 @@ def _restored(file: WorldFile, directory: Path, asked: Beginning | None, seed: i
     if credentials is None:
         credentials = make_credentials()
         header = replace(header, credentials=render_credentials(credentials))
-    world = resumed_world(header.scenario, header.origin, header.seed, saved)
     try:
+        world = resumed_world(header.scenario, header.origin, header.seed, saved)
         return KeptWorld(file, world, header, credentials, is_restored=True)
+    except ApiStatus as error:  # a kind that nobody serves
+        raise file.damaged(error.message) from error
     except OutsideError as error:
         raise UserError(error.what, error.hint) from error
 
@@ -206,7 +209,7 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
     objects: list[Any] = []
     held: dict[str, list[HeldCard]] = {}
     for body, cards in file.rows():
-        obj = msgspec.json.decode(body)
+        obj = _checked(msgspec.json.decode(body))
         objects.append(obj)
         if cards:
             held[obj["metadata"]["uid"]] = msgspec.json.decode(cards, type=list[HeldCard])
@@ -215,6 +218,17 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
     saved = SavedWorld(objects, header.now, now, epoch, header.resource_version, names, held, header.submitted, header.standstills)
     standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]
     return saved, replace(header, epoch=epoch, standstills=standstills)
+
+
+def _checked(obj: Any) -> Any:
+    """The object with what every stored one has. Raises ValueError."""
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+        raise ValueError(f"an object is no object: `{str(obj)[:80]}`")
+    for holder, keys in ((obj, ("apiVersion", "kind")), (obj.get("metadata", {}), ("name", "uid", "resourceVersion", "creationTimestamp"))):
+        for key in keys:
+            if not isinstance(holder.get(key), str):
+                raise ValueError(f"an object lacks its `{key}`")
+    return obj
 
 
 def _check_asked(directory: Path, header: Header, asked: Beginning | None, seed: int | None) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +137,7 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         (("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
         (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
         (("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
+        (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
     ],
 )
 def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple[str, ...], words: str, tmp_path: Path) -> None:
@@ -147,13 +152,14 @@ def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "the terminal is closed"])
 def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
-    laptop = Laptop(tmp_path, *PORTS, "--state-dir", str(tmp_path / "state"))
+    laptop = Laptop(tmp_path, *PORTS)
+    state = tmp_path / ".local/state/fairlead/laptop"
     ready = laptop.wait_ready()
-    assert Path(ready["kubeconfig"]) == tmp_path / "state" / "kubeconfig"
+    assert Path(ready["kubeconfig"]) == state / "kubeconfig"
     seconds = laptop.end(number)
     assert laptop.process.returncode == 0, laptop.output()
     assert seconds < 5
-    assert not laptop.ready_file.exists() and list((tmp_path / "state").iterdir()) == []
+    assert not laptop.ready_file.exists() and list(state.iterdir()) == []
     assert "Traceback" not in laptop.output()
     laptop.close()
 
@@ -176,11 +182,11 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_a_state_directory_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
-    laptop = Laptop(tmp_path, *PORTS, "--state-dir", "/proc/fairlead")
+def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path, *PORTS, home=Path("/proc"))
     ready = laptop.wait_ready()
     assert Path(ready["kubeconfig"]).exists()
-    assert "warning: `/proc/fairlead/kubeconfig` cannot be written: " in laptop.output()
+    assert "warning: `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: " in laptop.output()
     laptop.end()
     assert laptop.process.returncode == 0
     laptop.close()
@@ -197,3 +203,40 @@ def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_p
     second.close()
     assert first.read_text() == before
     assert not kubeconfig.parent.exists()
+
+
+def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: Path) -> None:
+    kept = ("--state-dir", str(tmp_path / "state"), "--seed", "7")
+    first = Laptop(tmp_path, *PORTS, *kept, "--scenario", "empty")
+    ready = first.wait_ready()
+    token = kubeconfig_of(ready)["users"][0]["user"]["token"]
+    post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
+    first.end(signal.SIGKILL)
+    first.close()
+    first.ready_file.unlink()
+    second = Laptop(tmp_path, *PORTS, *kept)
+    ready = second.wait_ready()
+    assert kubeconfig_of(ready)["users"][0]["user"]["token"] == token
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
+    assert f"info: the world of scenario empty in `{tmp_path / 'state'}` goes on" in second.output()
+    second.end()
+    assert second.process.returncode == 0, second.output()
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["world.sqlite"]
+    second.close()
+
+
+def kubeconfig_of(ready: dict[str, str]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path(ready["kubeconfig"]).read_text())
+    return read
+
+
+def post(ready: dict[str, str], path: str, body: dict[str, Any]) -> None:
+    """A request with the authority and the token of the kubeconfig."""
+    config = kubeconfig_of(ready)
+    cluster = config["clusters"][0]["cluster"]
+    trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}", "content-type": "application/json"}
+    request = urllib.request.Request(cluster["server"] + path, json.dumps(body).encode(), headers, method="POST")
+    with urllib.request.urlopen(request, context=trust, timeout=10):
+        pass

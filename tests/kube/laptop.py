@@ -30,7 +30,7 @@ class Laptop:
 
 
 @contextmanager
-def running_laptop(log: Path, *arguments: str, state_dir: Path | None = None) -> Iterator[Laptop]:
+def running_laptop(log: Path, *arguments: str, state_home: Path | None = None) -> Iterator[Laptop]:
     """`fairlead up ARGUMENTS` for as long as the block lasts; it must end by itself on SIGTERM."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
     ready_file, kept = folder / "ready.json", state_dir or folder / "state"

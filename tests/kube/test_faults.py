@@ -244,7 +244,7 @@ class TestDiskFull:
 
     def test_the_laptop_runs_without_its_state(self, full_disk: Path, company: ControlPlane) -> None:
         log = company.logs / "laptop-full-disk.log"
-        with running_laptop(log, state_dir=full_disk) as laptop:
+        with running_laptop(log, state_home=full_disk) as laptop:
             total = laptop.console.api("/overview")["gpus"]["total"]
             assert total > 0
             assert laptop.cluster_exporter.metrics().value("arena_total_gpus_of_cluster") == total

@@ -53,6 +53,7 @@ class WorldFile:
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE
+        is_there = os.path.lexists(self.path)
         try:
             directory.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))  # it will hold Secrets
@@ -61,6 +62,8 @@ class WorldFile:
             raise UserError(told, _ELSEWHERE) from error
         if not self.path.is_file():
             raise UserError(f"world file `{self.path}` is no regular file", _ELSEWHERE)
+        if is_there and not self.path.stat().st_size:
+            raise UserError(f"world file `{self.path}` is empty", _MEND)
         with self._opening():
             self._sql = sqlite3.connect(self.path, isolation_level=None, timeout=0)
             self._sql.execute("PRAGMA locking_mode = EXCLUSIVE")
