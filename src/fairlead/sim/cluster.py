@@ -74,9 +74,9 @@ class Cluster:
         self._definitions = CustomDefinitions(self)
         for name in FIRST_NAMESPACES:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
         for definition in builtin_definitions(seed):
             self.load(definition)
+
     # --- kinds -------------------------------------------------------------------------------------------------------------------
 
     def serve(self, ref: ResourceKind, log_capacity: int = LOG_CAPACITY) -> None:
@@ -88,10 +88,9 @@ class Cluster:
         self._listeners[ref] = list(self._witnesses)
 
     def kinds(self) -> tuple[ResourceKind, ...]:
-        """All kinds served, in the order of discovery."""
+        """All kinds that are stored."""
         return tuple(self._objects)
 
-    def kind_of(self, obj: Object) -> ResourceKind:
     def served_kinds(self) -> tuple[ResourceKind, ...]:
         """All kinds that the API shows, in the order of discovery: custom ones only where a definition stands, some in several versions."""
         if self._served is None:
@@ -106,6 +105,7 @@ class Cluster:
         for view in now:
             self._kinds[view.api_version, view.kind] = view.stored_as or view
 
+    def kind_of(self, obj: Object) -> ResourceKind:
         """The kind that `apiVersion` and `kind` name. Raises 400 when nothing of that kind is served."""
         api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
         ref = self.served(api_version, kind)
