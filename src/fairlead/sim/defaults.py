@@ -271,5 +271,5 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.STORAGE_CLASSES: _storage_class,
     served.ROLE_BINDINGS: rbac_objects.with_defaults,
     served.CLUSTER_ROLE_BINDINGS: rbac_objects.with_defaults,
-}
     served.CUSTOM_RESOURCE_DEFINITIONS: custom_resource_definition,
+}

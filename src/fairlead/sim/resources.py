@@ -49,8 +49,8 @@ CUSTOM_RESOURCE_DEFINITIONS = _of(
     categories=("api-extensions",),
     subresources=_STATUS,
 )
-CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
 
+CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
 DAEMON_SETS = _of("apps", "v1", "DaemonSet", "daemonsets", ("ds",), categories=_ALL, subresources=_STATUS)
 DEPLOYMENTS = _of("apps", "v1", "Deployment", "deployments", ("deploy",), categories=_ALL, subresources=_STATUS_SCALE)
 REPLICA_SETS = _of("apps", "v1", "ReplicaSet", "replicasets", ("rs",), categories=_ALL, subresources=_STATUS_SCALE)
@@ -98,8 +98,8 @@ RESOURCES: tuple[ResourceKind, ...] = (
     SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
-    CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    CONTROLLER_REVISIONS,
     DAEMON_SETS,
     DEPLOYMENTS,
     REPLICA_SETS,

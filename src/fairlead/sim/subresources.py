@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.sim import resources as served
 from fairlead.sim.watch_log import Object
-from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_jsonpath import find_first
+from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
 from fairlead.wire.kube_status import ApiStatus, conflict, failed_precondition, invalid, not_found, required, stale_write
 from fairlead.wire.kube_time import render_time
@@ -111,8 +111,7 @@ def _over_budget(why: str, retry_seconds: int) -> ApiStatus:
     return ApiStatus(429, "TooManyRequests", _VIOLATES_BUDGET, details)
 
 
-# Where a kind keeps its number of replicas, the number it reached, and its selector.
-_SCALED = ("spec", "replicas")
+# Where the built-in kinds keep their number of replicas, the number they reached, and their selector.
 _SCALE_PATHS = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",
@@ -135,7 +134,7 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": _at(obj, wanted)},
+        "spec": {"replicas": _at(obj, paths["specReplicasPath"])},
         "status": status,
     }
 
