@@ -11,17 +11,17 @@ import resource
 import time
 from collections import Counter
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.conditions import phase_of
 from fairlead.sim.resources import PODS, PYTORCH_JOBS
 from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
 
 EPOCH = 1_767_600_000.0
 
 
 def main() -> None:
     cpu, wall = time.process_time(), time.perf_counter()
-    world = World(load_scenario("large"), 0, EPOCH)
+    world = sharing_world(load_scenario("large"), 0, EPOCH)
     print(f"services stand: {time.process_time() - cpu:.1f} s cpu, {time.perf_counter() - wall:.1f} s wall")
     world.warm_up()
     print(f"jobs run too:   {time.process_time() - cpu:.1f} s cpu, {time.perf_counter() - wall:.1f} s wall")

@@ -13,6 +13,7 @@ import pstats
 import resource
 import time
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
 
@@ -39,7 +40,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profile", action="store_true", help="say where the time went")
     args = parser.parse_args()
-    world = World(load_scenario(args.scenario), args.seed, EPOCH)
+    world = sharing_world(load_scenario(args.scenario), args.seed, EPOCH)
     world.warm_up()
     profile = cProfile.Profile()
     if args.profile:

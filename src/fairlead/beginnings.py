@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.scenario_file import parse_scenario, read_scenario
@@ -38,7 +39,7 @@ def scenario_beginning(name: str) -> Beginning:
 
     def world(seed: int) -> World:
         with uncollected():
-            made = World(scenario, seed, time.time() - scenario.history.seconds)
+            made = sharing_world(scenario, seed, time.time() - scenario.history.seconds)
             made.warm_up()
         return made
 
@@ -49,7 +50,7 @@ def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> W
     """The world that was saved; `scenario` is its TOML text, "" for a world without one."""
     loaded = parse_scenario(scenario, origin) if scenario else Scenario(title=origin, node_pools=())
     with uncollected():
-        return World(loaded, seed, saved.epoch, saved=saved)
+        return sharing_world(loaded, seed, saved.epoch, saved)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class Simulation:
         """
         if not self._has_past or self.is_large:
             return
-        again = World(self.world.scenario, self.world.seed, self.world.epoch)
+        again = self.world.again()
         end = self.now()
         moment = max(self.world.epoch, end - seconds)
         while moment < end:

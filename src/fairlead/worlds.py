@@ -118,11 +118,11 @@ class ChosenWorld:
 
     def _embedded(self) -> ClusterReader:
         from fairlead.cli.snapshot_reader import SnapshotReader
+        from fairlead.sharing_hooks import sharing_world
         from fairlead.sim.scenario_file import load_scenario
         from fairlead.sim.snapshot import take_snapshot
-        from fairlead.sim.world import World
 
-        world = World(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
+        world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
         world.warm_up()
         what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
         self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import fields
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.scenario import (
     JobKind,
@@ -25,7 +26,6 @@ from fairlead.sim.scenario import (
     Xid,
 )
 from fairlead.sim.scenario_file import known_scenarios, parse_scenario
-from fairlead.sim.world import World
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
 STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, Stream)
@@ -34,7 +34,7 @@ STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service,
 def test_the_example_loads_and_lives() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     scenario = parse_scenario(example, "docs/scenarios.md")
-    world = World(scenario, 0, 1_767_600_000.0)
+    world = sharing_world(scenario, 0, 1_767_600_000.0)
     world.warm_up()
     assert world.cluster.resource_version > 50
 

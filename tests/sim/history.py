@@ -6,8 +6,10 @@ import hashlib
 import json
 import sys
 
+from fairlead.sharing_hooks import sharing_hooks
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.gpushare import BestFit
+from fairlead.sim.hooks import Hooks
+from fairlead.sim.recorder import Recorder
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.watch_log import WatchEvent
@@ -17,16 +19,16 @@ EPOCH = 1_767_600_000.0
 
 
 class Histories:
-    """Every event of every kind, in order, as bytes. Pass `listen` as a world's `extender`: that is before anything is written."""
+    """Every event of every kind, in order, as bytes. Pass `listen` as a world's `hooks`: that is before anything is written."""
 
     def __init__(self) -> None:
         self.events = 0
         self._digest = hashlib.blake2b(digest_size=16)
 
-    def listen(self, cluster: Cluster) -> BestFit:
+    def listen(self, cluster: Cluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
             cluster.subscribe(ref, self._note)
-        return BestFit(cluster)
+        return sharing_hooks(cluster, recorder)
 
     def _note(self, event: WatchEvent) -> None:
         self.events += 1
@@ -39,7 +41,7 @@ class Histories:
 def history_hash(scenario: Scenario, seed: int, seconds: float) -> str:
     """Every event of every kind in order, then the state of every device."""
     heard = Histories()
-    world = World(scenario, seed, EPOCH, extender=heard.listen)
+    world = World(scenario, seed, EPOCH, hooks=heard.listen)
     world.run_until(EPOCH + seconds)
     devices = hashlib.blake2b(repr(world.devices.sample()).encode(), digest_size=16)
     return f"{heard.digest()}-{devices.hexdigest()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import EVENTS, PODS
 from fairlead.sim.scenario import NodePool, Scenario, Team
 from fairlead.sim.world import World
@@ -24,7 +25,7 @@ def small_scenario(*pools: NodePool, **more: Any) -> Scenario:
 
 
 def small_world(*pools: NodePool, seed: int = 1, **more: Any) -> World:
-    return World(small_scenario(*pools, **more), seed, EPOCH)
+    return sharing_world(small_scenario(*pools, **more), seed, EPOCH)
 
 
 def live(world: World, seconds: float) -> None:

@@ -7,6 +7,7 @@ from time import process_time
 import pytest
 from tests.sim.small_world import EPOCH, states
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import ELASTIC_QUOTA_TREES, EVENTS, JOBS, MPI_JOBS, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
@@ -22,7 +23,7 @@ SEEDS = (0, 7)
 )
 def world(request: pytest.FixtureRequest) -> World:
     seed, hours = request.param
-    world = World(load_scenario("default"), seed, EPOCH)
+    world = sharing_world(load_scenario("default"), seed, EPOCH)
     world.warm_up()
     world.run_until(world.clock.now() + 3600 * hours)
     return world
@@ -98,5 +99,5 @@ def test_the_world_stays_small(world: World) -> None:
 
 def test_the_warm_up_takes_less_than_a_second_of_cpu() -> None:
     began = process_time()
-    World(load_scenario("default"), 0, EPOCH).warm_up()
+    sharing_world(load_scenario("default"), 0, EPOCH).warm_up()
     assert process_time() - began < 1.0

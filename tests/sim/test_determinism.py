@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.sim.history import EPOCH, history_hash
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
 
 SEEDS = 20
 SECONDS = load_scenario("default").history.seconds
@@ -33,7 +33,7 @@ def test_twenty_seeds_live_the_same_in_two_processes() -> None:
 
 def test_how_time_is_cut_changes_nothing() -> None:
     scenario = load_scenario("default")
-    whole, cut = World(scenario, 3, EPOCH), World(scenario, 3, EPOCH)
+    whole, cut = sharing_world(scenario, 3, EPOCH), sharing_world(scenario, 3, EPOCH)
     whole.run_until(EPOCH + 3600)
     for second in range(0, 3600, 7):
         cut.run_until(EPOCH + second)

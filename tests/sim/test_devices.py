@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.device import DeviceSample
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.readings import read_card
 from fairlead.sim.resources import NODES
@@ -184,7 +185,7 @@ def test_a_shared_node_offers_memory_and_counts() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
 def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, steps: list[int]) -> None:
-    world = World(load_scenario("default"), seed, EPOCH)
+    world = sharing_world(load_scenario("default"), seed, EPOCH)
     before: dict[tuple[str, str], int | float] = {}
     for step in steps:
         live(world, step)
@@ -206,5 +207,5 @@ def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, step
 
 def test_the_uuids_of_a_node_do_not_depend_on_the_other_nodes() -> None:
     alone = small_world(GPU_POOL)
-    among = World(small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model="Tesla T4"), GPU_POOL), 1, EPOCH)
+    among = sharing_world(small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model="Tesla T4"), GPU_POOL), 1, EPOCH)
     assert [card.uuid for card in alone.devices.cards("gpu-1")] == [card.uuid for card in among.devices.cards("gpu-1")]

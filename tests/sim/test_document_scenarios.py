@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import EPOCH, condition, live, pod
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import DAEMON_SETS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
@@ -16,7 +17,7 @@ Object = dict[str, Any]
 
 
 def world_of(number: int) -> World:
-    world = World(load_scenario(f"documents-{number:03}"), 0, EPOCH)
+    world = sharing_world(load_scenario(f"documents-{number:03}"), 0, EPOCH)
     world.warm_up()
     return world
 

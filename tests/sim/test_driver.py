@@ -13,6 +13,7 @@ from tests.sim.history import Histories
 from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, phase, pod, small_world
 
 from fairlead.errors import UserError
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.driver import LONGEST_LAG_SECONDS, LONGEST_RUN_SECONDS, Driver
 from fairlead.sim.resources import PODS
 from fairlead.sim.scenario_file import load_scenario
@@ -118,7 +119,7 @@ def test_a_step_where_nothing_ever_happens_ends() -> None:
 
 
 async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> None:
-    world = World(load_scenario("default"), 0, EPOCH)
+    world = sharing_world(load_scenario("default"), 0, EPOCH)
     driver = Driver(world, 1.0)
     driver.pause()
     longest, looked, last = 0.0, 0, time.monotonic()
@@ -136,7 +137,7 @@ async def test_a_run_is_lived_through_in_slices_while_others_are_served() -> Non
 
 
 async def test_a_pause_ends_a_run_where_it_is() -> None:
-    driver = Driver(World(load_scenario("default"), 0, EPOCH), 1.0)
+    driver = Driver(sharing_world(load_scenario("default"), 0, EPOCH), 1.0)
     async with running(driver):
         driver.run_until(EPOCH + 300 * 86400)
         await asyncio.sleep(0.2)
@@ -216,13 +217,13 @@ def test_each_order_and_the_end_of_a_run_can_be_noticed() -> None:
 def test_however_time_is_moved_the_history_is_the_same(how: str) -> None:
     """Byte by byte, all events of all kinds, with a person's writes at the same instants."""
     reference, moved = Histories(), Histories()
-    whole = World(load_scenario("default"), 7, EPOCH, extender=reference.listen)
+    whole = World(load_scenario("default"), 7, EPOCH, hooks=reference.listen)
     whole.run_until(EPOCH + 2000)
     whole.cluster.create(pod("mine", "train:3m") | {"metadata": {"name": "mine", "namespace": "vision"}})
     whole.run_until(EPOCH + 4000)
 
     wall = Wall(0.0003)
-    world = World(load_scenario("default"), 7, EPOCH, extender=moved.listen)
+    world = World(load_scenario("default"), 7, EPOCH, hooks=moved.listen)
     driver = Driver(world, {"slow": 7.3, "fast": 2000.0}.get(how, 50.0), wall)
     for end in (EPOCH + 2000, EPOCH + 4000):
         move(driver, wall, how, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.sim.small_world import EPOCH, Object, condition
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import NODES, PODS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
@@ -12,7 +13,7 @@ from fairlead.sim.world import World
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    world = World(load_scenario("faults"), 0, EPOCH)
+    world = sharing_world(load_scenario("faults"), 0, EPOCH)
     world.warm_up()
     return world
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sim.small_world import EPOCH, NAMESPACE, live, pod
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.status import ApiStatus
@@ -59,7 +60,7 @@ def do(world: World, kind: str, *rest: Any) -> None:
 
 
 def test_a_pod_whose_status_somebody_emptied_can_still_be_deleted() -> None:
-    world = World(load_scenario("default"), 0, EPOCH)
+    world = sharing_world(load_scenario("default"), 0, EPOCH)
     live(world, 900)
     for found in [each["metadata"] for each in world.cluster.list(PODS)]:
         world.cluster.mutate(PODS, found["namespace"], found["name"], lambda old: {**old, "status": None})
@@ -70,7 +71,7 @@ def test_a_pod_whose_status_somebody_emptied_can_still_be_deleted() -> None:
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 1000), st.lists(actions, min_size=4, max_size=25))
 def test_the_world_goes_on(seed: int, steps: list[tuple[Any, ...]]) -> None:
-    world = World(load_scenario("default"), seed, EPOCH)
+    world = sharing_world(load_scenario("default"), seed, EPOCH)
     live(world, 900)
     for step in steps:
         with contextlib.suppress(ApiStatus):  # refused, as it should be

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
 
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
 from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Duration, Outage, Scenario, Service, Stream, Xid
@@ -43,7 +44,7 @@ def saved_of(world: World, hours_off: float = HOURS_OFF, standstills: tuple[tupl
 
 def woken(world: World, **more: Any) -> World:
     saved = saved_of(world, **more)
-    return World(world.scenario, world.seed, saved.epoch, saved=saved)
+    return sharing_world(world.scenario, world.seed, saved.epoch, saved)
 
 
 def holders(world: World, node: str) -> dict[int, list[str]]:
@@ -51,11 +52,11 @@ def holders(world: World, node: str) -> dict[int, list[str]]:
 
 
 def new_small_world(**more: Any) -> World:
-    return World(small(**more), 1, EPOCH)
+    return sharing_world(small(**more), 1, EPOCH)
 
 
 def test_everything_is_there_as_it_was_and_nothing_is_written_by_looking() -> None:
-    before = World(load_scenario("default"), 0, EPOCH)
+    before = sharing_world(load_scenario("default"), 0, EPOCH)
     before.run_until(EPOCH + 3600)
     after = woken(before)
     for ref in before.cluster.kinds():
@@ -68,7 +69,7 @@ def test_everything_is_there_as_it_was_and_nothing_is_written_by_looking() -> No
 
 
 def test_a_living_world_goes_on_living() -> None:
-    before = World(load_scenario("default"), 0, EPOCH)
+    before = sharing_world(load_scenario("default"), 0, EPOCH)
     before.run_until(EPOCH + 3600)
     after = woken(before)
     running = {obj["metadata"]["uid"] for obj in before.cluster.list(PODS) if obj["status"]["phase"] == "Running"}

@@ -8,9 +8,9 @@ import pytest
 from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import NODES
 from fairlead.sim.scenario_file import known_scenarios, load_scenario, parse_scenario
-from fairlead.sim.world import World
 
 GOOD = """\
 title = "T"
@@ -68,7 +68,7 @@ def test_a_good_scenario_loads() -> None:
 def test_every_scenario_that_comes_with_fairlead_loads_and_lives(name: str) -> None:
     scenario = load_scenario(name)
     assert scenario.title
-    world = World(scenario, 1, EPOCH)
+    world = sharing_world(scenario, 1, EPOCH)
     world.warm_up()
     assert world.clock.now() == EPOCH + scenario.history.seconds
     assert world.cluster.list(NODES)

@@ -9,10 +9,10 @@ from tests.sim.history import history_hash
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NAMESPACE, get, live, small_scenario
 
 from fairlead.errors import UserError
+from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS
 from fairlead.sim.scenario import Scenario, Service
 from fairlead.sim.scenario_file import load_scenario, parse_scenario
-from fairlead.sim.world import World
 
 COUNTED = """\
 title = "T"
@@ -43,7 +43,7 @@ def settled_scenario(gpu_replicas: int = 3) -> Scenario:
 
 
 def test_everything_runs_at_the_first_instant_on_its_cards() -> None:
-    world = World(settled_scenario(), 1, EPOCH)
+    world = sharing_world(settled_scenario(), 1, EPOCH)
     pods = world.cluster.list(PODS, NAMESPACE)
     assert len(pods) == 8
     assert {(pod["status"]["phase"], pod["status"]["containerStatuses"][0]["ready"]) for pod in pods} == {("Running", True)}
@@ -56,7 +56,7 @@ def test_everything_runs_at_the_first_instant_on_its_cards() -> None:
 
 
 def test_life_goes_on_as_in_any_world() -> None:
-    world = World(settled_scenario(), 1, EPOCH)
+    world = sharing_world(settled_scenario(), 1, EPOCH)
     name = next(pod["metadata"]["name"] for pod in world.cluster.list(PODS, NAMESPACE) if pod["metadata"]["name"].startswith("infer"))
     world.cluster.delete(PODS, NAMESPACE, name)
     live(world, 60)
@@ -68,7 +68,7 @@ def test_life_goes_on_as_in_any_world() -> None:
 
 
 def test_what_finds_no_room_waits() -> None:
-    world = World(settled_scenario(gpu_replicas=6), 1, EPOCH)
+    world = sharing_world(settled_scenario(gpu_replicas=6), 1, EPOCH)
     live(world, 5)
     phases = Counter(pod["status"]["phase"] for pod in world.cluster.list(PODS, NAMESPACE))
     assert phases == {"Running": 9, "Pending": 2}

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tests.sim.small_world import EPOCH, NAMESPACE, live, pod, small_scenario
 
 from fairlead.model.resources import NVIDIA_GPU, sum_of
+from fairlead.sharing_hooks import sharing_hooks
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.gpushare import BestFit
+from fairlead.sim.hooks import Hooks
 from fairlead.sim.needs import amounts_of, pod_needs
+from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import NODES, PODS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.watch_log import ADDED, DELETED, WatchEvent
@@ -34,11 +36,11 @@ class Witness:
         self.versions: list[int] = []
         self.bound: dict[str, str] = {}
 
-    def extender(self, cluster: Cluster) -> BestFit:
+    def hooks(self, cluster: Cluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
             cluster.subscribe(ref, lambda event: self.versions.append(event.resource_version))
         cluster.subscribe(PODS, self.see)
-        return BestFit(cluster)
+        return sharing_hooks(cluster, recorder)
 
     def see(self, event: WatchEvent) -> None:
         uid = event.object["metadata"]["uid"]
@@ -81,7 +83,7 @@ actions = st.lists(
 @given(st.integers(0, 1000), actions)
 def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
     witness = Witness()
-    world = World(small_scenario(), seed, EPOCH, extender=witness.extender)
+    world = World(small_scenario(), seed, EPOCH, hooks=witness.hooks)
     for number, (kind, *rest) in enumerate(steps):
         if kind == "create":
             gpus, units, image = rest
@@ -101,7 +103,7 @@ def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
 @given(st.integers(0, 100_000))
 def test_the_default_world_keeps_the_rules(seed: int) -> None:
     witness = Witness()
-    world = World(load_scenario("default"), seed, EPOCH, extender=witness.extender)
+    world = World(load_scenario("default"), seed, EPOCH, hooks=witness.hooks)
     for _ in range(12):
         live(world, 600)
         check_room(world)

@@ -93,7 +93,7 @@ class Writes:
 
     def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         binding = _typed(request, "v1", "Binding", self._decoded(request, body))
-        self._store_for(request).bind(request.namespace, request.path.name, binding)
+        self._store_for(request).bind(request.namespace, request.path.name, binding, request.who.name)
         return 201, _success()
 
     def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
@@ -110,7 +110,7 @@ class Writes:
     def _create(self, request: ApiRequest, obj: Object) -> Object:
         if self._check is not None:
             self._check(request.who, request, obj, None)
-        return self._store_for(request).create(obj)
+        return self._store_for(request).create(obj, request.who.name)
 
     def _write(self, request: ApiRequest, obj: Object) -> Object:
         store = self._store_for(request)
@@ -118,7 +118,7 @@ class Writes:
             self._check(request.who, request, obj, self._reads.existing(request))
         if request.path.subresource == "scale":
             return store.scale(request.ref, request.namespace, request.path.name, obj)
-        return store.update_status(obj) if request.path.subresource == "status" else store.update(obj)
+        return store.update_status(obj) if request.path.subresource == "status" else store.update(obj, request.who.name)
 
     def _delete(self, request: ApiRequest, name: str, options: Object, found: Object | None = None) -> Object:
         conditions = options.get("preconditions") or {}

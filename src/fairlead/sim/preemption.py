@@ -1,6 +1,6 @@
 """Whom does a waiting pod push aside? kube-scheduler's default preemption: lower priorities on one node, as few as will do.
 
-Budgets are kept where that is possible, not at any price. What the extender keeps (shares of cards) is not tried here. Pure.
+Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the extender corrects the victims. Pure.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ Object = dict[str, Any]
 
 PREEMPTED = "PreemptionByScheduler"
 MOST_CANDIDATES = 100
+NO_VICTIM_ON = "expected at least one victim pod on node "
 _NO_VICTIMS = "No preemption victims found for incoming pod"
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
@@ -30,6 +31,12 @@ class Preemption:
     room: Room
     victims: list[Tenant]
     violations: int
+
+    @staticmethod
+    def of(room: Room, uids: Iterable[str], violations: int) -> Preemption:
+        """Of those of the room's pods that are still there."""
+        victims = [room.tenants[uid] for uid in uids if uid in room.tenants]
+        return Preemption(room, sorted(victims, key=_importance), violations)
 
     @property
     def cost(self) -> tuple[int, int, int, int, str]:
@@ -48,14 +55,14 @@ def refused_to_preempt(asker: Tenant, promised_room: Room | None) -> str:
     return ""
 
 
-def choose_victims(
+def find_candidates(
     asker: Tenant,
     rooms: Mapping[str, Room],
     refused: Mapping[str, Refused],
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], Neighbourhood],
-) -> Preemption | dict[str, list[str]]:
-    """The cheapest preemption, or per node why none helps. `neighbours` tells what other pods mean once those uids are gone."""
+) -> tuple[list[Preemption], dict[str, list[str]]]:
+    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean once those uids are gone."""
     found: list[Preemption] = []
     why: dict[str, list[str]] = {}
     for name, refusal in refused.items():
@@ -69,7 +76,7 @@ def choose_victims(
                 break
         else:
             why[name] = answer
-    return min(found, key=lambda item: item.cost) if found else why
+    return found, why
 
 
 def _victims_on(
@@ -92,7 +99,7 @@ def _victims_on(
             gone.add(tenant.uid)
             victims.append(tenant)
             violations += tenant.uid in kept_by_budget
-    return Preemption(room, sorted(victims, key=_importance), violations) if victims else [_NO_VICTIMS]
+    return Preemption(room, sorted(victims, key=_importance), violations) if victims else [f'{NO_VICTIM_ON}"{room.name}"']
 
 
 def _kept_by_budget(tenants: Iterable[Tenant], budgets: Sequence[Object]) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,10 +17,10 @@ from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, Amounts
 from fairlead.sim.affinity import Neighbourhood, has_preferences, looks_at_others, preference
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
-from fairlead.sim.gpushare import Extender
+from fairlead.sim.hooks import Extender, Victims
 from fairlead.sim.needs import pod_needs
 from fairlead.sim.pod_shape import unreadable
-from fairlead.sim.preemption import PREEMPTED, Preemption, choose_victims, refused_to_preempt
+from fairlead.sim.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead.sim.room_ledger import RoomLedger
@@ -31,9 +32,10 @@ from fairlead.wire.kube_time import render_time
 Object = dict[str, Any]
 
 COMPONENT = "default-scheduler"
-SCHEDULERS = frozenset({"default-scheduler", "fairlead-scheduler"})
-"""Names under which pods are ours; a pod of another scheduler waits for it."""
+SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
+"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of another scheduler waits for it."""
 
+NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
 MOST_ALIKE = 64
@@ -52,11 +54,11 @@ class _Waiting:
 
 
 class Scheduler:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: Extender) -> None:
+    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: Extender | None) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
-        self._extender = extender
+        self._extender = extender  # None: pods that need one wait, as when a real one is down
         self.ledger = RoomLedger()
         self._waiting: dict[str, _Waiting] = {}
         self._round: Timer | None = None
@@ -101,7 +103,9 @@ class Scheduler:
             self._write_condition(pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
             return
         needs, priority = pod_needs(pod), _priority(pod)
-        alike = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
+        alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
+        if self._extender_of(pod) is not None:  # it looks at more: who has written what on the pod, and what each container asks
+            alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
         signature = (tuple(needs.items()), priority, str(alike))
         self._waiting[metadata["uid"]] = _Waiting(
             metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, looks_at_others(spec)
@@ -140,6 +144,9 @@ class Scheduler:
 
     def _try(self, uid: str, pod: Object, waiting: _Waiting, told: dict[tuple[object, ...], str]) -> None:
         """Place one pod. An equal pod that failed in this round already has the answer: room only shrinks within a round."""
+        if self._extender is None and waiting.needs.get(GPU_MEMORY):
+            self._tell(pod, NO_EXTENDER, "SchedulerError")
+            return
         asker = Tenant(pod, waiting.needs, waiting.priority)
         is_plain = not self.ledger.minds_others(pod["spec"])
         message = told.get(waiting.signature) if is_plain else None
@@ -147,7 +154,8 @@ class Scheduler:
             neighbours = self.ledger.neighbours(pod)
             fullest = self._fullest(asker, neighbours)
             fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
-            if fitting and self._bind(asker, self._choose(asker, fitting)):
+            if fitting:
+                self._bind(asker, self._choose(asker, fitting))
                 return
             message, is_final = self._preempt(asker, refused)
             if is_final and is_plain:
@@ -158,7 +166,7 @@ class Scheduler:
         """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None: look at all."""
         wanted = asker.needs.get(NVIDIA_GPU)
         spec = asker.pod["spec"]
-        if not wanted or self.ledger.promised_room(asker.uid) or self._extender.wants(asker.pod) or has_preferences(spec):
+        if not wanted or self.ledger.promised_room(asker.uid) or self._extender_of(asker.pod) or has_preferences(spec):
             return None
         for rooms in self.ledger.by_free_gpus(wanted):
             usable = (room for room in rooms if room.refusal(asker, neighbours) is None and not (room.taints and room.unwelcoming(spec)))
@@ -169,7 +177,7 @@ class Scheduler:
     def _filter(self, asker: Tenant, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, Refused]]:
         """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time going on where it stopped."""
         promised = self.ledger.promised_room(asker.uid)
-        if promised is not None and not self._extender.wants(asker.pod) and promised.refusal(asker, neighbours) is None:
+        if promised is not None and promised.refusal(asker, neighbours) is None and not self._refused_outside(asker.pod, [promised]):
             return [promised], {}
         rooms = list(self.ledger.rooms.values())
         enough, start = _enough(len(rooms)), self._start
@@ -184,17 +192,29 @@ class Scheduler:
                 if len(fitting) == enough:
                     self._start = (start + offset + 1) % len(rooms)
                     break
-        if self._extender.wants(asker.pod):
-            answers = self._extender.filter(asker.pod, [room.name for room in fitting])
-            refused |= {name: Refused([reason], True) for name, reason in answers.items()}
+        refused |= self._refused_outside(asker.pod, fitting)
         return [room for room in fitting if room.name not in refused], refused
+
+    def _extender_of(self, pod: Object) -> Extender | None:
+        """The extender, if the pod is its business."""
+        return self._extender if self._extender is not None and self._extender.wants(pod) else None
+
+    def _refused_outside(self, pod: Object, rooms: list[Room]) -> dict[str, Refused]:
+        """What the extender has against these rooms."""
+        extender = self._extender_of(pod)
+        if extender is None or not rooms:
+            return {}
+        failed, hopeless = extender.filter(pod, [room.name for room in rooms])
+        refused = {name: Refused([reason], False) for name, reason in failed.items()}
+        return refused | {name: Refused([reason], True) for name, reason in hopeless.items()}
 
     def _choose(self, asker: Tenant, fitting: list[Room]) -> Room:
         """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes
         and spread by cpu."""
         pod = asker.pod
-        if self._extender.wants(pod):
-            scores: Mapping[str, int] = self._extender.prioritize(pod, [room.name for room in fitting])
+        extender = self._extender_of(pod)
+        if extender is not None:
+            scores = extender.prioritize(pod, [room.name for room in fitting])
             return min(fitting, key=lambda room: (-scores.get(room.name, 0), room.name))
         spec = pod["spec"]
 
@@ -205,19 +225,25 @@ class Scheduler:
             return min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
-    def _bind(self, asker: Tenant, room: Room) -> bool:
-        now, pod = self._timers.clock.now(), asker.pod
-        chosen = self._extender.bind(pod, room.name, now) if self._extender.wants(pod) else {}
-        if chosen is None:
-            return False
+    def _bind(self, asker: Tenant, room: Room) -> None:
+        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of it come while it is bound."""
+        pod, waiting = asker.pod, self._waiting.get(asker.uid)
         metadata = pod["metadata"]
         self._forget(asker.uid)
         self.ledger.admit(Tenant(pod, asker.needs, asker.priority, room.name))
-        binding = {"target": {"kind": "Node", "name": room.name}, "metadata": {"uid": asker.uid, "annotations": dict(chosen)}}
-        self._cluster.bind(metadata["namespace"], metadata["name"], binding)
+        extender = self._extender_of(pod)
+        if extender is None:
+            binding = {"target": {"kind": "Node", "name": room.name}, "metadata": {"uid": asker.uid}}
+            self._cluster.bind(metadata["namespace"], metadata["name"], binding)
+        elif why := extender.bind(pod, room.name):
+            self.ledger.release(asker.uid)
+            self._tell(pod, why, "SchedulerError")
+            if waiting is not None:
+                self._waiting[asker.uid] = waiting
+                self._wake(WAKE_SECONDS)
+            return
         message = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {room.name}"
-        self._recorder.normal(pod, "Scheduled", message, COMPONENT)
-        return True
+        self._recorder.normal(pod, "Scheduled", message, _profile(pod))
 
     # --- pushing others aside ----------------------------------------------------------------------------------------------------
 
@@ -229,25 +255,41 @@ class Scheduler:
         if why := refused_to_preempt(asker, self.ledger.promised_room(asker.uid)):
             return f"{sentence}{_NO_CLAIMS}{why}", False
         budgets = [] if self.ledger.is_lowest(asker.priority) else self._cluster.list(POD_DISRUPTION_BUDGETS)
-        found = choose_victims(asker, self.ledger.rooms, refused, budgets, lambda gone: self.ledger.neighbours(asker.pod, gone))
-        if isinstance(found, Preemption):
-            self._promise(asker, found)
+        found, why_not = find_candidates(asker, self.ledger.rooms, refused, budgets, lambda gone: self.ledger.neighbours(asker.pod, gone))
+        if found and not (found := self._corrected(asker, found)):
+            return f"{sentence}{_NO_CLAIMS}no candidate node for preemption", False
+        if found:
+            self._promise(asker, min(found, key=lambda item: item.cost))
             return sentence, False
         self.ledger.take_back(asker.uid)
         self._nominate(asker.pod, "")
-        return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), found.values())}", True
+        strange = sorted(reason for reasons in why_not.values() for reason in reasons if reason.startswith(NO_VICTIM_ON))
+        if strange:  # kube-scheduler takes it for an error of its own and says nothing else
+            told = ", ".join(strange)
+            return f"{sentence} preemption: {told if len(strange) == 1 else f'[{told}]'}", False
+        return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), why_not.values())}", True
+
+    def _corrected(self, asker: Tenant, found: list[Preemption]) -> list[Preemption]:
+        """The candidates as the extender sees them: it may name other victims, or none."""
+        extender = self._extender_of(asker.pod)
+        if extender is None:
+            return found
+        proposed = {item.room.name: Victims([victim.uid for victim in item.victims], item.violations) for item in found}
+        rooms = {item.room.name: item.room for item in found}
+        answers = extender.preempt(asker.pod, proposed)
+        return [Preemption.of(rooms[name], victims.uids, victims.violations) for name, victims in answers.items()]
 
     def _promise(self, asker: Tenant, found: Preemption) -> None:
         self.ledger.promise(asker, found.room)
         for victim in found.victims:
             metadata = victim.pod["metadata"]
-            self._recorder.normal(victim.pod, "Preempted", f"Preempted by pod {asker.uid} on node {found.room.name}", COMPONENT)
-            self._cluster.mutate(PODS, metadata["namespace"], metadata["name"], self._as_target)
+            self._recorder.normal(victim.pod, "Preempted", f"Preempted by pod {asker.uid} on node {found.room.name}", _profile(asker.pod))
+            self._cluster.mutate(PODS, metadata["namespace"], metadata["name"], partial(self._as_target, preemptor=_profile(asker.pod)))
             self._cluster.delete(PODS, metadata["namespace"], metadata["name"], uid=victim.uid)
         self._nominate(asker.pod, found.room.name)
 
-    def _as_target(self, pod: Object) -> Object:
-        time, why = render_time(self._timers.clock.now()), f"{COMPONENT}: preempting to accommodate a higher priority pod"
+    def _as_target(self, pod: Object, preemptor: str) -> Object:
+        time, why = render_time(self._timers.clock.now()), f"{preemptor}: preempting to accommodate a higher priority pod"
         conditions = with_condition(conditions_of(pod), "DisruptionTarget", "True", PREEMPTED, why, time)
         return {**pod, "status": {**status_of(pod), "conditions": conditions}}
 
@@ -261,9 +303,9 @@ class Scheduler:
 
     # --- what is written ---------------------------------------------------------------------------------------------------------
 
-    def _tell(self, pod: Object, why: str) -> None:
-        if self._write_condition(pod, "Unschedulable", why):
-            self._recorder.warning(pod, "FailedScheduling", why, COMPONENT)
+    def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> None:
+        if self._write_condition(pod, reason, why):
+            self._recorder.warning(pod, "FailedScheduling", why, _profile(pod))
 
     def _write_condition(self, pod: Object, reason: str, message: str) -> bool:
         """Write why the pod waits; False when it already says so."""
@@ -290,6 +332,10 @@ def _enough(nodes: int) -> int:
     if nodes < 100:
         return nodes
     return max(100, nodes * max(5, 50 - nodes // 125) // 100)
+
+
+def _profile(pod: Object) -> str:
+    return str(pod["spec"].get("schedulerName") or COMPONENT)
 
 
 def _priority(pod: Object) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.model.resources import GPU_MEMORY
 from fairlead.sim import deployment
 from fairlead.sim.chance import suffix_of
 from fairlead.sim.cluster import Cluster
@@ -50,7 +51,8 @@ class Settlement:
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
             pod = {**example, "metadata": metadata}
-            room = self._room_for(Tenant(pod, needs, int(example["spec"].get("priority") or 0)))
+            asker = Tenant(pod, needs, int(example["spec"].get("priority") or 0))
+            room = None if needs.get(GPU_MEMORY) else self._room_for(asker)  # shares of a card are the extender's to give
             if room is None:
                 self._cluster.create(new)
             else:

@@ -20,7 +20,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead.sim.controllers import Controllers
 from fairlead.sim.devices import Devices
-from fairlead.sim.gpushare import BestFit, Extender
+from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
 from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, render_node, with_cards, with_heartbeat, with_voice
@@ -55,7 +55,7 @@ _XID_TEXTS = {
 
 
 class World:
-    """`epoch` is the instant (epoch seconds) at which the history begins; `extender` fills the scheduler's hook for shared GPUs.
+    """`epoch` is the instant (epoch seconds) at which the history begins; `hooks` is whom the cluster asks for what it does not decide.
 
     With `saved`, the world goes on where that one stopped, whose epoch `epoch` must be.
     """
@@ -65,7 +65,7 @@ class World:
         scenario: Scenario,
         seed: int,
         epoch: float,
-        extender: Callable[[Cluster], Extender] = BestFit,
+        hooks: Callable[[Cluster, Recorder], Hooks] = no_hooks,
         saved: SavedWorld | None = None,
     ) -> None:
         self.scenario = scenario
@@ -81,7 +81,10 @@ class World:
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
         self._silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
-        self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, extender(self.cluster))
+        self._hooks = hooks
+        asked = hooks(self.cluster, self.recorder)
+        self.cluster.admission = asked.admission
+        self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         if saved:
             self._go_on(saved)
@@ -91,6 +94,10 @@ class World:
         self.arrivals = [
             Arrivals(stream, self.cluster, self.timers, seed, come.get(f"{stream.namespace}/{stream.name}")) for stream in scenario.streams
         ]
+
+    def again(self) -> World:
+        """The same world at its beginning: equal seeds live equal lives."""
+        return World(self.scenario, self.seed, self.epoch, self._hooks)
 
     def run_until(self, at: float) -> int:
         """Let time pass up to `at`; returns how many timers ran."""

@@ -102,6 +102,16 @@ def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
     return {name: mib for name, mib in wished.items() if mib > 0} if wished else {}
 
 
+def parse_withheld(data: Mapping[str, str] | None) -> frozenset[int]:
+    """Indexes that an operator took out: data of the ConfigMap `unhealthy-gpu-<node>`. What is no index is passed over.
+
+    >>> sorted(parse_withheld({"gpus": "0, 3,x"}))
+    [0, 3]
+    """
+    parts = [part.strip() for part in (data or {}).get(names.UNHEALTHY_GPUS_KEY, "").split(",")]
+    return frozenset(int(part) for part in parts if _is_index(part))
+
+
 def _encoded(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
