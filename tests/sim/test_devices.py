@@ -12,9 +12,10 @@ from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.readings import read_card
 from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import Xid
-from fairlead.sim.scenario_file import load_scenario, parse_duration
+from fairlead.sim.scenario import Duration, Xid
+from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
+from fairlead.wire.time_span import parse_span
 
 COUNTERS = ("TOTAL_ENERGY_CONSUMPTION", "POWER_VIOLATION", "PCIE_TX_BYTES", "PCIE_RX_BYTES", "NVLINK_TX_BYTES", "NVLINK_RX_BYTES")
 
@@ -85,7 +86,7 @@ def test_a_profiling_ratio_is_a_float_and_a_rate_an_int_at_rest_and_at_work() ->
     ("code", "state"), [(13, 0), (31, 0), (43, 0), (45, 0), (68, 0), (109, 0), (92, 1), (63, 1), (154, 1), (48, 2), (79, 2)]
 )
 def test_the_xid_check_warns_of_the_cards_own_errors_and_never_of_a_programs(code: int, state: int) -> None:
-    world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, parse_duration("1m")),))
+    world = small_world(CPU_POOL, GPU_POOL, xids=(Xid("gpu-1", 0, code, Duration(parse_span("1m"))),))
     live(world, 90)
     checks = device(world).health_checks
     assert checks is not None and checks["xid"] == state
@@ -132,7 +133,7 @@ def test_energy_is_the_integral_of_power() -> None:
 
 
 def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
-    xids = tuple(Xid("gpu-1", 3, code, parse_duration(at)) for code, at in ((63, "1m"), (48, "2m"), (79, "3m")))
+    xids = tuple(Xid("gpu-1", 3, code, Duration(parse_span(at))) for code, at in ((63, "1m"), (48, "2m"), (79, "3m")))
     world = small_world(CPU_POOL, GPU_POOL, xids=xids)
     live(world, 90)
     assert device(world, 3).healthy, "63 alone is a warning"
@@ -155,7 +156,7 @@ def test_a_sick_card_leaves_allocatable_and_tells_its_xids() -> None:
 
 
 def test_a_program_dies_with_its_card_and_finds_it_broken_when_it_comes_back() -> None:
-    xids = (Xid("gpu-1", 0, 63, parse_duration("2m")), Xid("gpu-1", 0, 79, parse_duration("4m")))
+    xids = (Xid("gpu-1", 0, 63, Duration(parse_span("2m"))), Xid("gpu-1", 0, 79, Duration(parse_span("4m"))))
     world = small_world(CPU_POOL, GPU_POOL, xids=xids)
     world.cluster.create(pod(image="train:1h", gpus=1, restartPolicy="OnFailure"))
     live(world, 5)
