@@ -1,4 +1,4 @@
-"""Which templates did a StatefulSet or DaemonSet have before? One ControllerRevision per template, numbered; `kubectl rollout undo` reads them.
+"""Which templates did a StatefulSet or DaemonSet have before? One numbered ControllerRevision each; `kubectl rollout undo` reads them.
 
 The newest number is the wanted template, also when that came back: then its old revision gets a new number.
 """

@@ -18,7 +18,9 @@ from fairlead.sim import (
     disruption_budget,
     job,
     mpi_job,
+    namespace_end,
     node_lifecycle,
+    pod_care,
     replica_set,
     stateful_set,
     training_job,
@@ -28,6 +30,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of
 from fairlead.sim.orphans import Orphans, has_controller
 from fairlead.sim.plan import Plan, View
+from fairlead.sim.pod_care import QUARANTINE_SECONDS
 from fairlead.sim.pod_counts import BURST
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import (
@@ -37,6 +40,7 @@ from fairlead.sim.resources import (
     DEPLOYMENTS,
     JOBS,
     MPI_JOBS,
+    NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -72,10 +76,14 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     PERSISTENT_VOLUMES: ("persistentvolume-controller", volume_binder.reconcile_volume),
     JOBS: ("job-controller", job.reconcile),
     MPI_JOBS: ("mpi-job-controller", mpi_job.reconcile),
+    NAMESPACES: ("namespace-controller", namespace_end.reconcile),
+    PODS: ("pod-garbage-collector", pod_care.reconcile),
     TF_JOBS: ("tfjob-controller", training_job.reconcile),
     PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
 }
-_OWNED = (PODS, SERVICES, CONTROLLER_REVISIONS)
+_OWNED = (SERVICES, CONTROLLER_REVISIONS)
+_LAST_CARE = (NAMESPACES, PODS)
+"""Kinds whose controllers look at what is going, too; at pods only when nobody else does."""
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
@@ -100,10 +108,14 @@ class Controllers:
         ref = self._cluster.kind_of(event.object)
         if ref is NODES and event.previous is not None and event.type != DELETED and _node_stayed(event.previous, event.object):
             return
-        if ref in CONTROLLERS and event.type != DELETED:
+        if ref is PODS:
+            self._care_for(event)
+        elif ref in CONTROLLERS and event.type != DELETED:
             self._enqueue((ref, metadata.get("namespace", ""), metadata["name"]))
         if ref is NODES:
             self._enqueue_all(DAEMON_SETS, None)
+            if event.type == DELETED:
+                self._timers.after(QUARANTINE_SECONDS, partial(self._enqueue_pods_on, metadata["name"]))
         if ref is PERSISTENT_VOLUMES:
             self._enqueue_all(PERSISTENT_VOLUME_CLAIMS, None)
         if ref is PERSISTENT_VOLUME_CLAIMS:
@@ -122,6 +134,22 @@ class Controllers:
     def _enqueue_all(self, ref: ResourceKind, namespace: str | None) -> None:
         for obj in self._cluster.scan(ref, namespace):
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+
+    def _care_for(self, event: WatchEvent) -> None:
+        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer holds although that is gone."""
+        pod, before = event.object, event.previous
+        if event.type == DELETED:
+            return
+        key, node = (PODS, pod["metadata"]["namespace"], pod["metadata"]["name"]), pod["spec"].get("nodeName")
+        if node and (before is None or not before["spec"].get("nodeName")) and self._cluster.get(NODES, None, node) is None:
+            self._timers.after(QUARANTINE_SECONDS, partial(self._enqueue, key))
+        if pod["metadata"].get("finalizers") and pod_care.is_untracked_too_late(pod, self._view()):
+            self._enqueue(key)
+
+    def _enqueue_pods_on(self, node: str) -> None:
+        for pod in self._cluster.scan(PODS):
+            if pod["spec"].get("nodeName") == node:
+                self._enqueue((PODS, pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
     def _enqueue_adopters(self, ref: ResourceKind, orphan: Object) -> None:
         namespace = orphan["metadata"]["namespace"]
@@ -156,7 +184,7 @@ class Controllers:
     def _reconcile(self, key: Key) -> None:
         ref, namespace, name = key
         obj = self._cluster.get(ref, namespace, name)
-        if obj is None or "deletionTimestamp" in obj["metadata"]:
+        if obj is None or ("deletionTimestamp" in obj["metadata"] and ref not in _LAST_CARE):
             return
         component, reconcile = CONTROLLERS[ref]
         try:
@@ -178,7 +206,14 @@ class Controllers:
             pods_on=lambda node: [pod for pod in cluster.scan(PODS) if pod["spec"].get("nodeName") == node],
             owner=self._owner,
             orphans=self._orphans.of,
+            has_node=lambda name: cluster.get(NODES, None, name) is not None,
+            contents=self._contents,
         )
+
+    def _contents(self, namespace: str) -> dict[str, list[Object]]:
+        """What a namespace holds, by resource, as the namespace controller names it: `pods.`, `deployments.apps`."""
+        kinds = [ref for ref in self._cluster.kinds() if ref.namespaced]
+        return {f"{ref.plural}.{ref.group}": found for ref in kinds if (found := self._cluster.list(ref, namespace))}
 
     def _owner(self, namespace: str, reference: Object) -> Object | None:
         ref = self._cluster.served(reference["apiVersion"], reference["kind"])
@@ -194,6 +229,8 @@ class Controllers:
         if plan.status is not None:
             status = plan.status
             self._cluster.mutate(*key, lambda now: {**now, "status": status} if now.get("status") != status else None)
+        for gone in plan.force:
+            self._delete(gone, grace_seconds=0)
         for kind, reason, message in plan.tell:
             (self._recorder.normal if kind == "Normal" else self._recorder.warning)(obj, reason, message, component)
         for about, reason, message in plan.tell_about:
@@ -221,12 +258,12 @@ class Controllers:
 
         self._cluster.mutate(self._cluster.kind_of(old), before.get("namespace"), before["name"], changed)
 
-    def _delete(self, gone: Object) -> None:
+    def _delete(self, gone: Object, grace_seconds: int | None = None) -> None:
         metadata = gone["metadata"]
         ref = self._cluster.kind_of(gone)
         found = self._cluster.get(ref, metadata["namespace"], metadata["name"])
         if found is not None and found["metadata"]["uid"] == metadata["uid"]:
-            self._cluster.delete(ref, metadata["namespace"], metadata["name"])
+            self._cluster.delete(ref, metadata["namespace"], metadata["name"], grace_seconds)
 
     def _wake(self, key: Key, at: float) -> None:
         """Look again at `at`; one alarm per object and instant is enough."""

@@ -52,7 +52,9 @@ def _forget_old(spec: Object, jobs: list[Object], plan: Plan) -> None:
     for condition, key, default in (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1)):
         limit = spec.get(key)
         ended = [job for job in jobs if is_true(job, condition)]
-        plan.delete += ended[: max(0, len(ended) - int(default if limit is None else limit))]
+        for job in ended[: max(0, len(ended) - int(default if limit is None else limit))]:
+            plan.delete.append(job)
+            plan.normal("SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
 
 
 def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan) -> None:

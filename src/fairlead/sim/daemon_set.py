@@ -8,7 +8,7 @@ from fairlead.sim.affinity import suits_node
 from fairlead.sim.conditions import is_true, phase_of
 from fairlead.sim.controller_history import HASH_LABEL, forget_revisions, hash_of, sync_history
 from fairlead.sim.needs import untolerated
-from fairlead.sim.plan import Plan, View, claim, is_available, is_going, pod_from, scaled, wake_when_available
+from fairlead.sim.plan import Plan, View, claim, generated_pod, is_available, is_going, scaled, wake_when_available
 
 Object = dict[str, Any]
 OnNode = dict[str, list[Object]]
@@ -41,7 +41,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     over = [pod for node, found in on_node.items() if not suits.get(node, (False, False))[1] for pod in found]
     over += [pod for found in on_node.values() for pod in found if phase_of(pod) in ("Succeeded", "Failed") and pod not in over]
     missing = [node for node in wanted if node not in on_node]
-    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
+    if not missing and (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
         replaced, beside = _outdated(obj, wanted, on_node, label, view.now)
         over += [pod for pod in replaced if pod not in over]
         missing += beside
@@ -121,7 +121,10 @@ def _replaced_in_place(obj: Object, pairs: dict[str, tuple[Object | None, Object
 def _replaced_beside(
     obj: Object, pairs: dict[str, tuple[Object | None, Object | None]], surge: int, now: float
 ) -> tuple[list[Object], list[str]]:
-    gone, now_nodes, later_nodes, surging = [], [], [], 0
+    gone: list[Object] = []
+    now_nodes: list[str] = []
+    later_nodes: list[str] = []
+    surging = 0
     for node, (old, new) in pairs.items():
         if old is None:
             continue
@@ -136,7 +139,7 @@ def _replaced_beside(
 
 def _pod(obj: Object, node: str, name: str, label: str) -> Object:
     generation = (obj["metadata"].get("annotations") or {}).get("deprecated.daemonset.template.generation", "1")
-    pod = pod_from(obj["spec"]["template"], obj, name, {HASH_LABEL: label, "pod-template-generation": generation})
+    pod = generated_pod(obj["spec"]["template"], obj, name, {HASH_LABEL: label, "pod-template-generation": generation})
     spec = pod["spec"]
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     affinity = {**(spec.get("affinity") or {}), "nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [term]}}}

@@ -193,7 +193,7 @@ def _job_spec(spec: Object) -> Object:
     unset = "parallelism" not in spec and "completions" not in spec
     return _templated(
         spec,
-        backoffLimit=6,
+        backoffLimit=6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1,
         completionMode="NonIndexed",
         completions=1 if unset else None,
         parallelism=1,

@@ -41,7 +41,8 @@ def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int 
     if ref is NAMESPACES:
         _empty_namespace(cluster, going["metadata"]["name"])
     if FOREGROUND in finalizers:
-        _delete_dependents(cluster, going["metadata"]["uid"])
+        _delete_dependents(cluster, going["metadata"]["uid"], "Foreground")
+        going = _without_foreground(cluster, ref, going)
     return finish_if_free(cluster, ref, going)
 
 
@@ -99,7 +100,7 @@ def _remove(cluster: Cluster, ref: ResourceKind, old: Object) -> Object:
     return gone
 
 
-def _delete_dependents(cluster: Cluster, uid: str) -> None:
+def _delete_dependents(cluster: Cluster, uid: str, propagation: str = "Background") -> None:
     """What `uid` owned goes, unless another owner still lives: then only the reference goes."""
     for obj in cluster.dependents(uid):
         ref = cluster.kind_of(obj)
@@ -111,7 +112,7 @@ def _delete_dependents(cluster: Cluster, uid: str) -> None:
         if any(_is_alive(cluster, metadata.get("namespace"), owner) for owner in others):
             cluster.replace(ref, current, _owned_by(current, others))
         elif "deletionTimestamp" not in current["metadata"]:
-            delete(cluster, ref, current, None, "Background")
+            delete(cluster, ref, current, None, propagation)
 
 
 def _release_dependents(cluster: Cluster, owner: Object) -> None:
@@ -142,11 +143,23 @@ def _finish_foreground_owner(cluster: Cluster, namespace: str | None, reference:
     if owner is None:
         return
     ref, obj = owner
-    finalizers = obj["metadata"].get("finalizers", [])
-    if FOREGROUND not in finalizers or cluster.dependents(obj["metadata"]["uid"]):
-        return
-    metadata = {**obj["metadata"], "finalizers": [kept for kept in finalizers if kept != FOREGROUND]}
-    finish_if_free(cluster, ref, cluster.replace(ref, obj, {**obj, "metadata": metadata}))
+    finish_if_free(cluster, ref, _without_foreground(cluster, ref, obj))
+
+
+def _without_foreground(cluster: Cluster, ref: ResourceKind, obj: Object) -> Object:
+    """An object that waits for its dependants waits no longer once none that blocks it is left."""
+    uid = obj["metadata"]["uid"]
+    current = cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"])
+    if current is None or current["metadata"]["uid"] != uid or FOREGROUND not in current["metadata"].get("finalizers", []):
+        return obj
+    if any(_blocks(child, uid) for child in cluster.dependents(uid)):
+        return current
+    metadata = {**current["metadata"], "finalizers": [kept for kept in current["metadata"]["finalizers"] if kept != FOREGROUND]}
+    return cluster.replace(ref, current, {**current, "metadata": metadata})
+
+
+def _blocks(child: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in child["metadata"]["ownerReferences"])
 
 
 def _empty_namespace(cluster: Cluster, namespace: str) -> None:

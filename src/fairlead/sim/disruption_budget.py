@@ -25,6 +25,8 @@ def reconcile(obj: Object, view: View) -> Plan:
     allowed = max(0, healthy - desired) if expected else 0
     state = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
     before = obj.get("status") or {}
+    if not pods and before.get("expectedPods") != 0:
+        plan.normal("NoPods", "No matching pods found")
     conditions = with_condition(before.get("conditions") or [], "DisruptionAllowed", *state, "", view.time)
     generation = obj["metadata"].get("generation", 1)
     plan.status = {

@@ -34,6 +34,8 @@ class View:
     pods_on: Callable[[str], list[Object]] = lambda node: []
     owner: Callable[[str, Object], Object | None] = lambda namespace, reference: None
     orphans: Callable[[str, str], list[Object]] = lambda kind, namespace: []
+    has_node: Callable[[str], bool] = lambda name: True
+    contents: Callable[[str], dict[str, list[Object]]] = lambda namespace: {}
 
     @property
     def time(self) -> str:
@@ -56,15 +58,17 @@ class View:
 
 @dataclass(slots=True)
 class Plan:
-    """What to do, in this order: create, change, delete, then write `status` (None: as it is) and come back at `wake_at`.
+    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by `force`, and come back at `wake_at`.
 
-    A change carries over all but the status and what only the store writes. `tell` are events about the object itself, `tell_about` normal ones about others.
+    A change carries over all but the status and what only the store writes. `tell` are events about the object itself, `tell_about`
+    normal ones about others.
     """
 
     create: list[Object] = field(default_factory=list)
     change: list[tuple[Object, Object]] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
     status: Object | None = None
+    force: list[Object] = field(default_factory=list)
     tell: list[tuple[str, str, str]] = field(default_factory=list)
     tell_about: list[tuple[Object, str, str]] = field(default_factory=list)
     wake_at: float | None = None
@@ -91,7 +95,7 @@ def is_controlled_by(child: Object, uid: str) -> bool:
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
-    """The children of a kind that the object selects: those it controls, and orphans that it adopts. Whom it no longer selects it releases."""
+    """The children of a kind that the object selects: its own, and orphans that it adopts. Whom it no longer selects it releases."""
     chooses = selects(obj["spec"].get("selector"))
     mine = []
     for child in view.controlled(obj, kind):
@@ -124,6 +128,12 @@ def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] 
     if metadata.get("annotations"):
         new["annotations"] = dict(metadata["annotations"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": new, "spec": template["spec"]}
+
+
+def generated_pod(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
+    """As `pod_from`, for a name that ends in five generated characters: the pod says what they were added to."""
+    pod = pod_from(template, owner, name, labels)
+    return {**pod, "metadata": {"generateName": name[:-5], **pod["metadata"]}}
 
 
 def template_hash(template: Object) -> str:

@@ -1,4 +1,4 @@
-"""What does the ReplicaSet controller do? As many active pods as asked: it adopts and creates the missing and deletes the least valuable."""
+"""What does the ReplicaSet controller do? As many active pods as asked: it adopts or creates the missing, deletes the least valuable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections import Counter
 from typing import Any
 
 from fairlead.sim.conditions import is_true, phase_of
-from fairlead.sim.plan import Plan, View, claim, is_active, is_available, is_going, pod_from, ready_since, restarts_of, wake_when_available
+from fairlead.sim.plan import (
+    Plan,
+    View,
+    claim,
+    generated_pod,
+    is_active,
+    is_available,
+    is_going,
+    ready_since,
+    restarts_of,
+    wake_when_available,
+)
 from fairlead.sim.pod_counts import BURST
 from fairlead.wire.kube_selector import selects
 
@@ -21,9 +32,9 @@ def reconcile(obj: Object, view: View) -> Plan:
     active = [pod for pod in pods if is_active(pod)]
     missing = int(obj["spec"].get("replicas", 1)) - len(active)
     for name in view.names_below(obj, min(missing, BURST)):
-        plan.create.append(pod_from(obj["spec"]["template"], obj, name))
+        plan.create.append(generated_pod(obj["spec"]["template"], obj, name))
         plan.normal("SuccessfulCreate", f"Created pod: {name}")
-    for pod in _least_valuable(active)[:-missing] if missing < 0 else ():
+    for pod in least_valuable(active)[:-missing] if missing < 0 else ():
         plan.delete.append(pod)
         plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
     plan.status = _status(obj, active, sum(is_going(pod) for pod in pods), view)
@@ -34,7 +45,7 @@ def reconcile(obj: Object, view: View) -> Plan:
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def _least_valuable(pods: list[Object]) -> list[Object]:
+def least_valuable(pods: list[Object]) -> list[Object]:
     """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on crowded nodes, the younger ones."""
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
 

@@ -14,7 +14,7 @@ from fairlead.sim.chance import suffix_of
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.needs import pod_needs
-from fairlead.sim.plan import pod_from, template_hash
+from fairlead.sim.plan import generated_pod, template_hash
 from fairlead.sim.resources import NODES
 from fairlead.sim.room_ledger import RoomLedger
 from fairlead.sim.rooms import Room, Tenant
@@ -45,7 +45,7 @@ class Settlement:
         ]
         example: Object | None = None
         for name in names:
-            new = pod_from(replica_set["spec"]["template"], replica_set, name)
+            new = generated_pod(replica_set["spec"]["template"], replica_set, name)
             if example is None:
                 example = self._cluster.rehearsal().create(new)  # with defaults and admission, and not stored
                 needs = pod_needs(example)
