@@ -81,7 +81,7 @@ class Simulation:
 
     def sample(self) -> Sequence[DeviceSample]:
         self.driver.catch_up()
-        return self.world.devices.sample()
+        return self.world.devices.sample(is_brief=self.is_large)
 
 
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:

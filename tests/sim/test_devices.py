@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.device import DeviceSample
@@ -210,3 +211,12 @@ def test_the_uuids_of_a_node_do_not_depend_on_the_other_nodes() -> None:
     alone = small_world(GPU_POOL)
     among = sharing_world(small_scenario(CPU_POOL, NodePool(name="more", gpus=8, gpu_model="Tesla T4"), GPU_POOL), 1, EPOCH)
     assert [card.uuid for card in alone.devices.cards("gpu-1")] == [card.uuid for card in among.devices.cards("gpu-1")]
+
+
+def test_a_brief_sample_says_the_same_of_what_it_says() -> None:
+    world = World(load_scenario("default"), 3, EPOCH)
+    world.warm_up()
+    for whole, brief in zip(world.devices.sample(), world.devices.sample(is_brief=True), strict=True):
+        assert brief.fields.items() <= whole.fields.items()
+        assert whole.up is ({"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP"} <= brief.fields.keys())
+        assert structs.replace(brief, fields=whole.fields) == whole

@@ -100,9 +100,10 @@ class Devices:
             card.stop(hold, self._clock.now())
             card.holds.remove(hold)
 
-    def sample(self) -> Sequence[DeviceSample]:
+    def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
+        """All cards that answer, now; `is_brief`: only what boards show of each."""
         now = self._clock.now()
-        return [read_card(card, now) for node in self._answering for card in self._cards[node]]
+        return [read_card(card, now, is_brief=is_brief) for node in self._answering for card in self._cards[node]]
 
     def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
         bus = 7 + 13 * index

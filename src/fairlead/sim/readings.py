@@ -43,8 +43,11 @@ def _moment(card: Card, now: float) -> _Moment:
     return _Moment(card, now, runs, levels, sum(levels, start=0.0))
 
 
-def read_card(card: Card, now: float) -> DeviceSample:
-    """One sample; pure in (card, now). Memory adds up: containers <= used <= total - reserved."""
+def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample:
+    """One sample; pure in (card, now). Memory adds up: containers <= used <= total - reserved.
+
+    `is_brief`: of its fields only those that boards show; of forty thousand cards all of them take seconds.
+    """
     is_up = card.lost_at is None or now < card.lost_at
     moment = _moment(card, now)
     return DeviceSample(
@@ -56,7 +59,7 @@ def read_card(card: Card, now: float) -> DeviceSample:
         model=card.model.name,
         driver_version=DRIVER_VERSION,
         healthy=card.is_healthy,
-        fields=_fields(moment) if is_up else {},
+        fields={} if not is_up else _essentials(moment) if is_brief else _fields(moment),
         power_limit_watts=card.model.limit_watts if is_up else None,
         serial=card.serial,
         cuda_version=CUDA_VERSION,
@@ -71,7 +74,8 @@ def read_card(card: Card, now: float) -> DeviceSample:
 
 
 def _fields(moment: _Moment) -> Values:
-    fields = {**_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)} | _constants(moment.card.model)
+    fields = {**_essentials(moment), **_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)}
+    fields |= _constants(moment.card.model)
     return fields | _profile(moment) if moment.card.model.has_gpm else fields
 
 
@@ -85,24 +89,35 @@ def _full_name(prefix: str, name: str) -> str:
     return prefix + name
 
 
+def _essentials(moment: _Moment) -> Values:
+    """What boards show of a card."""
+    card, now, level = moment.card, moment.now, moment.level
+    celsius = card.celsius(now)
+    values: Values = {
+        "GPU_UTIL": round(100 * level),
+        "FB_TOTAL": card.model.total_mib,
+        "FB_USED": card.used_mib(now),
+        "GPU_TEMP": round(celsius),
+        "POWER_USAGE": round(card.watts(now), 3),
+    }
+    if card.model.has_memory_sensor:
+        values["MEMORY_TEMP"] = round(celsius + 6 + 5 * level)
+    return _named(values)
+
+
 def _pace(moment: _Moment) -> Values:
-    """Clocks, temperatures, power, utilisation."""
-    card, now, runs, _, level = moment
-    model, celsius, watts = card.model, card.celsius(now), round(card.watts(now), 3)
+    """Clocks, and how busy the parts of the chip are."""
+    card, runs = moment.card, moment.runs
+    model = card.model
     values: Values = {
         "SM_CLOCK": _sm_clock(moment),
         "MEM_CLOCK": model.memory_mhz if runs else model.memory_idle_mhz,
-        "GPU_TEMP": round(celsius),
-        "POWER_USAGE": watts,
-        "POWER_USAGE_INSTANT": watts,
+        "POWER_USAGE_INSTANT": round(card.watts(moment.now), 3),
         "PSTATE": 0 if runs or model.memory_mhz == model.memory_idle_mhz else 8,
         "CLOCKS_EVENT_REASONS": _throttle_reasons(moment),
-        "GPU_UTIL": round(100 * level),
         "MEM_COPY_UTIL": round(100 * min(1.0, moment.weighted("bandwidth_ratio"))),
         "DEC_UTIL": round(100 * min(1.0, moment.weighted("codec_ratio"))),
     }
-    if model.has_memory_sensor:
-        values["MEMORY_TEMP"] = round(celsius + 6 + 5 * level)
     return _named(values)
 
 
@@ -133,9 +148,7 @@ def _memory(moment: _Moment) -> Values:
     total, reserved = model.total_mib, model.reserved_mib
     bar1_used = 4 + 2 * len(moment.runs)
     values: Values = {
-        "FB_TOTAL": total,
         "FB_RESERVED": reserved,
-        "FB_USED": used,
         "FB_FREE": total - reserved - used,
         "FB_USED_PERCENT": round(used / (total - reserved), 6),
         "BAR1_USED": bar1_used,
