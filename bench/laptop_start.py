@@ -1,9 +1,8 @@
 """How long from `fairlead up` to the first board, and how much memory does the laptop then hold?
 
-    .venv/bin/python bench/laptop_start.py [--scenario default] [--runs 3] [--settle 10]
+    .venv/bin/python bench/laptop_start.py [--scenario default] [--runs 3] [--settle 10] [--kept]
 
-Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a process of its own with a state
-directory of its own. CPU seconds (all threads) stand beside wall seconds: on a busy machine only they compare.
+Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a process of its own. CPU seconds (all threads) stand beside wall seconds: on a busy machine only they compare.
 """
 
 from __future__ import annotations
@@ -33,11 +32,12 @@ def main() -> None:
     parser.add_argument("--scenario", default="default")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--settle", type=float, default=10.0, help="seconds after the first board until `settled MiB` is read")
+    parser.add_argument("--kept", action="store_true", help="with a state directory, so that the world is written to disk, too")
     parser.add_argument("--log", type=Path, help="where the laptop's stderr goes")
     args = parser.parse_args()
     rows = []
     for _ in range(args.runs):
-        rows.append(measure(args.scenario, args.settle, args.log))
+        rows.append(measure(args))
         print("   ".join(f"{name} {value:.1f}" for name, value in zip(COLUMNS, rows[-1], strict=True)), flush=True)
     best = [min(column) for column in zip(*rows, strict=True)]
     print(f"\nscenario {args.scenario}, best of {args.runs}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -45,7 +45,7 @@ def main() -> None:
     print("".join(f"{value:>14.1f}" for value in best))
 
 
-def measure(scenario: str, settle: float, log: Path | None) -> tuple[float, ...]:
+def measure(args: argparse.Namespace) -> tuple[float, ...]:
     """One life of a laptop, as the values of `COLUMNS`."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         ready = Path(directory, "ready.json")
@@ -64,7 +64,7 @@ def measure(scenario: str, settle: float, log: Path | None) -> tuple[float, ...]
                 with urllib.request.urlopen(f"{console}{BASE}/nodes", timeout=120) as answer:
                     assert json.load(answer)["total"], "the board is empty"
                 at_board = (time.perf_counter() - started, cpu_seconds(process.pid), memory(process.pid, "VmRSS"))
-                time.sleep(settle)
+                time.sleep(args.settle)
                 return (*at_ready, *at_board, memory(process.pid, "VmRSS"), memory(process.pid, "VmHWM"))
             finally:
                 process.send_signal(signal.SIGTERM)
