@@ -2,7 +2,9 @@
 
     .venv/bin/python bench/laptop_start.py [--scenario default] [--runs 3] [--settle 10] [--kept]
 
-Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a process of its own. CPU seconds (all threads) stand beside wall seconds: on a busy machine only they compare.
+Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a process of its own. CPU
+seconds (all threads) stand beside wall seconds: on a busy machine only they compare. `--kept`: with a state directory, so that the world is
+written to disk, too.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def main() -> None:
     parser.add_argument("--scenario", default="default")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--settle", type=float, default=10.0, help="seconds after the first board until `settled MiB` is read")
-    parser.add_argument("--kept", action="store_true", help="with a state directory, so that the world is written to disk, too")
+    parser.add_argument("--kept", action="store_true", help="with a state directory")
     parser.add_argument("--log", type=Path, help="where the laptop's stderr goes")
     args = parser.parse_args()
     rows = []
@@ -49,9 +51,10 @@ def measure(args: argparse.Namespace) -> tuple[float, ...]:
     """One life of a laptop, as the values of `COLUMNS`."""
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory:
         ready = Path(directory, "ready.json")
-        command = [*COMMAND, "--scenario", scenario, "--ready-file", str(ready), *PORTS]
+        command = [*COMMAND, "--scenario", args.scenario, "--ready-file", str(ready), *PORTS]
+        command += ["--state-dir", directory] if args.kept else []
         environment = {**os.environ, "XDG_STATE_HOME": directory}
-        with (log or Path(os.devnull)).open("ab") as stderr:
+        with (args.log or Path(os.devnull)).open("ab") as stderr:
             started = time.perf_counter()
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
             try:
