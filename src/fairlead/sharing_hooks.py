@@ -21,6 +21,7 @@ from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_mode import CONFLICT, share_mode
 from fairlead.rules.share_preempt import Victims as PlannedVictims
 from fairlead.rules.share_preempt import plan_preemption
+from fairlead.rules.share_why import why_no_room
 from fairlead.sim.admission import CREATE, Write
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.hooks import Hooks, Object, Unfit, Victims
@@ -38,6 +39,7 @@ from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 COMPONENT: Final = "fairlead-scheduler"
 EXTENDER_USER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
 NOT_PLACED: Final = "GPUShareNotPlaced"
+NO_ROOM: Final = "GPUShareNoRoom"
 assert EXTENDER_USER in GRANT_WRITERS
 
 Row = TypeVar("Row")
@@ -62,6 +64,7 @@ class SharedGpus:
         self._recorder = recorder
         self._conflicts: dict[str, str] = {}
         self._not_placed: dict[str, str] = {}
+        self._no_room: dict[str, str] = {}
         self.ledger = Ledger()
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
@@ -120,8 +123,10 @@ class SharedGpus:
         if row is None:
             self.ledger.remove_pod(uid)
             self._not_placed.pop(uid, None)
+            self._no_room.pop(uid, None)
         else:
             self.ledger.set_pod(row)
+            self._tell_no_room(pod, row)
         after = self.ledger.tenants.get(uid)
         for node in {tenant.node for tenant in (before, after) if tenant is not None}:
             self._adopt_on(node)
@@ -159,6 +164,16 @@ class SharedGpus:
         cards = (self.ledger.nodes[node].card_of(grant) for given in grants.values() for grant in given)
         units = max((card.units for card in cards if card is not None), default=0)
         return render_bind(pod, grants, units, self._cluster.clock.now())
+
+    def _tell_no_room(self, pod: Object, row: Pod) -> None:
+        """The numbers that kube-scheduler leaves out: of nodes whose sum is too small it says only that it is, and never asks."""
+        if row.node or row.deleted_at is not None:
+            return
+        if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in row.conditions):
+            why = why_no_room(self.ledger, row)
+            if why and self._no_room.get(row.uid) != why:
+                self._no_room[row.uid] = why
+                self._recorder.warning(pod, NO_ROOM, why, COMPONENT)
 
     def _tell_not_placed(self, pod: Object, why: str) -> None:
         uid = pod["metadata"]["uid"]
