@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
-
 from fairlead.apps.api_access import Access
 from fairlead.apps.api_request import ApiRequest, decode_object
 from fairlead.apps.api_store import Object
@@ -19,7 +17,7 @@ from fairlead.ports import Clock
 from fairlead.wire.kube_rbac import render_resource_rules, render_url_rules
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import typed
-from fairlead.wire.kube_status import FieldError, bad_request, invalid
+from fairlead.wire.kube_status import FieldError, bad_request, invalid, wrong_value
 from fairlead.wire.kube_time import render_time
 from fairlead.wire.kube_token import ISSUER
 
@@ -143,17 +141,19 @@ def _faults(request: ApiRequest, review: Object) -> list[FieldError]:
     spec, faults = review.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        faults.append(_wrong("spec.nonResourceAttributes", _go_names(path), "cannot be specified in combination with resourceAttributes"))
+        faults.append(
+            wrong_value("spec.nonResourceAttributes", _go_names(path), "cannot be specified in combination with resourceAttributes")
+        )
     if resource is None and path is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        faults.append(_wrong("spec.resourceAttributes", None, why))
+        faults.append(wrong_value("spec.resourceAttributes", None, why))
     if request.ref is not SELF_ACCESS_REVIEWS and not spec.get("user") and not spec.get("groups"):
-        faults.append(_wrong("spec.user", "", "at least one of user or group must be specified"))
+        faults.append(wrong_value("spec.user", "", "at least one of user or group must be specified"))
     is_local = request.ref is LOCAL_ACCESS_REVIEWS
     metadata = {key: value for key, value in (review.get("metadata") or {}).items() if key != "managedFields"}
     namespace = metadata.pop("namespace", "") if is_local else ""
     if metadata:
-        faults.append(_wrong("metadata", metadata, "must be empty except for namespace" if is_local else "must be empty"))
+        faults.append(wrong_value("metadata", metadata, "must be empty except for namespace" if is_local else "must be empty"))
     if is_local:
         faults += _local_faults(request, namespace or request.namespace, resource, path)
     return faults
@@ -163,14 +163,10 @@ def _local_faults(request: ApiRequest, namespace: str, resource: Object | None, 
     if namespace != request.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if resource is not None and resource.get("namespace", "") != namespace:
-        return [_wrong("spec.resourceAttributes.namespace", resource.get("namespace", ""), "must match metadata.namespace")]
-    return [_wrong("spec.nonResourceAttributes", _go_names(path), "disallowed on this kind of request")] if path is not None else []
+        return [wrong_value("spec.resourceAttributes.namespace", resource.get("namespace", ""), "must match metadata.namespace")]
+    return [wrong_value("spec.nonResourceAttributes", _go_names(path), "disallowed on this kind of request")] if path is not None else []
 
 
 def _go_names(path: Object) -> Object:
     """As the real server shows it: by the names of its own type."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
-
-
-def _wrong(field: str, value: object, why: str) -> FieldError:
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {why}")

@@ -14,7 +14,7 @@ from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.model.access import AUTHENTICATED, MASTERS, Identity, account_groups, account_name
 from fairlead.ports import Clock
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, bad_request, conflict, invalid, not_found
+from fairlead.wire.kube_status import bad_request, conflict, invalid, not_found, wrong_value
 from fairlead.wire.kube_time import render_time
 from fairlead.wire.kube_token import ISSUER, Bound, Claims, Named, looks_like_token, parse_token, render_token, token_id
 
@@ -157,10 +157,10 @@ def _identity(claims: Claims) -> Identity:
 
 
 def _check_addressed(asked: Object, account: Object) -> None:
-    for field, what in (("name", "name"), ("namespace", "namespace")):
+    for field in ("name", "namespace"):
         if asked.get(field) and asked[field] != account[field]:
-            told = f'Invalid value: "{asked[field]}": must match the service account {what} if specified'
-            raise invalid(_REQUEST, account["name"], [FieldError(f"metadata.{field}", "FieldValueInvalid", told)])
+            told = f"must match the service account {field} if specified"
+            raise invalid(_REQUEST, account["name"], [wrong_value(f"metadata.{field}", asked[field], told)])
     if asked.get("uid") and asked["uid"] != account["uid"]:
         told = f"the UID in the token request ({asked['uid']}) does not match the UID of the service account ({account['uid']})"
         raise conflict(ResourceKind("authentication.k8s.io", "v1", "TokenRequest", "TokenRequest", ""), account["name"], told)
@@ -173,8 +173,7 @@ def _check_duration(seconds: int) -> None:
     elif seconds > 1 << 32:
         told = "may not specify a duration larger than 2^32 seconds"
     if told:
-        fault = FieldError("spec.expirationSeconds", "FieldValueInvalid", f"Invalid value: {seconds}: {told}")
-        raise invalid(_REQUEST, "", [fault])
+        raise invalid(_REQUEST, "", [wrong_value("spec.expirationSeconds", seconds, told)])
 
 
 def _quoted(values: Sequence[str]) -> str:

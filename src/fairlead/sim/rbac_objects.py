@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, required
+from fairlead.wire.kube_status import FieldError, required, unsupported, wrong_value
 
 GROUP = "rbac.authorization.k8s.io"
 _OWN_GROUP = {"User": GROUP, "Group": GROUP, "ServiceAccount": ""}
@@ -37,7 +34,7 @@ def rbac_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[Fiel
         errors += _subject_errors(f"subjects[{number}]", subject, ref)
     if old is not None and old.get("roleRef") != new["roleRef"]:
         told = {key[0].upper() + key[1:] if key != "apiGroup" else "APIGroup": value for key, value in new["roleRef"].items()}
-        errors.append(_wrong("roleRef", told, "cannot change roleRef"))
+        errors.append(wrong_value("roleRef", told, "cannot change roleRef"))
     return errors
 
 
@@ -46,9 +43,11 @@ def _rule_errors(field: str, rule: Object, ref: ResourceKind) -> list[FieldError
     urls = rule.get("nonResourceURLs")
     if urls:
         if ref.namespaced:
-            errors.append(_wrong(f"{field}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"))
+            errors.append(wrong_value(f"{field}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"))
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            errors.append(_wrong(f"{field}.nonResourceURLs", urls, "rules cannot apply to both regular resources and non-resource URLs"))
+            errors.append(
+                wrong_value(f"{field}.nonResourceURLs", urls, "rules cannot apply to both regular resources and non-resource URLs")
+            )
         return errors
     if not rule.get("apiGroups"):
         errors.append(required(f"{field}.apiGroups", "resource rules must supply at least one api group"))
@@ -71,7 +70,7 @@ def _role_errors(role: Object, ref: ResourceKind) -> list[FieldError]:
     name = role.get("name", "")
     if not name:
         return [*errors, required("roleRef.name")]
-    return errors + [_wrong("roleRef.name", name, f"may not contain '{mark}'") for mark in ("/", "%") if mark in name]
+    return errors + [wrong_value("roleRef.name", name, f"may not contain '{mark}'") for mark in ("/", "%") if mark in name]
 
 
 def _subject_errors(field: str, subject: Object, ref: ResourceKind) -> list[FieldError]:
@@ -86,12 +85,4 @@ def _subject_errors(field: str, subject: Object, ref: ResourceKind) -> list[Fiel
 
 
 def _choice_errors(field: str, value: str, choices: tuple[str, ...]) -> list[FieldError]:
-    if value in choices:
-        return []
-    supported = ", ".join(f'"{choice}"' for choice in choices)
-    return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {supported}')]
-
-
-def _wrong(field: str, value: Any, why: str) -> FieldError:
-    shown = json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+    return [] if value in choices else [unsupported(field, value, choices)]
