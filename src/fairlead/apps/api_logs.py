@@ -1,10 +1,16 @@
-"""How are a container's lines read: whole, its tail, since a time, or followed while it runs?"""
+"""How are a container's lines read: whole, its tail, since a time, or followed while it runs?
+
+And what is said to those who want to get into a container: nothing runs there.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from fairlead.apps.api_reads import Reads
 from fairlead.apps.api_request import ApiRequest
@@ -14,8 +20,17 @@ from fairlead.ports import Clock
 from fairlead.wire.kube_status import ApiStatus, bad_request
 from fairlead.wire.kube_time import parse_time, render_micro_time
 
+IDLE: Final = ("attach", "exec", "portforward", "proxy")
+"""Subresources of pods that lead to a program; no program runs here."""
 _FOLLOW_SECONDS: Final = 0.2
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
+
+
+def nothing_runs(what: str, pod: Object) -> ApiStatus:
+    """The refusal of `kubectl exec` and its like."""
+    name = pod["metadata"]["name"]
+    why = f"pod {name} runs in a simulated cluster: its containers are scripts without a process or a network, there is nothing to {what}"
+    return ApiStatus(501, "NotImplemented", why, {"name": name, "kind": "pods"})
 
 
 class Logs:
@@ -27,17 +42,20 @@ class Logs:
         self._clock = clock
         self._ending = ending
 
-    def open(self, request: ApiRequest) -> LineStream:
+    def open(self, request: ApiRequest) -> ASGIApp:
         """The stream of one request. Refuses (400) a container that is not there, is not named, or has not started."""
         pod = self._reads.existing(request)
         container = _container_name(pod, request.query.get("container", ""))
+        since = self._since(request)
+        if not pod["spec"].get("nodeName"):
+            return Response(status_code=204)
         previous = request.is_true("previous")
         if not previous:
             _check_started(pod, container)
         if self._lines.lines(request.namespace, request.path.name, container, previous) is None:
             name = request.path.name
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
-        return LineStream(self._pieces(request, container, self._since(request)), "text/plain", self._ending)
+        return LineStream(self._pieces(request, container, since), "text/plain", self._ending)
 
     def _since(self, request: ApiRequest) -> float:
         seconds, moment = request.number("sinceSeconds"), request.query.get("sinceTime", "")
@@ -46,7 +64,8 @@ class Logs:
         try:
             return parse_time(moment) if moment else float("-inf")
         except ValueError as error:
-            raise bad_request(f'parsing time "{moment}": {error}') from error
+            told = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
+            raise bad_request(told) from error
 
     async def _pieces(self, request: ApiRequest, container: str, since: float) -> AsyncIterator[bytes]:
         previous, stamped, tail = request.is_true("previous"), request.is_true("timestamps"), request.number("tailLines")

@@ -5,17 +5,17 @@ Everything here refuses with the real server's words; unknown query parameters a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from fairlead.model.access import Identity
 from fairlead.wire.bounded import MAX_LEVELS, is_too_deep, load_yaml
+from fairlead.wire.go_json import decode_json, duplicate_fields, go_type, summary
 from fairlead.wire.kube_path import ResourcePath
 from fairlead.wire.kube_protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead.wire.kube_protobuf import parse_protobuf
@@ -25,7 +25,12 @@ from fairlead.wire.kube_status import ApiStatus, bad_request, too_large, unsuppo
 
 MAX_BODY_BYTES = 3 * 1024 * 1024  # the real server's limit
 JSON = "application/json"
-YAML_TYPES = ("application/yaml", "application/apply-patch+yaml")
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+YAML = "application/yaml"
+_LARGEST = (1 << 63) - 1
 _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 
@@ -49,7 +54,8 @@ class ApiRequest:
         return self.path.namespace or ""
 
     def is_true(self, name: str) -> bool:
-        return self.query.get(name, "").lower() in ("1", "true")
+        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0` is a yes."""
+        return name in self.query and self.query[name].lower() not in ("false", "0")
 
     def number(self, name: str) -> int | None:
         """A whole number of the query, None when absent or empty."""
@@ -58,14 +64,12 @@ class ApiRequest:
             return None
         if not text.lstrip("-").isdecimal():
             raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        if abs(int(text)) > _LARGEST:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
         return int(text)
 
-    def is_dry_run(self, body: Any = None) -> bool:
-        asked = self.query.getlist("dryRun") or (body.get("dryRun") if isinstance(body, dict) else None) or []
-        if asked and set(asked) != {"All"}:
-            shown = ", ".join(f'"{item}"' for item in asked)
-            raise ApiStatus(422, "Invalid", f' "" is invalid: dryRun: Unsupported value: {shown}: supported values: "All"')
-        return bool(asked)
+    def is_dry_run(self, options: Any = None) -> bool:
+        return bool(self.query.getlist("dryRun") or (options or {}).get("dryRun"))
 
     def chooses(self) -> Predicate | None:
         """The label and field selectors of the query as one predicate; None when everything is asked for."""
@@ -91,38 +95,99 @@ async def read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def decode_body(body: bytes, content_type: str) -> Any:
-    """JSON, YAML or protobuf to plain values. Raises 400 for what cannot be read and 415 for other media types."""
+def decode_object(body: bytes, content_type: str, kind: str, warnings: list[str] | None = None) -> dict[str, Any]:
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for others and 415 for other media types.
+
+    With `warnings`, keys that stand twice are told there.
+    """
+    media = media_type(content_type)
+    if media == PROTOBUF:
+        return parse_protobuf(body)
+    if media not in ("", JSON, YAML):
+        raise unsupported_media_type((JSON, YAML, PROTOBUF))
     try:
-        decoded = _decoded(body, media_type(content_type))
-    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-    except RecursionError as error:
-        raise _too_deep() from error
-    if is_too_deep(decoded):
-        raise _too_deep()
+        decoded = _yaml(body) if media == YAML else _json(body)
+    except ValueError as error:
+        why = str(error) if media == YAML else f"couldn't get version/kind; json parse error: {error}"
+        raise _unrecognized(kind, why, body) from error
+    if decoded is None:
+        return {}
+    if not isinstance(decoded, dict):
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: json: {_no_object(decoded, _TYPE_META)}", body)
+    if not isinstance(decoded.get("apiVersion") or "", str):
+        found = go_type(decoded["apiVersion"])
+        why = f"json: cannot unmarshal {found} into Go struct field .apiVersion of type string"
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
+    if warnings is not None and media != YAML:
+        warnings.extend(f'duplicate field "{path}"' for path in duplicate_fields(body))
     return decoded
 
 
-def _decoded(body: bytes, media: str) -> Any:
-    if media == PROTOBUF:
-        return parse_protobuf(body)
-    if media in YAML_TYPES:
-        return load_yaml(body)
-    if media in ("", JSON) or media.endswith("+json"):
-        return msgspec.json.decode(body)
-    raise unsupported_media_type((JSON, "application/yaml", PROTOBUF))
+_TYPE_META = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
 
 
-def _too_deep() -> ApiStatus:
-    return bad_request(f"couldn't get version/kind; json parse error: the body is nested more than {MAX_LEVELS} levels deep")
+def decode_patch(body: bytes, media: str) -> Any:
+    """The patch of a body: JSON, or the YAML of an apply."""
+    wanted = "YAML" if media == APPLY_PATCH else "patch"
+    try:
+        decoded = _yaml(body) if media == APPLY_PATCH else _json(body)
+    except ValueError as error:
+        converting = "error converting YAML to JSON: " if media == APPLY_PATCH else ""
+        raise bad_request(f"error decoding {wanted}: {converting}{error}") from error
+    if media == JSON_PATCH:
+        return decoded
+    if not isinstance(decoded, dict) and not (decoded is None and media == STRATEGIC_PATCH):
+        if decoded is None and media == MERGE_PATCH:
+            raise bad_request("Invalid JSON Patch")
+        told = f"json: {_no_object(decoded, 'map[string]interface {}')}"
+        decoding = {APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ", STRATEGIC_PATCH: ""}
+        raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{told}")
+    return decoded or {}
 
 
-def decode_object(body: bytes, content_type: str) -> dict[str, Any]:
-    """As `decode_body`, for bodies that must be an object."""
-    decoded = decode_body(body, content_type)
-    if not isinstance(decoded, dict):
-        raise bad_request(f"couldn't get version/kind; json parse error: the body is a {type(decoded).__name__}, not an object")
+def _no_object(value: Any, wanted: str) -> str:
+    return f"cannot unmarshal {go_type(value)} into Go value of type {wanted}"
+
+
+def _unrecognized(kind: str, why: str, body: bytes) -> ApiStatus:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary(body)})")
+
+
+def _json(body: bytes) -> Any:
+    return _shallow(lambda: decode_json(body))
+
+
+def _yaml(body: bytes) -> Any:
+    try:
+        return _plain(_shallow(lambda: load_yaml(body)))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"yaml: line {line}: {error.problem or error.context}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"yaml: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """YAML's values as JSON has them: keys are texts, and so is what looks like a date."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _plain_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _plain_key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _shallow(decode: Callable[[], Any]) -> Any:
+    """What is nested too deep is no value."""
+    try:
+        decoded = decode()
+    except RecursionError as error:
+        raise ValueError(f"exceeded max depth: more than {MAX_LEVELS} levels") from error
+    if is_too_deep(decoded):
+        raise ValueError(f"exceeded max depth: more than {MAX_LEVELS} levels")
     return decoded
 
 

@@ -102,7 +102,7 @@ class Reviews:
 
 def _read(request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
     """The body as an object of the kind, which it need not name."""
-    obj = decode_object(body, request.http.headers.get("content-type", "")) if body.strip() else {}
+    obj = decode_object(body, request.http.headers.get("content-type", ""), request.ref.kind) if body.strip() else {}
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
     if found != (api_version, kind):
         _, _, version = found[0].rpartition("/")

@@ -18,22 +18,23 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.apps.api_access import Access, asked
-from fairlead.apps.api_logs import Logs
+from fairlead.apps.api_logs import IDLE, Logs, nothing_runs
+from fairlead.apps.api_options import check_options
 from fairlead.apps.api_reads import Reads
-from fairlead.apps.api_request import ApiRequest, media_type, read_body, wanted_form
+from fairlead.apps.api_request import APPLY_PATCH, ApiRequest, media_type, read_body, wanted_form
 from fairlead.apps.api_reviews import REVIEWS, Reviews
 from fairlead.apps.api_store import NoLogs, Object, ObjectStore, PodLogs
 from fairlead.apps.api_tokens import Tokens
 from fairlead.apps.api_versions import Versions
 from fairlead.apps.api_watch import Watches
-from fairlead.apps.api_writes import APPLY_PATCH, Writes, no_such_verb
+from fairlead.apps.api_writes import Writes, no_such_verb
 from fairlead.model.access import Identity
 from fairlead.ports import Clock
 from fairlead.wire import kube_discovery as discovery
 from fairlead.wire.kube_openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead.wire.kube_path import parse_path
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import ApiStatus, render_status, unknown_path
+from fairlead.wire.kube_status import ApiStatus, bad_request, method_not_allowed, render_status, unknown_path
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 BOOKMARK_SECONDS: Final = 60.0
@@ -91,14 +92,25 @@ class ApiServer:
         path = request.url.path.rstrip("/") or "/"
         if path in _HEALTH or path.startswith(tuple(f"{health}/" for health in _HEALTH)):
             return PlainTextResponse("ok")
-        if path == "/version":
+        if path == "/version" and request.method in _READS:
             return _json(_version())
         who = self._access.admit(request)
         if path == "/openapi/v2" and "proto-openapi" in request.headers.get("accept", ""):
             # kubectl checks a `List` itself, by this form alone: the empty document, which is no bytes at all, has nothing against it.
             return Response(b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+        if not path.startswith(("/api/", "/apis/")) and request.method not in _READS:
+            raise method_not_allowed(None, "")
+        if not self._is_api(request.url.path):
+            return PlainTextResponse("404 page not found\n", 404)
         document = self._document(request, path)
         return _json(*document) if document is not None else await self._resource(request, who)
+
+    def _is_api(self, path: str) -> bool:
+        """Whether a path is one that the API itself answers; the rest are no pages of it at all."""
+        first, *rest = path.strip("/").split("/")
+        if path.startswith("//") or first not in ("", "api", "apis", "openapi", "version"):
+            return False
+        return first != "apis" or not rest or any(ref.group == rest[0] for ref in self._kinds())
 
     # --- what is served ----------------------------------------------------------------------------------------------------------
 
@@ -132,17 +144,22 @@ class ApiServer:
     async def _resource(self, http: Request, who: Identity) -> ASGIApp:
         path = parse_path(http.url.path)
         ref = self._served(path.group, path.version, path.plural) if path else None
-        if path is None or ref is None or (path.subresource and path.subresource not in ref.subresources):
+        if path is None or ref is None or not _has_subresource(ref, path.subresource):
             raise unknown_path()
-        if path.namespace is not None and not ref.namespaced:
+        if ref.namespaced is (path.namespace is None) and (path.namespace is not None or path.name):
             raise unknown_path()
+        if path.name in (".", ".."):
+            raise bad_request(f'Name parameter invalid: "{path.name}": may not be \'{path.name}\'')
         request = ApiRequest(http, path, ref, who)
-        body = b"" if http.method in ("GET", "HEAD") else await read_body(http)
+        check_options(request)
+        body = b"" if http.method in _READS else await read_body(http)
         if self._catch_up is not None:
             self._catch_up()
         if ref.custom is not None and ref.custom.warning:
             request.warnings.append(ref.custom.warning)
-        if http.method in ("GET", "HEAD"):
+        if ref.note and http.method in ("POST", "PUT", "PATCH"):
+            request.warnings.append(ref.note)
+        if http.method == "GET":
             return _warned(self._read(request), request.warnings)
         status, answer = self._write(request, body)
         return _warned(_json(answer, status), request.warnings)
@@ -157,6 +174,8 @@ class ApiServer:
 
     def _read(self, request: ApiRequest) -> ASGIApp:
         path, ref = request.path, request.ref
+        if path.subresource in IDLE:
+            raise nothing_runs(path.subresource, self._reads.existing(request))
         if ref in REVIEWS:
             raise no_such_verb(request, "")
         if path.subresource == "log":
@@ -171,6 +190,8 @@ class ApiServer:
 
     def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
+        if path.subresource in IDLE and request.http.method == "POST":
+            raise nothing_runs(path.subresource, self._reads.existing(request))
         if request.http.method == "PATCH" and not request.who.is_master:
             self._check_creates(request)
         shape = (request.http.method, bool(path.name), path.subresource)
@@ -205,6 +226,11 @@ class ApiServer:
 
 
 _JSON: Final = "application/json"
+_READS: Final = ("GET", "HEAD")
+
+
+def _has_subresource(ref: ResourceKind, name: str) -> bool:
+    return not name or name in ref.subresources or (ref.group_resource == "pods" and name in IDLE)
 
 
 def _json(body: Any, status: int = 200, content_type: str = _JSON) -> Response:

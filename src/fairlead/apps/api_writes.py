@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fairlead.apps.api_options import check_delete_options
+from fairlead.apps.api_patches import Patch
 from fairlead.apps.api_reads import Reads, render_list
-from fairlead.apps.api_request import ApiRequest, decode_body, decode_object, media_type
+from fairlead.apps.api_request import ApiRequest, decode_object
 from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.model.access import Identity
 from fairlead.wire.kube_crd_schema import Schema
-from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_schema import strict_error, typed
-from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, unsupported_media_type, update_without_version
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
+from fairlead.wire.kube_schema import SCHEME, Unhandled, check_kind, strict_error, typed
+from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, update_without_version
 
 # Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
 _ANSWER_WITH_OBJECT = frozenset(
-    ("pods", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts", "storageclasses.storage.k8s.io")
+    (
+        *("pods", "podtemplates", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts"),
+        *("replicationcontrollers", "resourcequotas", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io"),
+        *("storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io"),
+    )
 )
 
 
@@ -57,24 +57,15 @@ class Writes:
         return 200, self._write(request, obj)
 
     def patch(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        kind = media_type(request.http.headers.get("content-type", ""))
-        accepted = (
-            (JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if request.ref.is_custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
-        )
-        if kind not in accepted:
-            raise unsupported_media_type(accepted)
-        patch = decode_body(body, kind)
+        patch = Patch(request, body)
         old = self._store.get(request.ref, request.path.namespace, request.path.name)
         if old is None:
-            if kind != APPLY_PATCH or request.path.subresource:
+            if not patch.is_apply or request.path.subresource:
                 raise not_found(request.ref, request.path.name)
-            return 201, self._create(request, self._addressed(request, dict(patch)))
+            return 201, self._create(request, patch.made(lambda new: self._addressed(request, new)))
         if request.path.subresource == "scale":
             old = self._store.scale_of(request.ref, old)
-        new = _patched(kind, old, patch, is_custom=request.ref.is_custom)
-        if not isinstance(new, dict):
-            raise bad_request("the patch does not leave an object")
-        return 200, self._write(request, self._addressed(request, new))
+        return 200, self._write(request, patch.applied(old, lambda new: self._addressed(request, new)))
 
     def delete(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         options = _delete_options(request, body)
@@ -92,17 +83,26 @@ class Writes:
         return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
 
     def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        binding = _typed(request, "v1", "Binding", self._decoded(request, body))
+        binding = self._named_like_path(request, body, "v1", "Binding")
         self._store_for(request).bind(request.namespace, request.path.name, binding, request.who.name)
         return 201, _success()
 
     def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
-        options = _typed(request, "policy/v1", "Eviction", self._decoded(request, body)).get("deleteOptions") or {}
+        options = self._named_like_path(request, body, "policy/v1", "Eviction").get("deleteOptions") or {}
         self._store_for(request, options).evict(request.namespace, request.path.name, options)
         return 201, _success()
 
+    def _named_like_path(self, request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
+        obj = decode_object(body, request.http.headers.get("content-type", ""), kind)
+        check_kind(obj.get("apiVersion") or api_version, obj.get("kind") or kind, api_version, kind)
+        read = _typed(request, api_version, kind, obj)
+        if (read.get("metadata") or {}).get("name") != request.path.name:
+            raise bad_request(f"name in URL does not match name in {kind} object")
+        return read
+
     def _decoded(self, request: ApiRequest, body: bytes) -> Object:
-        return decode_object(body, request.http.headers.get("content-type", ""))
+        kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
+        return decode_object(body, request.http.headers.get("content-type", ""), kind, request.warnings)
 
     def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
@@ -157,41 +157,52 @@ class Writes:
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
     """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
     read, unknown = typed(api_version, kind, obj, schema)
-    if unknown:
-        wanted = request.query.get("fieldValidation") or "Warn"
-        if wanted == "Strict":
-            raise strict_error(api_version, kind, unknown)
-        if wanted == "Warn":
-            request.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    request.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    wanted = request.query.get("fieldValidation") or "Warn"
+    faults = [told for told in request.warnings if told.startswith(_FIELD_FAULTS)]
+    if faults and wanted == "Strict":
+        raise strict_error(api_version, kind, faults)
+    if faults and wanted == "Ignore":
+        request.warnings[:] = [told for told in request.warnings if told not in faults]
     return read
+
+
+_FIELD_FAULTS = ("unknown field", "duplicate field")
 
 
 def _check_kind(ref: ResourceKind, obj: Object) -> None:
     kind, version = obj.get("kind") or ref.kind, obj.get("apiVersion") or ref.api_version
-    if version != ref.api_version:
+    if not ref.is_custom:
+        check_kind(version, kind, ref.api_version, ref.kind)
+    elif version != ref.api_version:
         raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({ref.api_version})")
-    if kind != ref.kind:
+    elif kind != ref.kind:
         raise bad_request(f'{kind} in version "{ref.version}" cannot be handled as a {ref.kind}: the path is that of `{ref.plural}`')
 
 
-def _patched(kind: str, old: Object, patch: Any, *, is_custom: bool) -> Any:
-    if kind == JSON_PATCH:
-        return apply_json_patch(old, patch)
-    if kind == MERGE_PATCH or (kind == APPLY_PATCH and is_custom):
-        return apply_merge_patch(old, patch)
-    return apply_strategic_patch(old, patch)
-
-
 def _delete_options(request: ApiRequest, body: bytes) -> Object:
-    """`DeleteOptions` of the body, or what the query says of them."""
-    options = decode_object(body, request.http.headers.get("content-type", "")) if body.strip() else {}
-    options = _typed(request, "v1", "DeleteOptions", options)
-    if request.query.get("propagationPolicy"):
-        options["propagationPolicy"] = request.query["propagationPolicy"]
+    """`DeleteOptions` of the body, and what the query says of them."""
+    options = _read_delete_options(body, request.http.headers.get("content-type", "")) if body.strip() else {}
+    options |= {key: request.query[key] for key in ("propagationPolicy",) if request.query.get(key)}
+    if request.query.getlist("dryRun"):
+        options["dryRun"] = request.query.getlist("dryRun")
     grace = request.number("gracePeriodSeconds")
     if grace is not None:
         options["gracePeriodSeconds"] = grace
+    check_delete_options(options)
     return options
+
+
+def _read_delete_options(body: bytes, content_type: str) -> Object:
+    kind = "DeleteOptions"
+    try:
+        options = decode_object(body, content_type, kind)
+        if (options.get("kind") or kind) != kind:
+            told = f'no kind "{options["kind"]}" is registered for version "{options.get("apiVersion", "")}" in {SCHEME}'
+            raise bad_request(told)
+        return typed("v1", kind, options)[0]
+    except Unhandled as error:
+        raise bad_request(error.why) from error
 
 
 def _success(details: Object | None = None) -> Object:

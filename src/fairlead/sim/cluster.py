@@ -25,6 +25,7 @@ from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, P
 from fairlead.wire.kube_patch import apply_merge_patch
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import (
+    ApiStatus,
     already_exists,
     bad_request,
     failed_delete_precondition,
@@ -70,6 +71,8 @@ class Cluster:
         for ref in resources:
             if ref.stored_as is None:
                 self.serve(ref, log_capacity)
+            else:
+                self._kinds[ref.api_version, ref.kind] = ref.stored_as
         self._served: tuple[ResourceKind, ...] | None = None
         self._builtin = tuple(ref for ref in resources if not ref.is_custom)
         self._definitions = CustomDefinitions(self)
@@ -162,7 +165,7 @@ class Cluster:
         ref = self.kind_of(obj)
         metadata = _writers_metadata(obj)
         if metadata.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
         self._name_new(ref, metadata)
         self._check_namespace(ref, metadata)
         metadata |= {"uid": self.names.uid(), "creationTimestamp": render_time(self.clock.now())}
@@ -311,6 +314,8 @@ class Cluster:
         if uid and uid != old["metadata"]["uid"]:
             raise failed_precondition(ref, name, "UID", uid, old["metadata"]["uid"])
         if version and version != old["metadata"]["resourceVersion"]:
+            if not version.isdecimal():
+                raise ApiStatus(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
             raise stale_write(ref, name)
         return ref, old
 
@@ -324,7 +329,7 @@ class Cluster:
 
     def _replace(self, ref: ResourceKind, old: Object, new: Object, *, is_wish: bool = True, is_trusted: bool = False) -> Object:
         """Check and store a changed object; nothing happens when nothing changed. What is no wish (a status) is no new generation."""
-        if new.get("spec") is not old.get("spec") or "roleRef" in new:  # a status write, the most frequent one, has nothing to fill in
+        if new.get("spec") is not old.get("spec") or "spec" not in new:  # a status write, the most frequent one, has nothing to fill in
             new = defaults.with_defaults(ref, new)
         if new == old:
             return old

@@ -36,7 +36,7 @@ def count_errors(ref: ResourceKind, spec: Any) -> list[FieldError]:
     if not isinstance(spec, dict):
         return []
     if ref in _COUNTS:
-        return _errors(f"spec.{_COUNTS[ref]}", spec.get(_COUNTS[ref]), least=0)
+        return replica_errors(f"spec.{_COUNTS[ref]}", spec.get(_COUNTS[ref]), least=0)
     roles = spec.get(_ROLES.get(ref, ""))
     if not isinstance(roles, dict):
         return []
@@ -44,11 +44,12 @@ def count_errors(ref: ResourceKind, spec: Any) -> list[FieldError]:
         error
         for role, wanted in roles.items()
         if isinstance(wanted, dict)
-        for error in _errors(f"spec.{_ROLES[ref]}.{role}.replicas", wanted.get("replicas"))
+        for error in replica_errors(f"spec.{_ROLES[ref]}.{role}.replicas", wanted.get("replicas"))
     ]
 
 
-def _errors(field: str, count: Any, least: int | None = None) -> list[FieldError]:
+def replica_errors(field: str, count: Any, least: int | None = None) -> list[FieldError]:
+    """Faults of one number of pods."""
     if count is None:
         return []
     if isinstance(count, bool) or not isinstance(count, int):

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlead.sim import resources as served
+from fairlead.sim.pod_counts import replica_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_jsonpath import find_first
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
-from fairlead.wire.kube_status import ApiStatus, conflict, failed_precondition, invalid, not_found, required, stale_write
+from fairlead.wire.kube_status import ApiStatus, conflict, failed_precondition, invalid, not_found, stale_write
 from fairlead.wire.kube_time import render_time
 
 if TYPE_CHECKING:
     from fairlead.sim.cluster import Cluster
 
 _PODS_BINDING = ResourceKind("", "v1", "Binding", "pods/binding", "binding")
+_SCALES = ResourceKind("autoscaling", "v1", "Scale", "scales", "scale")
 _VIOLATES_BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 _BUDGET_CAUSE = "DisruptionBudget"
 
@@ -28,7 +30,10 @@ def bind(cluster: Cluster, namespace: str, name: str, binding: Object) -> Object
     """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409 when the pod cannot be bound."""
     target = str((binding.get("target") or {}).get("name") or "")
     if not target:
-        raise invalid(_PODS_BINDING, name, [required("target.name")])
+        raise ApiStatus(500, "", "target.name: Required value")
+    kind = str((binding.get("target") or {}).get("kind") or "")
+    if kind not in ("", "Node"):
+        raise ApiStatus(500, "", f'target.kind: Unsupported value: "{kind}": supported values: "Node", "<empty>"')
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)

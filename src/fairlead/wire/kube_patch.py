@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fairlead.wire.go_json import go_type, go_value
 from fairlead.wire.kube_status import ApiStatus, bad_request
 
 # Lists that strategic merge merges, and the field that identifies an item; `""` is a set of plain values.
@@ -63,6 +64,8 @@ def apply_strategic_patch(target: Any, patch: Any) -> Any:
     """
     if not isinstance(patch, dict):
         return patch
+    if patch.get("$patch", "replace") not in ("replace", "delete", "merge"):
+        raise ApiStatus(500, "", f"unknown patch type: {patch['$patch']} in map: {go_value(patch)}")
     if patch.get("$patch") == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
     merged = dict(target) if isinstance(target, dict) else {}
@@ -109,7 +112,7 @@ def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[An
     merged = list(target)
     for item in patch:
         if not isinstance(item, dict) or key not in item:
-            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+            raise ApiStatus(500, "", f"map: {go_value(item)} does not contain declared merge key: {key}")
         found = next((index for index, held in enumerate(merged) if isinstance(held, dict) and held.get(key) == item[key]), None)
         if item.get("$patch") == "delete":
             merged = [held for held in merged if held.get(key) != item[key]]
@@ -139,33 +142,39 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
     >>> apply_json_patch({"a": [1, 2]}, [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}])
     {'a': [1, 2, 3]}
     """
-    if not isinstance(operations, list):
-        raise bad_request("error decoding patch: a JSON patch is a list of operations")
-    for operation in operations:
-        if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-            raise bad_request(f"error decoding patch: `{operation}` is not an operation with a path")
+    if operations is not None and not isinstance(operations, list):
+        raise _no_operation(operations, "[]handlers.jsonPatchOp")
+    for operation in operations or ():
+        if not isinstance(operation, dict):
+            raise _no_operation(operation, "handlers.jsonPatchOp")
+        if not isinstance(operation.get("path"), str):
+            raise _rejected(f"{operation.get('op')} operation has no path")
         target = _apply_operation(target, operation)
     return target
+
+
+def _no_operation(found: Any, wanted: str) -> ApiStatus:
+    return bad_request(f"error decoding patch: json: cannot unmarshal {go_type(found)} into Go value of type {wanted}")
 
 
 def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
     kind, path = operation.get("op"), _pointer(operation["path"])
     if kind == "test":
-        if _lookup(target, path, operation) != operation.get("value"):
+        if _found(target, path, operation) != operation.get("value"):
             raise _rejected(f"testing value {operation['path']} failed: test failed")
         return target
     if kind == "add":
         return _with_value(target, path, operation.get("value"), operation, insert=True)
     if kind == "replace":
-        _lookup(target, path, operation)
+        _found(target, path, operation)
         return _with_value(target, path, operation.get("value"), operation, insert=False)
     if kind == "remove":
         return _without(target, path, operation)
     if kind in ("move", "copy"):
         source = _pointer(str(operation.get("from", "")))
-        value = _lookup(target, source, operation)
+        value = _found(target, source, operation)
         return _with_value(_without(target, source, operation) if kind == "move" else target, path, value, operation, insert=True)
-    raise bad_request(f"error decoding patch: unexpected kind of operation: `{kind}`")
+    raise _rejected(f"unexpected kind of operation: `{kind}`")
 
 
 def _rejected(why: str) -> ApiStatus:
@@ -196,6 +205,14 @@ def _lookup(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
         else:
             raise _missing(operation)
     return target
+
+
+def _found(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+    """The value at a path; None for a field that its object does not have: the real server tests, replaces and copies those, too."""
+    if not path:
+        return target
+    parent = _lookup(target, path[:-1], operation)
+    return _lookup(parent, path[-1:], operation) if not isinstance(parent, dict) or path[-1] in parent else None
 
 
 def _with_value(target: Any, path: list[str], value: Any, operation: dict[str, Any], *, insert: bool) -> Any:

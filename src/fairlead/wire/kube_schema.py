@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairlead.wire.kube_crd_schema import Schema, defaulted, pruned
 from fairlead.wire.kube_fields import Field, fields_by_name, message_of
 from fairlead.wire.kube_quantity import canonical_quantity
-from fairlead.wire.kube_status import ApiStatus, bad_request
+from fairlead.wire.kube_status import ApiStatus
 from fairlead.wire.kube_time import parse_time
 
 Object = dict[str, Any]
 
+SCHEME = 'scheme "pkg/runtime/scheme.go:111"'
+"""How the real server of this release calls its register of kinds."""
 _TYPE_META = ("kind", "apiVersion")
 _GO_NAMES = {"s": "string", "x": "[]string", "b": "bool", "i": "int32", "l": "int64", "d": "float64", "y": "[]uint8"}
 _GO_QUANTITY_RULE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -39,7 +41,7 @@ def typed(api_version: str, kind: str, obj: Object, schema: Schema | None = None
         body = {key: value for key, value in obj.items() if key not in _TYPE_META}
         read = _message(message, body, "", "", unknown) if message else _custom(kind, body, unknown)
     except _Mistyped as error:
-        raise _unhandled(api_version, kind, str(error)) from error
+        raise Unhandled(api_version, kind, kind, str(error)) from error
     if schema is not None:
         read = defaulted(schema, pruned(schema, read, unknown))
     return {"kind": kind, "apiVersion": api_version, **read}, unknown
@@ -53,15 +55,28 @@ def _custom(kind: str, body: Object, unknown: list[str]) -> Object:
     return {**body, "metadata": _message("meta.ObjectMeta", metadata, "metadata", "metadata", unknown)}
 
 
-def strict_error(api_version: str, kind: str, unknown: list[str]) -> ApiStatus:
+class Unhandled(ApiStatus):
+    """400: what came is not of the kind that is `wanted`; `why` alone is what other messages repeat."""
+
+    def __init__(self, api_version: str, kind: str, wanted: str, why: str) -> None:
+        self.why = why
+        version = api_version.rpartition("/")[2]
+        super().__init__(400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
+
+
+def strict_error(api_version: str, kind: str, faults: Sequence[str]) -> Unhandled:
     """The 400 of `fieldValidation=Strict`."""
-    told = ", ".join(f'unknown field "{path}"' for path in unknown)
-    return _unhandled(api_version, kind, f"strict decoding error: {told}")
+    return Unhandled(api_version, kind, kind, f"strict decoding error: {', '.join(faults)}")
 
 
-def _unhandled(api_version: str, kind: str, why: str) -> ApiStatus:
-    version = api_version.rpartition("/")[2]
-    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+def check_kind(api_version: str, kind: str, ref_version: str, ref_kind: str) -> None:
+    """Raise 400 where an object says that it is of another kind than its path."""
+    if (api_version, kind) == (ref_version, ref_kind):
+        return
+    if message_of(api_version, kind) is None and (api_version, kind) != ("v1", "List"):
+        raise Unhandled(api_version, kind, ref_kind, f'no kind "{kind}" is registered for version "{api_version}" in {SCHEME}')
+    version, inside = api_version.rpartition("/")[2], ref_version.rpartition("/")[0].partition(".")[0] or "core"
+    raise Unhandled(api_version, kind, ref_kind, f"converting ({version}.{kind}) to ({inside}.{ref_kind}): unknown conversion")
 
 
 def _message(message: str, obj: Object, path: str, place: str, unknown: list[str]) -> Object:

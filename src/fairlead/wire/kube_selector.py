@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairlead.wire.kube_names import label_value_faults, qualified_name_faults
 from fairlead.wire.kube_status import bad_request
 
 Labels = Mapping[str, str]
@@ -45,76 +46,94 @@ class _LabelParser:
     def parse(self) -> list[_Test]:
         tests: list[_Test] = []
         while self._peek():
+            if self._peek() in _OPERATORS or self._peek() in ("(", ")", ","):
+                raise bad_request(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
             tests.append(self._requirement())
-            if self._peek():
-                self._expect(",")
-                if not self._peek():
-                    raise self._unexpected("identifier after ','")
+            if not self._peek():
+                break
+            if self._take() != ",":
+                raise bad_request(f"found '{self._tokens[self._at - 1]}', expected: ',' or 'end of string'")
+            if not self._is_word() and self._peek() != "!":
+                raise bad_request(f"found '{self._peek()}', expected: identifier after ','")
         return tests
 
     def _peek(self) -> str:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _is_word(self) -> bool:
+        return self._peek() not in ("", "!", ",", "(", ")", *_OPERATORS)
 
     def _take(self) -> str:
         token = self._peek()
         self._at += 1
         return token
 
-    def _expect(self, wanted: str) -> None:
-        if self._peek() != wanted:
-            raise self._unexpected(f"'{wanted}'")
-        self._at += 1
-
     def _unexpected(self, wanted: str) -> Exception:
-        return bad_request(f"unable to parse requirement: found '{self._peek()}', expected: {wanted} in selector \"{self._text}\"")
+        return bad_request(f"unable to parse requirement: found '{self._peek()}'{wanted}")
 
-    def _word(self, wanted: str) -> str:
-        if self._peek() in ("", "=", "==", "!=", "!", ",", "(", ")", "<", ">"):
-            raise self._unexpected(wanted)
+    def _word(self) -> str:
+        if not self._is_word():
+            raise self._unexpected(", expected: identifier")
         return self._take()
+
+    def _key(self) -> str:
+        key = self._word()
+        _refuse("<nil>", key, qualified_name_faults(key))
+        return key
 
     def _requirement(self) -> _Test:
         if self._peek() == "!":
             self._take()
-            key = self._word("identifier")
-            return lambda labels: key not in labels
-        key = self._word("!, identifier, or ','")
+            absent = self._key()
+            return lambda labels: absent not in labels
+        key = self._key()
         operator = self._peek()
         if operator in ("", ","):
             return lambda labels: key in labels
+        if operator not in (*_OPERATORS, "in", "notin"):
+            raise self._unexpected(", expected: in, notin, =, ==, !=, gt, lt")
         self._take()
-        if operator in ("=", "=="):
-            value = self._value()
-            return lambda labels: labels.get(key) == value
-        if operator == "!=":
-            value = self._value()
-            return lambda labels: labels.get(key) != value
         if operator in ("in", "notin"):
-            values = self._values()
+            values = self._values(key)
             return (lambda labels: labels.get(key) in values) if operator == "in" else (lambda labels: labels.get(key) not in values)
+        value = "" if self._peek() in ("", ",") else self._word()
         if operator in ("<", ">"):
-            return _compares(key, operator, self._number())
-        self._at -= 1
-        raise self._unexpected("in, notin, =, ==, !=, >, <")
+            return _compares(key, operator, _number(value))
+        _refuse(f"values[0][{key}]", value, label_value_faults(value))
+        return (lambda labels: labels.get(key) != value) if operator == "!=" else (lambda labels: labels.get(key) == value)
 
-    def _value(self) -> str:
-        """A value may be empty (`app=`)."""
-        return "" if self._peek() in ("", ",") else self._word("identifier")
-
-    def _number(self) -> int:
-        word = self._word("integer")
-        if not re.fullmatch(r"-?\d+", word):
-            raise bad_request(f"for 'Gt', 'Lt' operators, the value must be an integer: \"{word}\"")
-        return int(word)
-
-    def _values(self) -> frozenset[str]:
-        self._expect("(")
-        values = {self._value()} if self._peek() != ")" else {""}
-        while self._peek() == ",":
-            self._take()
-            values.add("" if self._peek() in (",", ")") else self._word("identifier"))
-        self._expect(")")
+    def _values(self, key: str) -> frozenset[str]:
+        if self._peek() != "(":
+            raise self._unexpected(" expected: '('")
+        self._take()
+        values = [""] if self._peek() in (",", ")") else []
+        while self._peek() != ")":
+            if self._peek() == ",":
+                self._take()
+                values += [""] if self._peek() in (",", ")") else []
+                continue
+            values.append(self._word())
+            if self._peek() not in (",", ")"):
+                raise self._unexpected(", expected: ',' or ')'")
+        self._take()
+        for index, value in enumerate(values):
+            _refuse(f"values[{index}][{key}]", value, label_value_faults(value))
         return frozenset(values)
+
+
+_OPERATORS = ("=", "==", "!=", "<", ">")
+
+
+def _refuse(place: str, value: str, faults: list[str]) -> None:
+    if faults:
+        raise bad_request(f'unable to parse requirement: {place}: Invalid value: "{value}": {faults[0]}')
+
+
+def _number(value: str) -> int:
+    if not re.fullmatch(r"-?\d+", value):
+        why = "for 'Gt', 'Lt' operators, the value must be an integer"
+        raise bad_request(f'unable to parse requirement: values[0]: Invalid value: "{value}": {why}')
+    return int(value)
 
 
 def _compares(key: str, operator: str, bound: int) -> _Test:
@@ -185,10 +204,12 @@ def parse_field_selector(text: str, group_resource: str) -> Predicate:
 
 
 def _field_test(term: str, group_resource: str) -> Predicate:
-    found = re.fullmatch(r"\s*([^=!\s]+)\s*(==|=|!=)\s*(.*?)\s*", term)
+    found = re.fullmatch(r"\s*([^=!\s]*)\s*(==|=|!=)\s*(.*?)\s*", term)
     if not found:
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
     field, operator, value = found.groups()
+    if "=" in value:
+        raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
     if field not in ("metadata.name", "metadata.namespace") and field not in _FIELDS.get(group_resource, ()):
         known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace"))
         raise bad_request(

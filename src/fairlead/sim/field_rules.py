@@ -1,0 +1,134 @@
+"""How are the rules of an object's fields written down, so that a kind's are a table and not a program?
+
+A rule takes a field's name and its value and lists its faults, in the order of its table. A field that is missing or null is only ever
+told by `needs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fairlead.wire.kube_names import label_value_faults, qualified_name_faults
+from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+
+Rule = Callable[[str, Any], list[FieldError]]
+
+
+def fields(rules: Mapping[str, Rule], *, needs: Sequence[str] = (), also: Rule | None = None) -> Rule:
+    """An object whose fields follow `rules`; those of `needs` may not be missing or empty; `also` looks at the whole."""
+
+    table = {**dict.fromkeys(needs, _anything), **rules}
+
+    def check(field: str, value: Any) -> list[FieldError]:
+        errors = []
+        for key, rule in table.items():
+            held = value.get(key)
+            if key in needs and held in (None, "", 0):
+                errors.append(required(f"{field}.{key}"))
+            elif held is not None:
+                errors += rule(f"{field}.{key}", held)
+        return [*errors, *also(field, value)] if also else errors
+
+    return check
+
+
+def _anything(field: str, value: Any) -> list[FieldError]:
+    return []
+
+
+def each(rule: Rule, *, unique: str | None = None) -> Rule:
+    """A list whose items follow `rule`; `unique` names a field that may not come twice ("": the items themselves)."""
+
+    def check(field: str, value: Any) -> list[FieldError]:
+        errors, seen = [], set()
+        for index, item in enumerate(value):
+            here = f"{field}[{index}]"
+            errors += rule(here, item)
+            mark = None if unique is None else item if unique == "" else item.get(unique)
+            if mark and mark in seen:
+                errors.append(duplicate(f"{here}.{unique}" if unique else here, mark))
+            seen.add(mark)
+        return errors
+
+    return check
+
+
+def one_of(*known: str) -> Rule:
+    return lambda field, value: [] if value in known else [unsupported(field, value, known)]
+
+
+def at_least(least: int) -> Rule:
+    why = f"must be greater than or equal to {least}"
+    return lambda field, value: [] if value >= least else [wrong_value(field, value, why)]
+
+
+def between(least: int, most: int) -> Rule:
+    why = f"must be between {least} and {most}, inclusive"
+    return lambda field, value: [] if least <= value <= most else [wrong_value(field, value, why)]
+
+
+def spelled(faults: Callable[[str], list[str]]) -> Rule:
+    """A text with the faults that a function of `wire.kube_names` finds in it."""
+    return lambda field, value: [wrong_value(field, value, why) for why in faults(value)]
+
+
+def share(field: str, value: Any) -> list[FieldError]:
+    """A number of pods or a percentage of them."""
+    if isinstance(value, int):
+        return at_least(0)(field, value)
+    if re.fullmatch("[0-9]+%", value):
+        return []
+    rule = "a valid percent string must be a numeric string followed by an ending '%'"
+    return [wrong_value(field, value, f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")]
+
+
+def labels(field: str, value: Mapping[str, Any]) -> list[FieldError]:
+    errors = []
+    for key, text in value.items():
+        errors += [wrong_value(field, key, why) for why in qualified_name_faults(key)]
+        errors += [wrong_value(field, text, why) for why in label_value_faults(text)]
+    return errors
+
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def requirement(operators: Sequence[str]) -> Rule:
+    """A term of `matchExpressions`."""
+
+    def check(field: str, term: Any) -> list[FieldError]:
+        operator, values = term.get("operator"), term.get("values")
+        if operator not in operators:
+            return [wrong_value(f"{field}.operator", operator or "", "not a valid selector operator")]
+        if operator in ("In", "NotIn") and not values:
+            return [required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
+        if operator in ("Exists", "DoesNotExist") and values:
+            return [forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+        return [wrong_value(f"{field}.key", term.get("key", ""), why) for why in qualified_name_faults(term.get("key", ""))]
+
+    return check
+
+
+selector: Rule = fields({"matchLabels": labels, "matchExpressions": each(requirement(_OPERATORS))})
+
+
+def forbidden(field: str, why: str) -> FieldError:
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}")
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+
+def not_there(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueNotFound", f"Not found: {shown(value)}")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
+def frozen(field: str, value: Any, why: str = "field is immutable") -> FieldError:
+    return wrong_value(field, value, why)

@@ -1,0 +1,188 @@
+"""Which Deployments, Jobs and other makers of pods does the API server refuse, and which changes of them?"""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from fairlead.sim import resources as served
+from fairlead.sim.cron_schedule import parse_schedule
+from fairlead.sim.field_rules import Rule, at_least, fields, forbidden, frozen, labels, one_of, selector, share
+from fairlead.sim.pod_validation import pod_errors
+from fairlead.sim.watch_log import Object
+from fairlead.wire.kube_resource import ResourceKind
+from fairlead.wire.kube_selector import selects
+from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+
+_LONGEST_CRON_NAME = 52
+_NOT_NEGATIVE = at_least(0)
+TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS)
+
+
+def workload_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
+    """The faults of an object that makes pods; none for other kinds."""
+    spec = obj.get("spec") or {}
+    if ref in TEMPLATED:
+        return [*_RULES[ref]("spec", spec), *_selector_errors(ref, spec), *_template_errors("spec.template", spec, ("Always",))]
+    if ref is served.JOBS:
+        return _job_errors("spec", spec)
+    return _cron_job_errors(obj, spec) if ref is served.CRON_JOBS else []
+
+
+def workload_change_errors(ref: ResourceKind, before: Object, after: Object) -> list[FieldError]:
+    """What of a maker of pods may not change once it is there."""
+    if ref in TEMPLATED and before.get("selector") != after.get("selector"):
+        return [frozen("spec.selector", after.get("selector"))]
+    if ref is not served.JOBS:
+        return []
+    fixed = [key for key in _FIXED_IN_JOBS if before.get(key) != after.get(key)]
+    errors = [frozen(f"spec.{key}", after.get(key)) for key in fixed if key != "template"]
+    if "template" in fixed and not before.get("suspend"):
+        errors.append(frozen("spec.template", after.get("template")))
+    return errors
+
+
+_FIXED_IN_JOBS = ("completions", "selector", "template", "completionMode")
+
+
+# --- what they share ---------------------------------------------------------------------------------------------------------------
+
+
+def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
+    wanted = spec.get("selector")
+    if wanted is None:
+        return [required("spec.selector"), _unmatched(spec)]
+    errors = selector("spec.selector", wanted)
+    if errors:
+        return [*errors, wrong_value("spec.selector", wanted, "invalid label selector")]
+    if not wanted.get("matchLabels") and not wanted.get("matchExpressions"):
+        return [wrong_value("spec.selector", wanted, f"empty selector is invalid for {ref.singular}")]
+    found = {"metadata": {"labels": _template_labels(spec)}}
+    return [] if selects(wanted)(found) else [_unmatched(spec)]
+
+
+def _template_labels(spec: Object) -> Object:
+    return ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+
+
+def _unmatched(spec: Object) -> FieldError:
+    return wrong_value("spec.template.metadata.labels", _template_labels(spec) or None, "`selector` does not match template `labels`")
+
+
+def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> list[FieldError]:
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    errors = [*labels(f"{field}.labels", _template_labels(spec)), *pod_errors(f"{field}.spec", pod)]
+    policy = pod.get("restartPolicy", "Always")
+    if not errors and policy not in policies:
+        errors.append(unsupported(f"{field}.spec.restartPolicy", policy, policies))
+    if pod.get("activeDeadlineSeconds") is not None and policies == ("Always",):
+        errors.append(forbidden(f"{field}.spec.activeDeadlineSeconds", "activeDeadlineSeconds in ReplicaSet is not Supported"))
+    return errors
+
+
+# --- Deployments and their like ----------------------------------------------------------------------------------------------------
+
+
+def _bounded_share(field: str, value: Any) -> list[FieldError]:
+    errors = share(field, value)
+    if not errors and isinstance(value, str) and int(value[:-1]) > 100:
+        return [wrong_value(field, value, "must not be greater than 100%")]
+    return errors
+
+
+def _strategy(field: str, strategy: Object) -> list[FieldError]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate") or {}
+    if kind not in ("Recreate", "RollingUpdate"):
+        told = shown({"RollingUpdate": None, "Type": kind})
+        return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: {told}: supported values: "Recreate", "RollingUpdate"')]
+    if kind == "Recreate":
+        return [forbidden(f"{field}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")] if rolling else []
+    errors = _ROLLING(f"{field}.rollingUpdate", rolling)
+    if not errors and all(rolling.get(key) in (0, "0%") for key in ("maxSurge", "maxUnavailable")):
+        zero = rolling["maxUnavailable"]
+        return [wrong_value(f"{field}.rollingUpdate.maxUnavailable", zero, "may not be 0 when `maxSurge` is 0")]
+    return errors
+
+
+def _deadline(field: str, spec: Object) -> list[FieldError]:
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is None or deadline > (spec.get("minReadySeconds") or 0):
+        return []
+    return [wrong_value(f"{field}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")]
+
+
+_ROLLING = fields({"maxSurge": share, "maxUnavailable": _bounded_share})
+_COUNTS: Mapping[str, Rule] = {"minReadySeconds": _NOT_NEGATIVE, "revisionHistoryLimit": _NOT_NEGATIVE}
+_RULES: Mapping[ResourceKind, Rule] = {
+    served.DEPLOYMENTS: fields({**_COUNTS, "strategy": _strategy}, also=_deadline),
+    served.REPLICA_SETS: fields(_COUNTS),
+    served.STATEFUL_SETS: fields({**_COUNTS, "podManagementPolicy": one_of("OrderedReady", "Parallel")}),
+    served.DAEMON_SETS: fields(_COUNTS),
+}
+
+
+# --- Jobs --------------------------------------------------------------------------------------------------------------------------
+
+_JOB = fields(
+    {
+        "completions": _NOT_NEGATIVE,
+        "backoffLimit": _NOT_NEGATIVE,
+        "activeDeadlineSeconds": _NOT_NEGATIVE,
+        "ttlSecondsAfterFinished": _NOT_NEGATIVE,
+        "completionMode": one_of("NonIndexed", "Indexed"),
+        "podReplacementPolicy": one_of("Failed", "TerminatingOrFailed"),
+    }
+)
+
+
+def _job_errors(field: str, spec: Object) -> list[FieldError]:
+    errors = _JOB(field, spec)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        errors.append(required(f"{field}.completions", "when completion mode is Indexed"))
+    pod = (spec.get("template") or {}).get("spec") or {}
+    errors += pod_errors(f"{field}.template.spec", pod)
+    if pod.get("restartPolicy", "Always") == "Always":
+        why = 'Required value: valid values: "OnFailure", "Never"'
+        errors.append(FieldError(f"{field}.template.spec.restartPolicy", "FieldValueRequired", why))
+    return errors
+
+
+_CRON_JOB = fields(
+    {
+        "concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
+        "successfulJobsHistoryLimit": _NOT_NEGATIVE,
+        "failedJobsHistoryLimit": _NOT_NEGATIVE,
+        "startingDeadlineSeconds": _NOT_NEGATIVE,
+    },
+    needs=("schedule",),
+)
+
+
+def _cron_job_errors(obj: Object, spec: Object) -> list[FieldError]:
+    errors = _job_errors("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {}) + _CRON_JOB("spec", spec)
+    schedule, zone = spec.get("schedule"), spec.get("timeZone")
+    if schedule and "TZ" in schedule:
+        errors.append(wrong_value("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+    elif schedule and (fault := _schedule_fault(schedule)):
+        errors.append(wrong_value("spec.schedule", schedule, fault))
+    if zone is not None and zone not in _time_zones():
+        errors.append(wrong_value("spec.timeZone", zone, f"unknown time zone {zone}"))
+    if len(obj["metadata"]["name"]) > _LONGEST_CRON_NAME:
+        errors.append(wrong_value("metadata.name", obj["metadata"]["name"], f"must be no more than {_LONGEST_CRON_NAME} characters"))
+    return errors
+
+
+def _schedule_fault(schedule: str) -> str:
+    try:
+        parse_schedule(schedule)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _time_zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())
