@@ -19,7 +19,7 @@ EPOCH = 1_767_600_000.0
 
 
 class Histories:
-    """Every event of every kind, in order, as bytes. Pass `listen` as a world's `hooks`: that is before anything is written."""
+    """What a world is born with, then every event of every kind, in order, as bytes. Pass `listen` as its `hooks`."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -27,6 +27,7 @@ class Histories:
 
     def listen(self, cluster: Cluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
+            self._digest.update(json.dumps(cluster.list(ref)).encode())
             cluster.subscribe(ref, self._note)
         return sharing_hooks(cluster, recorder)
 

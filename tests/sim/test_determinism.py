@@ -17,15 +17,15 @@ SECONDS = load_scenario("default").history.seconds
 ROOT = Path(__file__).parents[2]
 
 
-def histories(hash_seed: str) -> list[str]:
+def living(hash_seed: str) -> subprocess.Popen[str]:
+    """A process that lives through all seeds, one line each."""
     command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(SEEDS), str(SECONDS)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
-    return done.stdout.splitlines()
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def test_twenty_seeds_live_the_same_in_two_processes() -> None:
-    first, second = histories("1"), histories("4242")
+    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living("1"), living("4242")])
     assert first == second
     assert len(first) == SEEDS
     assert len({line.split()[1] for line in first}) == SEEDS, "different seeds live differently"

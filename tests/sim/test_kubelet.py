@@ -252,3 +252,16 @@ def test_a_pod_that_cannot_be_read_waits_with_a_sentence_and_stops_nobody(spec: 
     live(world, 60)
     assert "spec cannot be read" in condition(get_pod(world, "broken"), "PodScheduled")["message"]
     assert phase(world, "fine") == "Running"
+
+
+def test_a_sidecar_that_crashes_is_started_again_and_ends_no_pod() -> None:
+    world = small_world()
+    first = {**container("crash:20s", name="beside"), "restartPolicy": "Always"}
+    world.cluster.create(pod("p", "train:10m", restartPolicy="Never", initContainers=[first]))
+    live(world, 300)
+    found = get_pod(world)
+    assert phase(world) == "Running"
+    assert states(found)["Initialized"] == "True"
+    assert found["status"]["initContainerStatuses"][0]["restartCount"] > 0
+    live(world, 600)
+    assert phase(world) == "Succeeded"

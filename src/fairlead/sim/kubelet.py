@@ -264,10 +264,10 @@ class Kubelets:
         if container in run.inits and exit_code == 0 and not container.is_sidecar:
             self._write(run)
             self._later(run, 0.5, self._start_next)
-        elif container in run.inits and run.restart_policy == "Never" and exit_code:
-            self._finish(run, "Failed")
         elif run.will_restart(container):
             self._restart_later(run, container, now)
+        elif container in run.inits:
+            self._finish(run, "Failed")
         else:
             run.settle()
             self._finish(run, run.phase)

@@ -85,6 +85,11 @@ class PodRun:
         return all(run.is_done or (run.is_sidecar and run.state == RUNNING) for run in self.inits)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether an app container was ever started."""
+        return any(run.state != WAITING or run.restarts or run.last for run in self.apps)
+
+    @property
     def is_finished(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
 
@@ -98,7 +103,7 @@ class PodRun:
             return
         if all(run.state == TERMINATED for run in self.apps) and not any(self.will_restart(run) for run in self.apps):
             self.phase = "Succeeded" if all(run.exit_code == 0 for run in self.apps) else "Failed"
-        elif self.is_initialized and any(run.state != WAITING or run.restarts for run in self.apps):
+        elif self.has_begun:
             self.phase = "Running"
 
     def will_restart(self, run: ContainerRun) -> bool:
@@ -181,7 +186,7 @@ def _conditions(run: PodRun, before: list[Object], now: float) -> list[Object]:
 
 
 def _initialized(run: PodRun) -> tuple[str, str, str]:
-    if run.is_initialized:
+    if run.is_initialized or run.has_begun:  # a sidecar that is started again takes nothing back
         return "True", "PodCompleted" if run.phase == "Succeeded" else "", ""
     waiting = " ".join(container.name for container in run.inits if not container.is_done)
     return "False", "ContainersNotInitialized", f"containers with incomplete status: [{waiting}]"
