@@ -1,6 +1,7 @@
 """How does a simulated world come to be: from a scenario, whose history it lives through first, or from what was saved of one?
 
-Its epoch is chosen so that simulated now is wall now: ages in kubectl are right at speed 1.
+The epoch of a scenario is chosen so that simulated now is wall now: ages in kubectl are right at speed 1. In a world from a snapshot it
+is the time of the snapshot: everything is as old as it was then.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import msgspec
+
+from fairlead.cli.snapshot_load import load_snapshot
+from fairlead.errors import UserError
 from fairlead.sharing_hooks import sharing_world
+from fairlead.sim.imported import imported_world
 from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.scenario_file import parse_scenario, read_scenario
@@ -44,6 +50,18 @@ def scenario_beginning(name: str) -> Beginning:
         return made
 
     return Beginning(f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
+
+
+def snapshot_beginning(name: str) -> Beginning:
+    """A file that `fairlead snapshot save` wrote. Raises UserError when it cannot be read, or is too old to have objects."""
+    saved = load_snapshot(name)
+    if saved.objects is None:
+        told = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can go on from it"
+        raise UserError(told, "write a new one with `fairlead snapshot save FILE`")
+    objects, snapshot = saved.objects, saved.snapshot
+    origin = f"snapshot {name}"
+    digest = hashlib.sha256(msgspec.json.encode(saved)).hexdigest()
+    return Beginning(origin, digest, "", lambda seed: resumed_world("", origin, seed, imported_world(objects, snapshot)))
 
 
 def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> World:

@@ -213,7 +213,7 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
         objects.append(obj)
         if cards:
             held[obj["metadata"]["uid"]] = msgspec.json.decode(cards, type=list[HeldCard])
-    now = max(time.time(), header.now)
+    now = max(time.time(), header.now) if header.scenario else header.now  # a world from a snapshot stays in the snapshot's time
     epoch, names = header.epoch + now - header.now, header.names_counter + LIFE
     saved = SavedWorld(objects, header.now, now, epoch, header.resource_version, names, held, header.submitted, header.standstills)
     standstills = (*header.standstills, (header.now, now))[-STANDSTILLS:]

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp
 
 from fairlead.apps.api_credentials import Credentials, make_credentials
 from fairlead.apps.api_saved import saved_first
-from fairlead.beginnings import scenario_beginning
+from fairlead.beginnings import Beginning, scenario_beginning, snapshot_beginning
 from fairlead.cli.messages import Messages
+from fairlead.errors import UserError
 from fairlead.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.wiring import Simulation
 
@@ -40,11 +41,25 @@ class Life(Struct, frozen=True):
 
 def begin_life(args: argparse.Namespace, messages: Messages) -> Life:
     """The world that the flags of `up` ask for. Raises UserError when it cannot be had."""
-    asked = scenario_beginning(args.scenario) if args.scenario else None
+    asked = _asked(args)
     if args.state_dir:
         kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
         if kept.is_restored:
             messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
-        return Life(Simulation(kept.world, args.speed, has_past=not kept.is_restored), kept.credentials, kept.origin, kept)
+        has_past = not kept.is_restored and not args.from_snapshot
+        return Life(Simulation(kept.world, args.speed, has_past=has_past), kept.credentials, kept.origin, kept)
     beginning = asked or scenario_beginning(DEFAULT_SCENARIO)
-    return Life(Simulation(beginning.world(args.seed or 0), args.speed), make_credentials(), beginning.origin)
+    simulation = Simulation(beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot)
+    return Life(simulation, make_credentials(), beginning.origin)
+
+
+def _asked(args: argparse.Namespace) -> Beginning | None:
+    """What the person named to begin with; None when nothing."""
+    if args.from_snapshot and args.scenario:
+        raise UserError(
+            f"a world begins with scenario `{args.scenario}` or with snapshot `{args.from_snapshot}`, not with both",
+            "leave out --scenario or --from-snapshot",
+        )
+    if args.from_snapshot:
+        return snapshot_beginning(args.from_snapshot)
+    return scenario_beginning(args.scenario) if args.scenario else None

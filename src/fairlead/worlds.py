@@ -114,19 +114,19 @@ class ChosenWorld:
         from fairlead.cli.snapshot_reader import SnapshotReader
 
         saved = load_snapshot(name)
-        return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}")
+        return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects)
 
     def _embedded(self) -> ClusterReader:
         from fairlead.cli.snapshot_reader import SnapshotReader
         from fairlead.sharing_hooks import sharing_world
         from fairlead.sim.scenario_file import load_scenario
-        from fairlead.sim.snapshot import take_snapshot
+        from fairlead.sim.snapshot import take_objects, take_snapshot
 
         world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
         world.warm_up()
         what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
         self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")
-        return SnapshotReader(take_snapshot(world), f"the {what}")
+        return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))
 
 
 def _log_to(messages: Messages) -> None:

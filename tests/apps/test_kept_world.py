@@ -331,7 +331,7 @@ def test_the_file_is_the_owners_alone(tmp_path: Path) -> None:
 def test_without_changes_nothing_is_written(tmp_path: Path) -> None:
     kept = opened(tmp_path)
     written: list[object] = []
-    kept._file.write = lambda *arguments: written.append(arguments)  # type: ignore[method-assign, assignment]
+    kept._file.write = lambda *arguments: written.append(arguments)  # type: ignore[method-assign]
     kept.save()
     assert written == []
     del kept._file.write

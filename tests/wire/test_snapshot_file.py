@@ -44,10 +44,20 @@ def test_the_header_stands_in_front_for_whoever_looks_with_other_tools() -> None
     document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0, "the tests", "0.1.0"))))
     assert {key: document[key] for key in ("format", "version", "savedAt", "cluster")} == {
         "format": "fairlead.io/snapshot",
-        "version": 1,
+        "version": 2,
         "savedAt": 5.0,
         "cluster": "the tests",
     }
+
+
+def test_a_file_of_version_1_is_read_and_has_no_objects() -> None:
+    saved = parse_snapshot(packed(format="fairlead.io/snapshot", version=1, snapshot={"taken_at": 5.0}), "s")
+    assert (saved.version, saved.objects, saved.snapshot.taken_at) == (1, None, 5.0)
+
+
+def test_objects_come_back_as_they_were() -> None:
+    objects = ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}},)
+    assert parse_snapshot(render_snapshot(SavedSnapshot(whole(), objects=objects)), "s").objects == objects
 
 
 def packed(**header: object) -> bytes:
@@ -61,8 +71,8 @@ def packed(**header: object) -> bytes:
         (b"apiVersion: v1", "`s` is not a snapshot: it begins with `61 70 69 56`, a snapshot is a gzip file"),
         (gzip.compress(b"hello"), "`s` is not a snapshot: JSON is malformed"),
         (packed(kind="Pod"), "`s` is not a snapshot: its format is `None`, not `fairlead.io/snapshot`"),
-        (packed(format="fairlead.io/snapshot", version=2), "`s` has snapshot version 2, which is newer than this program's 1"),
-        (packed(format="fairlead.io/snapshot", version=0), "`s` has snapshot version 0, which is older than this program's 1"),
+        (packed(format="fairlead.io/snapshot", version=3), "`s` has snapshot version 3, which is newer than this program's 2"),
+        (packed(format="fairlead.io/snapshot", version=0), "`s` has snapshot version 0, which is older than this program's 2"),
         (packed(format="fairlead.io/snapshot", version=1, snapshot={"nodes": 3}), "snapshot `s` is damaged: "),
         (packed(format="fairlead.io/snapshot", version=1), "snapshot `s` is damaged: "),
         (packed(format="fairlead.io/snapshot", version=1, snapshot={}, savedAt=1e300), "snapshot `s` is damaged: Expected `float` <= "),

@@ -7,7 +7,7 @@ Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairlead.cli.messages import Messages
 
@@ -42,6 +42,10 @@ class ClusterReader(Protocol):
 
     def read_all(self) -> ClusterSnapshot:
         """Everything the model knows: what `snapshot save` writes."""
+        ...
+
+    def read_objects(self) -> Sequence[dict[str, Any]] | None:
+        """The objects that a simulated cluster can go on from, with what may be saved of them; None when nobody knows them any more."""
         ...
 
     def describe(self) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
 from fairlead.model.snapshot import ClusterSnapshot
 
+Object = dict[str, Any]
+
 
 class SnapshotReader:
-    """A `ClusterReader` over one value. `description` says for a person where it came from."""
+    """A `ClusterReader` over one value. `description` says for a person where it came from, `objects` what else is known of it."""
 
-    def __init__(self, snapshot: ClusterSnapshot, description: str) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, description: str, objects: Callable[[], Sequence[Object] | None] = lambda: None) -> None:
+        self._objects = objects
         self._snapshot = snapshot
         self._description = description
 
@@ -28,6 +32,9 @@ class SnapshotReader:
 
     def read_all(self) -> ClusterSnapshot:
         return self._snapshot
+
+    def read_objects(self) -> Sequence[Object] | None:
+        return self._objects()
 
     def describe(self) -> str:
         return self._description

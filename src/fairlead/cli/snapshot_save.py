@@ -13,8 +13,9 @@ from fairlead.errors import OutsideError, UserError
 NAME = "snapshot save"
 HELP = """Read the whole cluster and write it, as Fairlead sees it, to FILE (gzip of JSON).
 
-Every reading command answers from such a file with --snapshot FILE. It holds no Secret and no value of an environment
-variable, but names of namespaces, nodes, pods, images and users: look at it before you pass it on."""
+Every reading command answers from such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` plays the
+cluster on from it. It holds no Secret, no ConfigMap, and of containers neither environment nor command, but names of
+namespaces, nodes, pods, images and users: look at it before you pass it on."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _check_place(path)
     reader = context.world.reader()
     snapshot = reader.read_all()
-    data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__))
+    objects = reader.read_objects()
+    kept = None if objects is None else tuple(objects)
+    data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=kept))
     _write(path, data)
     context.stdout.write(
         f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs"

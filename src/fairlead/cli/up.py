@@ -17,12 +17,21 @@ The ports are taken on 127.0.0.1 alone. Where a default port is taken by somebod
 
 Each start begins a new world, unless --state-dir names a directory to keep one in. What the API has answered is on disk
 there, even when the process is killed; the next start goes on from it. In between the world stands still: its clock jumps
-to the present, and programs go on with what was left of their runs."""
+to the present, and programs go on with what was left of their runs.
+
+With --from-snapshot the cluster is a real one's copy: the same nodes, cards, pods, jobs and quotas, at the time when it was
+saved. What would happen there (a drain, a new job, another quota) can be tried here."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.set_defaults(scenario=None, seed=None)  # a kept world knows its own
+    parser.add_argument(
+        "--from-snapshot",
+        metavar="FILE",
+        default="",
+        help="begin with the cluster of a saved snapshot, instead of a scenario",
+    )
     parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
     parser.add_argument("--gpu-exporter-port", metavar="P", type=port, help="port of the GPU exporter (default 9400)")
     parser.add_argument("--cluster-exporter-port", metavar="P", type=port, help="port of the cluster exporter (default 9401)")

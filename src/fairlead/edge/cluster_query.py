@@ -7,10 +7,12 @@ on a node that is not in the answer. Up to five named nodes are fetched by name;
 from __future__ import annotations
 
 import gc
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -26,12 +28,14 @@ from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterSnapsh
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, WireKept, parse_kept
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _LOOK_SECONDS: Final = 0.2
+log = logging.getLogger("fairlead.kubernetes")
 
 ReadingsQuery = Callable[[], Sequence[GpuReading]]
 
@@ -73,6 +77,25 @@ class ClusterQuery:
         topologies, sources = self._topologies(snapshot.nodes)
         told = {**snapshot.sources, **{source.name: source for source in sources}}
         return self._with_readings(msgspec.structs.replace(snapshot, topologies=topologies, sources=told))
+
+    def read_objects(self) -> list[dict[str, Any]]:
+        """Kind after kind, nodes before pods. What may not be read is said and left out; what is not served is not missed."""
+        with _no_collector():
+            return [obj for kind in KEPT_KINDS for obj in self._objects(kind)]
+
+    def _objects(self, kind: KeptKind) -> list[dict[str, Any]]:
+        for version in kind.versions:
+            api_version = f"{kind.group}/{version}" if kind.group else version
+            resource = Resource(kind.group, version, kind.plural, kind=kind.kind)
+            reader = ItemReader(resource, WireKept, partial(parse_kept, api_version, kind.kind))
+            try:
+                return [row for row in self._api.list_all(reader).rows.values() if row is not None]
+            except NotFound:
+                continue
+            except Forbidden as error:
+                log.warning("%s are not among the objects: %s", resource.label, error.log_line)
+                return []
+        return []
 
     async def _read_once(self) -> ClusterSnapshot:
         import asyncio

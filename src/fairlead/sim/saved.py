@@ -29,7 +29,8 @@ class SavedWorld:
     """`objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream (`namespace/name`).
 
     The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have begun had it never stood still.
-    `standstills` are earlier ones, as (from, to).
+    `standstills` are earlier ones, as (from, to). `is_whole`: whether what is not among the objects was deleted; of another cluster some
+    are not known.
     """
 
     objects: Iterable[Object]
@@ -41,6 +42,7 @@ class SavedWorld:
     held: Mapping[str, Sequence[HeldCard]] = field(default_factory=dict)
     submitted: Mapping[str, int] = field(default_factory=dict)
     standstills: Sequence[tuple[float, float]] = ()
+    is_whole: bool = True
 
     def lived_since(self, at: float) -> float:
         """Seconds that the world has lived from `at` until it stopped; negative for an instant that it had still to reach.

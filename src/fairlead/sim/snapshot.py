@@ -21,6 +21,7 @@ from fairlead.sim.world import World
 from fairlead.wire import names
 from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.kept_objects import KEPT_KINDS, kept_object
 from fairlead.wire.kube import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 from fairlead.wire.kube_resource import ResourceKind
 
@@ -48,6 +49,12 @@ def take_snapshot(world: World) -> ClusterSnapshot:
         taken_at=now,
         topologies={(wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "": parse_topology(wire.data) for wire in maps},
     )
+
+
+def take_objects(world: World) -> list[dict[str, Any]]:
+    """What may be saved of the world's objects, for a world that goes on from them."""
+    refs = [ref for kind in KEPT_KINDS for ref in world.cluster.kinds() if (ref.group, ref.kind) == (kind.group, kind.kind)]
+    return [kept for ref in refs for obj in world.cluster.scan(ref) if (kept := kept_object(obj)) is not None]
 
 
 def reading_of(sample: DeviceSample) -> GpuReading:

@@ -172,7 +172,7 @@ class World:
         """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets themselves."""
         self.cluster.names.counter = saved.names_counter
         self.cluster.begin_again(saved.resource_version)
-        made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)]
+        made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)] if saved.is_whole else []
         for obj in in_order(saved.objects):
             if obj["kind"] == "Node":
                 self._take_over_node(obj)
@@ -181,9 +181,7 @@ class World:
                 self.kubelets.take_over(obj, node, saved.held.get(obj["metadata"]["uid"], ()), saved.lived_since)
             self.cluster.restore(obj)
         for ref, obj in made_anew:
-            if (
-                self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is obj
-            ):  # it was deleted in the earlier life
+            if self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is obj:  # deleted in the earlier life
                 self.cluster.remove(ref, obj)
         self.recorder.take_over()
         self._plan_mishaps()
@@ -226,10 +224,12 @@ class World:
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
     def _on_node(self, event: WatchEvent) -> None:
-        """The label `cgpu` decides whether a node shares its cards; whoever holds one keeps it."""
+        """A change of the label `cgpu` decides whether a node shares its cards; whoever holds one keeps it."""
+        if event.type == DELETED or event.previous is None:
+            return
         name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
-        wish = (event.object["metadata"].get("labels") or {}).get(LABEL_SHARED, "false") == "true"
-        if event.type != DELETED and cards and cards[0].is_shared is not wish:
+        had, wish = (_shares(node) for node in (event.previous, event.object))
+        if cards and had is not wish and cards[0].is_shared is not wish:
             for card in cards:
                 card.is_shared = wish
             self.cluster.mutate(NODES, None, name, lambda node: with_cards(node, cards))
@@ -273,6 +273,10 @@ class World:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
             message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
             self.recorder.warning(node, "GPUUnhealthy", message, "fairlead-device-plugin", xid.node)
+
+
+def _shares(node: dict[str, Any]) -> bool:
+    return bool((node["metadata"].get("labels") or {}).get(LABEL_SHARED) == "true")
 
 
 def _not_ready(pod: dict[str, Any], time: str) -> dict[str, Any]:

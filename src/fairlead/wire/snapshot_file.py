@@ -1,14 +1,14 @@
 """A saved snapshot: gzip of one JSON object, a header (`format`, `version`, `savedAt`, `cluster`) and the snapshot itself.
 
 What a newcomer gets wrong: the header is read before the rest, so that a file of a newer Fairlead says so instead of failing in the
-middle. Secrets and values of environment variables cannot be in it: the model has no place for them.
+middle. Secrets and values of environment variables cannot be in it: neither the model nor `kept_objects` has a place for them.
 """
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -18,7 +18,9 @@ from fairlead.model.moment import Moment
 from fairlead.model.snapshot import ClusterSnapshot
 
 FORMAT: Final = "fairlead.io/snapshot"
-VERSION: Final = 1
+VERSION: Final = 2
+_OLDEST: Final = 1
+"""Without objects: what it shows can be read, but no cluster can go on from it."""
 _LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
@@ -27,7 +29,10 @@ BYTES_MAX: Final = 4 << 30
 
 
 class SavedSnapshot(Struct, frozen=True, rename="camel"):
-    """`saved_at` in epoch seconds; `cluster` says for a person where it was read; `saved_by` is the writer's version."""
+    """`saved_at` in epoch seconds; `cluster` says for a person where it was read; `saved_by` is the writer's version.
+
+    `objects` are what a simulated cluster goes on from (`kept_objects`); None in a file of version 1.
+    """
 
     snapshot: ClusterSnapshot
     saved_at: Moment = 0.0
@@ -35,6 +40,7 @@ class SavedSnapshot(Struct, frozen=True, rename="camel"):
     saved_by: str = ""
     format: str = FORMAT
     version: int = VERSION
+    objects: tuple[dict[str, Any], ...] | None = None
 
 
 class _Header(Struct):
@@ -57,7 +63,7 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
         raise UserError(f"`{name}` is not a snapshot: {error}", _SAVE_HINT) from error
     if header.format != FORMAT:
         raise UserError(f"`{name}` is not a snapshot: its format is `{header.format}`, not `{FORMAT}`", _SAVE_HINT)
-    if header.version != VERSION:
+    if not _OLDEST <= (header.version or 0) <= VERSION:
         age = "newer" if (header.version or 0) > VERSION else "older"
         hint = "upgrade Fairlead" if age == "newer" else _SAVE_HINT
         raise UserError(f"`{name}` has snapshot version {header.version}, which is {age} than this program's {VERSION}", hint)

@@ -1,0 +1,183 @@
+"""What of a Kubernetes object may be saved, so that a simulated cluster can go on from it? What is named here, and nothing else.
+
+What a newcomer gets wrong: this is a list of what is kept, not of what is secret. Environment, commands, arguments, volumes, data of any
+kind and everything that nobody thought of are left out because they do not stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.wire.names import KEPT_ANNOTATION_PREFIXES, QUOTA_GROUP, QUOTA_PLURAL, QUOTA_VERSION
+
+Object = dict[str, Any]
+
+_AS_IS: Final = "as it is"
+_ANY_KEY: Final = "*"
+Keep = str | Mapping[str, Any] | list[Any]
+"""A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to keep of each item."""
+
+_ANNOTATIONS: Final = (*KEPT_ANNOTATION_PREFIXES, "deployment.kubernetes.io/")
+
+
+def _fields(*names: str, **more: Keep) -> Mapping[str, Keep]:
+    return {**dict.fromkeys(names, _AS_IS), **more}
+
+
+_METADATA: Final = _fields(
+    *("name", "namespace", "uid", "labels", "annotations", "ownerReferences", "generation"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
+)
+_NODE_SPEC: Final = _fields("podCIDR", "podCIDRs", "providerID", "taints", "unschedulable")
+_NODE_STATUS: Final = _fields("addresses", "capacity", "allocatable", "conditions", "daemonEndpoints", "nodeInfo")
+_CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy")
+_POD_SPEC: Final = _fields(
+    *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates"),
+    *("priority", "priorityClassName", "preemptionPolicy", "overhead", "hostNetwork", "restartPolicy", "terminationGracePeriodSeconds"),
+    containers=[_CONTAINER],
+    initContainers=[_CONTAINER],
+)
+_TEMPLATE: Final = {"metadata": _fields("labels", "annotations"), "spec": _POD_SPEC}
+_ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")  # its message may be the program's own words
+_STATE: Final = {"waiting": _AS_IS, "running": _AS_IS, "terminated": _ENDED}
+_CONTAINER_STATUS: Final = _fields(
+    *("name", "image", "imageID", "containerID", "ready", "started", "restartCount"), state=_STATE, lastState=_STATE
+)
+_POD_STATUS: Final = _fields(
+    *("phase", "reason", "message", "conditions", "hostIP", "hostIPs", "podIP", "podIPs", "startTime", "qosClass", "nominatedNodeName"),
+    containerStatuses=[_CONTAINER_STATUS],
+    initContainerStatuses=[_CONTAINER_STATUS],
+)
+_JOB_SPEC: Final = _fields(
+    *("parallelism", "completions", "backoffLimit", "completionMode", "suspend", "selector", "manualSelector", "podReplacementPolicy"),
+    *("activeDeadlineSeconds", "ttlSecondsAfterFinished"),
+    template=_TEMPLATE,
+)
+_ROLES: Final = {_ANY_KEY: _fields("replicas", "restartPolicy", template=_TEMPLATE)}
+_TRAINING_SPEC: Final = _fields(
+    *("runPolicy", "slotsPerWorker", "launcherCreationPolicy", "cleanPodPolicy", "suspend"),
+    mpiReplicaSpecs=_ROLES,
+    tfReplicaSpecs=_ROLES,
+    pytorchReplicaSpecs=_ROLES,
+)
+
+
+class KeptKind(Struct, frozen=True):
+    """A kind of which objects are saved. `versions` in the order of preference; `keep` beside metadata."""
+
+    group: str
+    versions: tuple[str, ...]
+    kind: str
+    plural: str
+    keep: Mapping[str, Keep]
+
+
+_REVISION: Final = {"spec": {"template": {**_TEMPLATE, "$patch": _AS_IS}}}
+_WORKLOAD: Final = ("replicas", "selector", "minReadySeconds", "revisionHistoryLimit")
+
+
+def _workload(kind: str, *fields: str) -> KeptKind:
+    spec = _fields(*_WORKLOAD, *fields, template=_TEMPLATE)
+    return KeptKind("apps", ("v1",), kind, f"{kind.lower()}s", {"spec": spec, "status": _AS_IS})
+
+
+def _training(kind: str, *versions: str) -> KeptKind:
+    return KeptKind("kubeflow.org", versions, kind, f"{kind.lower()}s", {"spec": _TRAINING_SPEC, "status": _AS_IS})
+
+
+KEPT_KINDS: Final = (
+    KeptKind("", ("v1",), "Namespace", "namespaces", _fields("status")),
+    KeptKind("scheduling.k8s.io", ("v1",), "PriorityClass", "priorityclasses", _fields("value", "globalDefault", "preemptionPolicy")),
+    KeptKind("", ("v1",), "Node", "nodes", {"spec": _NODE_SPEC, "status": _NODE_STATUS}),
+    KeptKind(QUOTA_GROUP, (QUOTA_VERSION,), "ElasticQuotaTree", QUOTA_PLURAL, _fields("spec")),
+    KeptKind("policy", ("v1",), "PodDisruptionBudget", "poddisruptionbudgets", _fields("spec", "status")),
+    _workload("Deployment", "strategy", "paused", "progressDeadlineSeconds"),
+    _workload("ReplicaSet"),
+    _workload("StatefulSet", "serviceName", "podManagementPolicy", "updateStrategy", "ordinals"),
+    _workload("DaemonSet", "updateStrategy"),
+    KeptKind("apps", ("v1",), "ControllerRevision", "controllerrevisions", {"data": _REVISION, "revision": _AS_IS}),
+    KeptKind("batch", ("v1",), "Job", "jobs", {"spec": _JOB_SPEC, "status": _AS_IS}),
+    KeptKind(
+        "batch",
+        ("v1",),
+        "CronJob",
+        "cronjobs",
+        {
+            "spec": _fields(
+                *("schedule", "timeZone", "suspend", "concurrencyPolicy", "startingDeadlineSeconds"),
+                *("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
+                jobTemplate={"metadata": _fields("labels", "annotations"), "spec": _JOB_SPEC},
+            ),
+            "status": _AS_IS,
+        },
+    ),
+    _training("MPIJob", "v2beta1", "v1"),
+    _training("TFJob", "v1"),
+    _training("PyTorchJob", "v1"),
+    KeptKind("", ("v1",), "Pod", "pods", {"spec": _POD_SPEC, "status": _POD_STATUS}),
+)
+"""What others need comes before them; nodes before pods, so that a pod may be missing, never its node."""
+
+_BY_KIND: Final = {(f"{kept.group}/" if kept.group else "", kept.kind): kept for kept in KEPT_KINDS}
+
+
+class WireKeptMeta(Struct, gc=False, rename="camel"):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: Any = None
+    annotations: Any = None
+    owner_references: Any = None
+    generation: Any = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Any = None
+    finalizers: Any = None
+
+
+class WireKept(Struct, gc=False, rename="camel"):
+    """An object of any kept kind, as far as it could be kept."""
+
+    metadata: WireKeptMeta
+    spec: Any = None
+    status: Any = None
+    data: Any = None
+    revision: Any = None
+    value: Any = None
+    global_default: Any = None
+    preemption_policy: Any = None
+
+
+def parse_kept(api_version: str, kind: str, wire: WireKept) -> Object | None:
+    """What may be kept of an item of a list, which does not say its own kind."""
+    return kept_object({**msgspec.to_builtins(wire), "apiVersion": api_version, "kind": kind})
+
+
+def kept_object(obj: Mapping[str, Any]) -> Object | None:
+    """The object with what may be saved of it; None when nothing of its kind is."""
+    group = "/".join((*str(obj.get("apiVersion", "")).split("/")[:-1], ""))
+    kind = _BY_KIND.get((group, str(obj.get("kind", ""))))
+    if kind is None:
+        return None
+    kept: Object = _kept(obj, _fields("apiVersion", "kind", metadata=_METADATA, **kind.keep))
+    return kept
+
+
+def _kept(value: Any, keep: Keep) -> Any:
+    """What may be kept of a value; a value of another shape than expected is left out."""
+    if isinstance(keep, str):
+        return value
+    if isinstance(keep, list):
+        return [_kept(item, keep[0]) for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else None
+    if not isinstance(value, Mapping):
+        return None
+    each = keep.get(_ANY_KEY)
+    kept = {key: _kept(value[key], each or keep[key]) for key in (value if each else keep) if value.get(key) is not None}
+    if isinstance(kept.get("annotations"), Mapping):
+        kept["annotations"] = {key: text for key, text in kept["annotations"].items() if key.startswith(_ANNOTATIONS)}
+    return {key: found for key, found in kept.items() if found is not None}
