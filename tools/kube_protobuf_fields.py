@@ -25,20 +25,34 @@ PACKAGES = {
     "scheduling.k8s.io/v1": "k8s.io/api/scheduling/v1",
     "storage.k8s.io/v1": "k8s.io/api/storage/v1",
     "autoscaling/v1": "k8s.io/api/autoscaling/v1",
+    "autoscaling/v2": "k8s.io/api/autoscaling/v2",
+    "networking.k8s.io/v1": "k8s.io/api/networking/v1",
+    "discovery.k8s.io/v1": "k8s.io/api/discovery/v1",
+    "node.k8s.io/v1": "k8s.io/api/node/v1",
+    "events.k8s.io/v1": "k8s.io/api/events/v1",
+    "admissionregistration.k8s.io/v1": "k8s.io/api/admissionregistration/v1",
     "authentication.k8s.io/v1": "k8s.io/api/authentication/v1",
     "authorization.k8s.io/v1": "k8s.io/api/authorization/v1",
     "meta/v1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
 ROOTS = {
-    "core/v1": "Pod Node Namespace ConfigMap Secret Service ServiceAccount Event Endpoints PersistentVolume PersistentVolumeClaim Binding",
-    "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet",
+    "core/v1": "Pod Node Namespace ConfigMap Secret Service ServiceAccount Event Endpoints PersistentVolume PersistentVolumeClaim Binding "
+    "LimitRange PodTemplate ReplicationController ResourceQuota",
+    "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
     "batch/v1": "Job CronJob",
     "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
     "policy/v1": "PodDisruptionBudget Eviction",
     "coordination.k8s.io/v1": "Lease",
     "scheduling.k8s.io/v1": "PriorityClass",
-    "storage.k8s.io/v1": "StorageClass",
-    "autoscaling/v1": "Scale",
+    "storage.k8s.io/v1": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    "autoscaling/v1": "Scale HorizontalPodAutoscaler",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
+    "discovery.k8s.io/v1": "EndpointSlice",
+    "node.k8s.io/v1": "RuntimeClass",
+    "events.k8s.io/v1": "Event",
+    "admissionregistration.k8s.io/v1": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
+    "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
     "authentication.k8s.io/v1": "TokenRequest TokenReview SelfSubjectReview",
     "authorization.k8s.io/v1": "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview",
     "meta/v1": "DeleteOptions",
@@ -92,7 +106,9 @@ def _api_version(group: str) -> str:
 
 
 def _key(group: str, name: str) -> str:
-    return f"{group.partition('/')[0].partition('.')[0]}.{name}"
+    """`core.Pod`; versions beyond the first have their number in it: `autoscaling2.HorizontalPodAutoscaler`."""
+    path, _, version = group.partition("/")
+    return f"{path.partition('.')[0]}{version.removeprefix('v').removeprefix('1')}.{name}"
 
 
 def _version() -> str:
@@ -128,7 +144,7 @@ def _describe(packages: dict[str, Package], package: Package, name: str) -> tupl
     """The fields of one message as text, and the messages they mention."""
     parts, found = [], []
     for declaration, tag in package.structs[name]:
-        numbers = re.search(r'protobuf:"[a-z0-9]+,(\d+),(opt|rep|req)', tag)
+        numbers = re.search(r'protobuf:"[a-z0-9]+,(\d+),', tag)
         json_tag = re.search(r'json:"([^"]*)"', tag)
         if not numbers or not json_tag:
             continue

@@ -22,6 +22,19 @@ _COLLECTIONS = (
     "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    *("/api/v1/" + plural for plural in ("limitranges", "podtemplates", "replicationcontrollers", "resourcequotas")),
+    "/apis/apps/v1/controllerrevisions",
+    *(f"/apis/autoscaling/{version}/horizontalpodautoscalers" for version in ("v1", "v2")),
+    "/apis/discovery.k8s.io/v1/endpointslices",
+    "/apis/events.k8s.io/v1/events",
+    *("/apis/networking.k8s.io/v1/" + plural for plural in ("ingresses", "ingressclasses", "networkpolicies")),
+    "/apis/node.k8s.io/v1/runtimeclasses",
+    *("/apis/storage.k8s.io/v1/" + plural for plural in ("csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses")),
+    *(
+        f"/apis/admissionregistration.k8s.io/v1/{plural}"
+        for kind in ("mutating", "validating")
+        for plural in (f"{kind}admissionpolicies", f"{kind}admissionpolicybindings", f"{kind}webhookconfigurations")
+    ),
 )
 
 

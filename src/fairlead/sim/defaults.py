@@ -11,13 +11,19 @@ from typing import Any
 from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
 from fairlead.sim.custom_validation import with_defaults as custom_resource_definition
+from fairlead.sim.stored_kinds import STORED_KINDS
+from fairlead.sim.stored_rules import first_status, stored_defaults
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 
+_STORED_WITHOUT_GENERATION = (
+    *("horizontalpodautoscalers", "limitranges", "resourcequotas", "runtimeclasses"),
+    *("csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses"),
+)
 _WITHOUT_GENERATION = {
     served.CONFIG_MAPS,
-    served.ENDPOINTS,
     served.CONTROLLER_REVISIONS,
+    served.ENDPOINTS,
     served.EVENTS,
     served.NAMESPACES,
     served.NODES,
@@ -32,6 +38,7 @@ _WITHOUT_GENERATION = {
     served.ROLES,
     served.ROLE_BINDINGS,
     served.STORAGE_CLASSES,
+    *(ref for ref in STORED_KINDS if ref.plural in _STORED_WITHOUT_GENERATION),
 }
 
 
@@ -46,13 +53,15 @@ def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
     if ref.is_custom:
         own = ("metadata", "status") if "status" in ref.subresources else ("metadata",)
         return any(old.get(key) != new.get(key) for key in {**old, **new} if key not in own)
+    if "spec" not in new:
+        return any(old.get(key) != new.get(key) for key in {**old, **new} if key != "metadata")
     return bool(old.get("spec") != new.get("spec"))
 
 
 def with_defaults(ref: ResourceKind, new: Object) -> Object:
     """`new` with the defaults of its kind; the same object when nothing was missing."""
     fill = _DEFAULTS.get(ref)
-    return fill(new) if fill else new
+    return fill(new) if fill else stored_defaults(ref, new)
 
 
 def new_status(ref: ResourceKind, obj: Object) -> Object:
@@ -68,7 +77,7 @@ def new_status(ref: ResourceKind, obj: Object) -> Object:
     if ref is served.NODES or "status" not in ref.subresources:
         return obj
     rest = {key: value for key, value in obj.items() if key != "status"}
-    return rest if ref.is_custom else {**rest, "status": {}}
+    return rest if ref.is_custom else {**rest, "status": first_status(ref)}
 
 
 def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:
@@ -96,10 +105,14 @@ def _container(container: Object) -> Object:
     )
     if filled.get("ports"):
         filled["ports"] = [_filled(port, protocol="TCP") for port in filled["ports"]]
-    limits = (filled.get("resources") or {}).get("limits")
-    if limits:
-        filled["resources"] = {**filled["resources"], "requests": {**limits, **(filled["resources"].get("requests") or {})}}
     return filled
+
+
+def _with_requests(container: Object) -> Object:
+    """What is limited and not asked for is asked for: in pods, not in templates of them."""
+    resources = container["resources"]
+    limits = resources.get("limits")
+    return {**container, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}} if limits else container
 
 
 def _template_spec(spec: Object) -> Object:
@@ -120,6 +133,9 @@ def _template_spec(spec: Object) -> Object:
 
 def _pod(obj: Object) -> Object:
     spec = _template_spec(obj.get("spec") or {})
+    for key in ("containers", "initContainers"):
+        if isinstance(spec.get(key), list):
+            spec[key] = [_with_requests(container) for container in spec[key]]
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     spec = _filled(
         spec,
@@ -166,12 +182,16 @@ def _templated(spec: Object, **values: Any) -> Object:
     return filled
 
 
-_QUARTER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+def _rollout(strategy: Object | None) -> Object:
+    filled = _filled(strategy, type="RollingUpdate")
+    if filled["type"] == "RollingUpdate":
+        filled["rollingUpdate"] = _filled(filled.get("rollingUpdate"), maxSurge="25%", maxUnavailable="25%")
+    return filled
 
 
 def _deployment(obj: Object) -> Object:
-    spec = _templated(obj.get("spec") or {}, progressDeadlineSeconds=600, replicas=1, revisionHistoryLimit=10, strategy=_QUARTER)
-    return {**obj, "spec": spec}
+    spec = _templated(obj.get("spec") or {}, progressDeadlineSeconds=600, replicas=1, revisionHistoryLimit=10)
+    return {**obj, "spec": {**spec, "strategy": _rollout(spec.get("strategy"))}}
 
 
 def _replica_set(obj: Object) -> Object:
@@ -219,7 +239,7 @@ def _cron_job(obj: Object) -> Object:
     spec = _filled(obj.get("spec") or {}, concurrencyPolicy="Allow", failedJobsHistoryLimit=1, successfulJobsHistoryLimit=3, suspend=False)
     template = spec.get("jobTemplate")
     if isinstance(template, dict):
-        spec["jobTemplate"] = {**template, "metadata": template.get("metadata") or {}, "spec": _job_spec(template.get("spec") or {})}
+        spec["jobTemplate"] = {**template, "metadata": template.get("metadata") or {}, "spec": _templated(template.get("spec") or {})}
     return {**obj, "spec": spec}
 
 
@@ -234,6 +254,16 @@ def with_address(service: Object, number: int) -> Object:
     address = spec.get("clusterIP") or f"10.{96 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
     families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
     return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
+
+
+def _pod_template(obj: Object) -> Object:
+    template = obj.get("template") or {}
+    return {**obj, "template": {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}}
+
+
+def _replication_controller(obj: Object) -> Object:
+    filled = stored_defaults(served.REPLICATION_CONTROLLERS, obj)
+    return {**filled, "spec": _templated(filled.get("spec") or {})}
 
 
 def _service(obj: Object) -> Object:
@@ -272,4 +302,6 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.ROLE_BINDINGS: rbac_objects.with_defaults,
     served.CLUSTER_ROLE_BINDINGS: rbac_objects.with_defaults,
     served.CUSTOM_RESOURCE_DEFINITIONS: custom_resource_definition,
+    served.POD_TEMPLATES: _pod_template,
+    served.REPLICATION_CONTROLLERS: _replication_controller,
 }

@@ -5,6 +5,9 @@ One constant per kind, in the order in which discovery lists them. Only what sta
 
 from __future__ import annotations
 
+from fairlead.sim.stored_kinds import POD_TEMPLATES as POD_TEMPLATES
+from fairlead.sim.stored_kinds import REPLICATION_CONTROLLERS as REPLICATION_CONTROLLERS
+from fairlead.sim.stored_kinds import STORED_KINDS
 from fairlead.wire.kube_resource import ALL_VERBS, ResourceKind
 
 _ALL = ("all",)
@@ -23,6 +26,7 @@ def _of(group: str, version: str, kind: str, plural: str, short: tuple[str, ...]
 CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",))
 ENDPOINTS = _core("Endpoints", "endpoints", ("ep",))
 EVENTS = _core("Event", "events", ("ev",))
+EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
 NAMESPACES = _core(
     "Namespace",
     "namespaces",
@@ -118,4 +122,6 @@ RESOURCES: tuple[ResourceKind, ...] = (
     PRIORITY_CLASSES,
     ELASTIC_QUOTA_TREES,
     STORAGE_CLASSES,
+    EVENTS_V1,
+    *STORED_KINDS,
 )

@@ -21,7 +21,8 @@ class ResourceKind:
     """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …).
 
     `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind` inside of lists; `custom` is
-    the rest of what it says. `stored_as` is the kind in which the objects are stored when this is another view of them.
+    the rest of what it says. `stored_as` is the kind in which the objects are stored when this is another view of them; `note` warns
+    whoever writes one of what they might wrongly expect.
     """
 
     group: str
@@ -36,6 +37,7 @@ class ResourceKind:
     subresources: tuple[str, ...] = ()
     is_custom: bool = False
     stored_as: ResourceKind | None = None
+    note: str = ""
     custom: CustomVersion | None = None
 
     @property

@@ -13,9 +13,11 @@ from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_table_cells import NAME, Layout, age, columns
 from fairlead.wire.kube_table_core import LAYOUTS as _CORE_LAYOUTS
 from fairlead.wire.kube_table_pod import LAYOUT as _POD_LAYOUT
+from fairlead.wire.kube_table_stored import LAYOUTS as _STORED_LAYOUTS
 from fairlead.wire.kube_table_workload import LAYOUTS as _WORKLOAD_LAYOUTS
+from fairlead.wire.kube_versions import to_stored
 
-_LAYOUTS: Mapping[str, Layout] = {"pods": _POD_LAYOUT, **_CORE_LAYOUTS, **_WORKLOAD_LAYOUTS}
+_LAYOUTS: Mapping[str, Layout] = {"pods": _POD_LAYOUT, **_CORE_LAYOUTS, **_WORKLOAD_LAYOUTS, **_STORED_LAYOUTS}
 _NAME_AGE = Layout(columns(NAME, "Age:date"), lambda obj, now: [obj["metadata"]["name"], age(obj, now)])
 
 
@@ -29,13 +31,14 @@ def render_table(
     with_headers: bool = True,
 ) -> dict[str, Any]:
     """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`, `Metadata` or `Object`."""
-    layout = ref.custom.layout if ref.custom is not None else _LAYOUTS.get(ref.group_resource, _NAME_AGE)
+    kept = ref.stored_as if ref.custom is None and ref.stored_as is not None else ref
+    layout = ref.custom.layout if ref.custom is not None else _LAYOUTS.get(kept.group_resource, _NAME_AGE)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": list(layout.columns) if with_headers else None,
-        "rows": [_row(layout, obj, now, include) for obj in objects],
+        "rows": [_row(layout, obj, obj if kept is ref else to_stored(dict(obj), ref), now, include) for obj in objects],
     }
 
 
@@ -44,8 +47,9 @@ def partial_metadata(obj: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
-def _row(layout: Layout, obj: Mapping[str, Any], now: float, include: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"cells": layout.cells(obj, now)}
+def _row(layout: Layout, obj: Mapping[str, Any], told: Mapping[str, Any], now: float, include: str) -> dict[str, Any]:
+    """The row of an object; its cells tell it in the version in which it is stored."""
+    row: dict[str, Any] = {"cells": layout.cells(told, now)}
     condition = layout.condition(obj) if layout.condition else None
     if condition:
         row["conditions"] = [{"type": "Completed", "status": "True", "reason": condition[0], "message": condition[1]}]

@@ -22,6 +22,8 @@ _EVENT_FIELDS = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+_OLD_EVENT_FIELDS: Object = {"deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None, "deprecatedSource": {}}
+_AUTOSCALER_V1_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 _EVENTS = ("events.k8s.io/v1", "Event")
 _AUTOSCALERS = ("autoscaling/v1", "HorizontalPodAutoscaler")
 _CPU_PERCENT = "targetCPUUtilizationPercentage"
@@ -32,9 +34,10 @@ def from_stored(obj: Object, view: ResourceKind) -> Object:
     if view.stored_as is None:
         return obj
     if (view.api_version, view.kind) == _EVENTS:
-        obj = _renamed(obj, _EVENT_FIELDS)
+        obj = {**_OLD_EVENT_FIELDS, **_renamed(obj, _EVENT_FIELDS)}
     elif (view.api_version, view.kind) == _AUTOSCALERS:
-        obj = {**obj, "spec": _autoscaler_v1(obj.get("spec") or {})}
+        status = {key: value for key, value in (obj.get("status") or {}).items() if key in _AUTOSCALER_V1_STATUS}
+        obj = {**obj, "spec": _autoscaler_v1(obj.get("spec") or {}), "status": {"currentReplicas": 0, "desiredReplicas": 0, **status}}
     return _named(obj, view)
 
 
