@@ -114,8 +114,11 @@ class Subscription:
         self._news.set()
 
     def bookmark_version(self) -> int:
-        """The resourceVersion up to which this reader has seen everything; valid only right after a `poll` that gave nothing."""
-        return self._version()
+        """The resourceVersion up to which this reader has seen everything, also while something waits to be read."""
+        unread = self._log.read(self._cursor, 1)
+        if unread is None:
+            raise self._fallen_behind()
+        return unread[0].resource_version - 1 if unread else self._version()
 
     def poll(self, limit: int = 500) -> list[WatchEvent]:
         """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410 when it fell behind."""
@@ -158,7 +161,7 @@ class Subscription:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
         except TimeoutError:
-            return False
+            return self._cursor < self._log.end  # news may come together with the end
         return True
 
     async def __aiter__(self) -> AsyncIterator[WatchEvent]:
