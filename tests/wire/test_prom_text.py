@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.model.metric import Family, MetricName, Sample
-from fairlead.wire.prom_text import parse_page, render_go_number, render_number, render_page
+from fairlead.wire.prom_text import _any_labels, _plain_labels, parse_page, render_go_number, render_number, render_page
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 VALUES = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False))
@@ -88,3 +88,12 @@ def test_only_the_families_asked_for_are_read() -> None:
 def test_every_spelling_of_a_number_is_exact(value: float) -> None:
     assert float(render_number(value)) == float(value)
     assert float(render_go_number(value)) == float(value)
+
+
+@given(st.text(alphabet='ab="\\, 1_', max_size=24))
+def test_the_quick_way_to_read_labels_says_what_the_general_one_says_or_nothing(block: str) -> None:
+    assert _plain_labels(block) in (None, _any_labels(block))
+
+
+def test_labels_as_exporters_print_them_are_read_the_quick_way() -> None:
+    assert _plain_labels('node="n,1",gpu="",uuid="GPU=1"') == {"node": "n,1", "gpu": "", "uuid": "GPU=1"}

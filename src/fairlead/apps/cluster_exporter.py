@@ -36,6 +36,8 @@ from fairlead.wire.prom_text import render_page
 COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 5.0
+LEISURE: Final = 4.0
+"""Pauses are so many times as long as making the last page took: a cluster that never rests does not keep a core busy."""
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
@@ -94,12 +96,12 @@ class ClusterExporter:
     async def run(self) -> None:
         """Refresh on changes, at most once a second, at least every five. A page that cannot be made leaves the last one."""
         while True:
-            version, readings = self._cluster.version, self._readings.latest()
+            version, readings, began = self._cluster.version, self._readings.latest(), time.monotonic()
             try:
                 await self.refresh()
             except Exception:  # noqa: BLE001 - whatever it is, a page that was right a moment ago beats none
                 _log.exception("the page could not be made; the last one stays")
-            await asyncio.sleep(SHORTEST_PAUSE_SECONDS)
+            await asyncio.sleep(max(SHORTEST_PAUSE_SECONDS, LEISURE * (time.monotonic() - began)))
             for _ in range(int(LONGEST_PAUSE_SECONDS - SHORTEST_PAUSE_SECONDS)):
                 if self._readings.latest() is not readings:
                     break
