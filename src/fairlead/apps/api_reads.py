@@ -125,7 +125,8 @@ def request_version(request: ApiRequest) -> int | None:
     """`resourceVersion` of the query; None when not given."""
     text = request.query.get("resourceVersion", "")
     if text and not text.isdecimal():
-        raise bad_request(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+        told = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiStatus(500, "", told) if request.is_true("watch") else bad_request(f"invalid resource version: {told}")
     return int(text) if text else None
 
 
@@ -146,4 +147,4 @@ def _read_token(token: str) -> tuple[int, int]:
         decoded = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=dict[str, int])
         return decoded["list"], decoded["start"]
     except (ValueError, KeyError, msgspec.DecodeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error

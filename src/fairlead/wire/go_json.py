@@ -48,6 +48,8 @@ def _told(body: bytes, fault: str) -> str:
         return "unexpected end of JSON input"
     found = re.search(r"malformed: (.*) \(byte (\d+)\)", fault)
     at = int(found[2]) if found else len(body)
+    if found and found[1] in ("trailing characters", "invalid escape character in string"):
+        at -= 1  # msgspec has read it already
     if found is None or at >= len(body):
         return f"invalid character in JSON: {fault}"
     sign = {"'": r"'\''", "\t": r"'\t'", "\n": r"'\n'"}.get(chr(body[at]), f"'{chr(body[at])}'")
