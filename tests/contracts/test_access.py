@@ -267,6 +267,7 @@ _FAULTY: list[tuple[str, dict[str, Any]]] = [
             "subjects": [{"kind": "ServiceAccount", "name": "s", "apiGroup": "a"}],
         },
     ),
+    ("rolebindings", {"roleRef": {"kind": "Role", "name": ".."}, "subjects": [{"kind": "ServiceAccount", "name": "Not_a_name"}]}),
     ("rolebindings", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "Group", "name": "g", "apiGroup": "no"}]}),
     ("clusterrolebindings", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "ServiceAccount", "name": "s"}]}),
     ("roles", {"rules": [{}, {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["pods"]}]}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.sim.watch_log import Object
+from fairlead.wire.kube_names import path_segment_faults, subdomain_faults
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import FieldError, required, unsupported, wrong_value
 
@@ -70,7 +71,7 @@ def _role_errors(role: Object, ref: ResourceKind) -> list[FieldError]:
     name = role.get("name", "")
     if not name:
         return [*errors, required("roleRef.name")]
-    return errors + [wrong_value("roleRef.name", name, f"may not contain '{mark}'") for mark in ("/", "%") if mark in name]
+    return errors + [wrong_value("roleRef.name", name, why) for why in path_segment_faults(name)]
 
 
 def _subject_errors(field: str, subject: Object, ref: ResourceKind) -> list[FieldError]:
@@ -78,6 +79,8 @@ def _subject_errors(field: str, subject: Object, ref: ResourceKind) -> list[Fiel
     kind = subject.get("kind", "")
     if kind not in _OWN_GROUP:
         return errors + _choice_errors(f"{field}.kind", kind, ("ServiceAccount", "User", "Group"))
+    if kind == "ServiceAccount" and subject.get("name"):
+        errors += [wrong_value(f"{field}.name", subject["name"], why) for why in subdomain_faults(subject["name"])]
     errors += _choice_errors(f"{field}.apiGroup", subject.get("apiGroup", ""), (_OWN_GROUP[kind],))
     if kind == "ServiceAccount" and not ref.namespaced and not subject.get("namespace"):
         errors.append(required(f"{field}.namespace"))
