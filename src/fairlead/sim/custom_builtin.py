@@ -14,7 +14,8 @@ from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_crd_schema import PRESERVE
 from fairlead.wire.kube_resource import ResourceKind
 
-_ANYTHING = {"type": "object", PRESERVE: True}
+_WORDS = "Whatever is written here is kept: the simulated cluster has no schema of this kind. Its operator's own definition brings one."
+_ANYTHING = {"type": "object", "description": _WORDS, PRESERVE: True}
 _SCHEMA = {"type": "object", "properties": {"spec": _ANYTHING, "status": _ANYTHING}}
 _AGE = {"jsonPath": ".metadata.creationTimestamp", "name": "Age", "type": "date"}
 _TRAINING = ({"jsonPath": ".status.conditions[-1:].type", "name": "State", "type": "string"}, _AGE)
