@@ -50,6 +50,14 @@ class ControlPlane:
         """A certificate of the cluster's own authority, for a client or, with `names`, for a server beside it."""
         return self._authority.issue(common_name, names=names)
 
+    def issue_user(self, user: str, groups: Sequence[str] = ("system:masters",)) -> KeyPair:
+        """A client certificate of somebody who may do everything, under a name of the test's choice."""
+        return self._authority.issue(user, groups)
+
+    def extra_component(self, program_name: str, name: str, *arguments: str) -> Component:
+        """A program more, not started and not stopped with the others; its log is `<name>.log`."""
+        return self._component(program_name, *arguments, *_NO_SERVING, log=name)
+
     def write_kubeconfig(self, name: str, pair: KeyPair) -> Path:
         """A kubeconfig file for a client certificate."""
         return write_kubeconfig(self.folder / f"{name}.kubeconfig", self.server, self.authority, certificate_user(pair))
@@ -127,10 +135,10 @@ class ControlPlane:
         yield self._component("kube-scheduler", f"--kubeconfig={self._component_kubeconfig('kube-scheduler')}", *_NO_SERVING)
         yield self._kwok()
 
-    def _component(self, name: str, *arguments: str) -> Component:
+    def _component(self, name: str, *arguments: str, log: str = "") -> Component:
         # Go's HTTP clients would send even loopback hosts through a proxy that names none.
         environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy") and key != "KUBECONFIG"}
-        return Component(name, [program(name), *arguments], self.logs / f"{name}.log", environment)
+        return Component(name, [program(name), *arguments], self.logs / f"{log or name}.log", environment)
 
     def _component_kubeconfig(self, name: str) -> Path:
         return self.write_kubeconfig(name, self._authority.issue(f"system:{name}", ["system:masters"]))

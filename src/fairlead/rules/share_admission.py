@@ -38,6 +38,6 @@ def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str
     if user in GRANT_WRITERS:
         return None
     for key in GRANT_ANNOTATIONS:
-        if before.get(key) != after.get(key):
+        if before.get(key, "") != after.get(key, ""):
             return Refusal(f"only Fairlead writes the annotation {key}")
     return None

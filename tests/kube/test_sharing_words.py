@@ -1,0 +1,246 @@
+"""Shared GPUs on both worlds: a stock kube-scheduler that asks our rules, and the simulated one, place the same pods on the same cards
+and say the same words to those that wait; the shipped admission policies refuse what the simulated cluster refuses, in the same words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.extender import Extender, extended_scheduler
+from tests.kube.kubectl import KubectlError, wait_until
+
+from fairlead.sharing_hooks import sharing_world
+from fairlead.sim.resources import NODES, PODS
+from fairlead.sim.scenario import NodePool, Scenario
+from fairlead.sim.world import World
+from fairlead.wire import names
+from fairlead.wire.kube_status import ApiStatus
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICIES = ROOT / "deploy" / "gpushare-admission.yaml"
+POOL = NodePool(name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=2, shared=True)
+PLAIN = NodePool(name="plain", cpu=16, memory="64Gi")
+CLASSES = {"low": 0, "middle": 5, "high": 9}
+NODES_OF_ALL = 2
+
+
+def priority_class(name: str, value: int) -> Object:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def pod(name: str, units: int, *, parts: Sequence[int] = (), rank: str = "", core: int = 0, **metadata: Any) -> Object:
+    containers = []
+    for number, each in enumerate(parts or (units,)):
+        limits = {"cpu": "100m", "memory": "64Mi", **({"aliyun.com/gpu-mem": str(each)} if each else {})}
+        limits |= {"aliyun.com/gpu-core.percentage": str(core)} if core else {}
+        containers.append({"name": f"c{number}", "image": "app:1", "resources": {"limits": limits}})
+    spec: Object = {"containers": containers, "terminationGracePeriodSeconds": 0, **({"priorityClassName": rank} if rank else {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", **metadata}, "spec": spec}
+
+
+LABELS = {"labels": {"aliyun.com/gpu-count": "2"}}
+APART = {"annotations": {"fairlead.io/gpu-split": "per-container"}}
+SPREAD = {"annotations": {"fairlead.io/gpu-placement": "spread"}}
+
+CASES = {
+    "best fit fills a card before it opens another": [pod("a", 4), pod("b", 11), pod("c", 4)],
+    "a pod spreads": [pod("a", 4), pod("b", 4, **SPREAD)],
+    "free memory on two cards does not add up": [pod("a", 11), pod("b", 11), pod("c", 8)],
+    "the sum is too small": [pod("a", 13), pod("b", 14), pod("c", 4)],
+    "it fits no card": [pod("a", 20)],
+    "two cards": [pod("a", 8, **LABELS), pod("b", 24, **LABELS)],
+    "an odd split": [pod("a", 7, **LABELS)],
+    "more cards than there are": [pod("a", 8, labels={"aliyun.com/gpu-count": "4"})],
+    "a word for a number": [pod("a", 8, labels={"aliyun.com/gpu-count": "x"})],
+    "containers apart": [pod("a", 0, parts=(8, 9), **APART)],
+    "containers together": [pod("a", 0, parts=(8, 9))],
+    "preemption frees one card": [
+        pod("a", 8, rank="middle"),
+        pod("b", 7, rank="middle"),
+        pod("c", 9, rank="low"),
+        pod("d", 6, rank="low"),
+        pod("e", 15, rank="high"),
+    ],
+    "nobody has to go and no card has room": [pod("a", 11, rank="low"), pod("b", 11, rank="low"), pod("c", 8, rank="high")],
+    "preemption cannot help": [pod("a", 11, rank="middle"), pod("b", 11, rank="middle"), pod("c", 8, rank="low")],
+}
+
+
+def fate(obj: Object | None) -> Object | None:
+    """Where the pod is, on which cards, and what it is told."""
+    if obj is None:
+        return None
+    text = obj["metadata"].get("annotations", {}).get(names.ANNOTATION_ALLOCATION, "{}")
+    cards = {part: [[each["index"], each["units"], each["mib"]] for each in given] for part, given in json.loads(text).items()}
+    conditions = obj["status"].get("conditions", ())
+    told = next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"), "")
+    return {"node": obj["spec"].get("nodeName", ""), "cards": cards, "told": told, "scheduler": obj["spec"]["schedulerName"]}
+
+
+# --- the two worlds --------------------------------------------------------------------------------------------------------------------
+
+
+def simulated() -> World:
+    world = sharing_world(Scenario(title="both", node_pools=(POOL, PLAIN)), 1, 1_767_600_000.0)
+    for name, value in CLASSES.items():
+        world.cluster.create(priority_class(name, value))
+    return world
+
+
+def live(world: World, seconds: float) -> None:
+    world.run_until(world.clock.now() + seconds)
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[tuple[ControlPlane, Extender]]:
+    with running_control_plane() as cluster:
+        nodes = [as_real(node) for node in simulated().cluster.list(NODES)]
+        cluster.admin.create([*nodes, *(priority_class(name, value) for name, value in CLASSES.items())])
+        wait_until("the nodes are ready", lambda: len(ready(cluster)) == NODES_OF_ALL)
+        cluster.admin.run("apply", "--server-side", "-f", str(POLICIES))
+        wait_until("the policies are in force", lambda: is_refused(cluster) and sends(cluster))
+        with extended_scheduler(cluster) as extender:
+            yield cluster, extender
+
+
+def as_real(node: Object) -> Object:
+    metadata = node["metadata"]
+    annotations = {**metadata.get("annotations", {}), "kwok.x-k8s.io/node": "fake"}
+    status = {key: node["status"][key] for key in ("capacity", "allocatable")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": metadata["name"], "labels": metadata["labels"], "annotations": annotations},
+        "status": status,
+    }
+
+
+def ready(cluster: ControlPlane) -> list[str]:
+    conditions = {node["metadata"]["name"]: node["status"].get("conditions", ()) for node in cluster.admin.get("nodes")}
+    untainted = {node["metadata"]["name"] for node in cluster.admin.get("nodes") if not node["spec"].get("taints")}
+    return [
+        name for name, held in conditions.items() if name in untainted and any((c["type"], c["status"]) == ("Ready", "True") for c in held)
+    ]
+
+
+FORGED = {names.ANNOTATION_GPU_INDEX: "0"}
+
+
+def is_refused(cluster: ControlPlane) -> bool:
+    try:
+        dry_run(cluster, pod("forged", 4, annotations=FORGED))
+    except KubectlError as error:
+        return "only Fairlead" in str(error)
+    return False
+
+
+def sends(cluster: ControlPlane) -> bool:
+    return bool(dry_run(cluster, pod("asks", 4))["spec"]["schedulerName"] == "fairlead-scheduler")
+
+
+def dry_run(cluster: ControlPlane, obj: Object) -> Object:
+    answer: Object = json.loads(cluster.admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(obj)))
+    return answer
+
+
+def really(cluster: ControlPlane, pods: Sequence[Object]) -> dict[str, Object | None]:
+    """What became of the pods, made one after another."""
+    for obj in pods:
+        cluster.admin.create([obj])
+        name = obj["metadata"]["name"]
+        wait_until(f"pod {name} is placed or told", lambda name=name: settled(found(cluster, name)), seconds=30)  # type: ignore[misc]
+    return quiet(cluster, [obj["metadata"]["name"] for obj in pods])
+
+
+def found(cluster: ControlPlane, name: str) -> Object | None:
+    return next((obj for obj in cluster.admin.get("pods", "-n", "default") if obj["metadata"]["name"] == name), None)
+
+
+def settled(obj: Object | None) -> bool:
+    seen = fate(obj)
+    return seen is not None and bool(seen["node"] or seen["told"])
+
+
+def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | None]:
+    """As it stands when nothing has changed for a while: a preemptor is told twice."""
+    before: dict[str, Object | None] = {}
+    for _ in range(20):
+        time.sleep(1.5)
+        now = {name: fate(found(cluster, name)) for name in wanted}
+        if now == before:
+            return now
+        before = now
+    raise TimeoutError(f"the pods do not come to rest: {before}")
+
+
+def in_simulation(pods: Sequence[Object]) -> dict[str, Object | None]:
+    world = simulated()
+    for obj in pods:
+        world.cluster.create(obj)
+        live(world, 3)
+    live(world, 60)
+    return {obj["metadata"]["name"]: fate(world.cluster.get(PODS, "default", obj["metadata"]["name"])) for obj in pods}
+
+
+# --- the tests -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_worlds_place_alike_and_say_the_same(real: tuple[ControlPlane, Extender], case: str) -> None:
+    cluster, extender = real
+    extender.calls.clear()
+    try:
+        seen = really(cluster, CASES[case])
+    finally:
+        cluster.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait")
+    assert in_simulation(CASES[case]) == seen
+    assert "filter" in extender.calls or case == "the sum is too small"
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(pod("x", 4, annotations=FORGED), id="a grant on a new pod"),
+        pytest.param(pod("x", 0, annotations={names.ANNOTATION_ALLOCATION: "{}"}), id="a grant on a pod without GPU"),
+    ],
+)
+def test_both_worlds_refuse_alike(real: tuple[ControlPlane, Extender], obj: Object) -> None:
+    with pytest.raises(KubectlError) as really_refused:
+        real[0].admin.create([obj])
+    with pytest.raises(ApiStatus) as refused:
+        simulated().cluster.create(obj)
+    assert refused.value.message in str(really_refused.value)
+
+
+@pytest.mark.parametrize(
+    ("obj", "scheduler"),
+    [
+        (pod("x", 4), "fairlead-scheduler"),
+        (pod("x", 0), "default-scheduler"),
+        (pod("x", 0, core=30), "fairlead-scheduler"),
+        (pod("x", 0, parts=(0, 4)), "fairlead-scheduler"),
+    ],
+)
+def test_both_worlds_send_pods_to_the_same_scheduler(real: tuple[ControlPlane, Extender], obj: Object, scheduler: str) -> None:
+    assert dry_run(real[0], obj)["spec"]["schedulerName"] == scheduler
+    assert simulated().cluster.create(obj)["spec"]["schedulerName"] == scheduler
+
+
+def test_a_person_may_neither_change_nor_remove_a_grant(real: tuple[ControlPlane, Extender]) -> None:
+    cluster = real[0]
+    try:
+        assert really(cluster, [pod("p", 4)])["p"] is not None
+        for change in ("ALIYUN_COM_GPU_MEM_IDX=1", "fairlead.io/gpu-allocation-"):
+            with pytest.raises(KubectlError, match="only Fairlead writes the annotation"):
+                cluster.admin.run("annotate", "pod", "p", change, "--overwrite")
+        cluster.admin.run("annotate", "pod", "p", "team=a")
+    finally:
+        cluster.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait")
