@@ -129,6 +129,21 @@ async def test_without_roles_only_the_administrator_does_anything() -> None:
     assert (await ask(app, "GET", "/api", headers={"impersonate-user": "bob"}))[0] == 403
 
 
+async def test_a_list_is_continued_by_who_may_begin_it(cluster: Cluster) -> None:
+    app = server(cluster)
+    _, page = await ask(app, "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1")
+    token = page["metadata"]["continue"]
+    bound = {"kind": "User", "name": "bob"}
+    rbac = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    binding = {"metadata": {"name": "bob", "namespace": "default"}, "roleRef": rbac, "subjects": [bound]}
+    cluster.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", **binding})
+    bob = {"impersonate-user": "bob"}
+    path = f"/api/v1/namespaces/default/configmaps?limit=1&continue={token}"
+    status, answer = await ask(app, "GET", path, headers=bob)
+    assert (status, answer["message"]) == (400, "continue key is not valid: it is that of another list")
+    assert (await ask(app, "GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1&continue={token}"))[0] == 200
+
+
 # --- what every namespace has --------------------------------------------------------------------------------------------------------
 
 

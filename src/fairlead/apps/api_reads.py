@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -36,7 +36,7 @@ class Reads:
     def __init__(self, store: ObjectStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._lists: OrderedDict[int, tuple[Objects, int]] = OrderedDict()
+        self._lists: OrderedDict[int, tuple[Objects, int, Hashable]] = OrderedDict()
         self._next_list = 1
 
     def get(self, request: ApiRequest) -> Object:
@@ -85,21 +85,23 @@ class Reads:
             number, start = _read_token(token)
             if number not in self._lists:
                 raise gone(_TOO_OLD)
-            objects, version = self._lists[number]
+            objects, version, kept_for = self._lists[number]
+            if kept_for != _asked_list(request):  # who may continue a list is who may begin it
+                raise bad_request("continue key is not valid: it is that of another list")
         else:
             number, start = 0, 0
             objects, version = self.matching(request), self._store.resource_version
         metadata: Object = {"resourceVersion": str(version)}
         end = start + limit if limit > 0 else len(objects)
         if end < len(objects):
-            metadata["continue"] = _render_token(number or self._keep(objects, version), end)
+            metadata["continue"] = _render_token(number or self._keep(objects, version, _asked_list(request)), end)
             if not request.query.get("labelSelector") and not request.query.get("fieldSelector"):
                 metadata["remainingItemCount"] = len(objects) - end
         return objects[start:end] if start or end < len(objects) else objects, metadata
 
-    def _keep(self, objects: Objects, version: int) -> int:
+    def _keep(self, objects: Objects, version: int, kept_for: Hashable) -> int:
         number, self._next_list = self._next_list, self._next_list + 1
-        self._lists[number] = (objects, version)
+        self._lists[number] = (objects, version, kept_for)
         if len(self._lists) > _KEPT_LISTS:
             self._lists.popitem(last=False)
         return number
@@ -136,6 +138,11 @@ def too_new(version: int, current: int) -> ApiStatus:
         "retryAfterSeconds": 1,
     }
     return ApiStatus(504, "Timeout", f"Too large resource version: {version}, current: {current}", details)
+
+
+def _asked_list(request: ApiRequest) -> Hashable:
+    """Which list a request is for: the same in all of its pages."""
+    return request.ref, request.path.namespace, request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
 
 
 def _render_token(number: int, start: int) -> str:
