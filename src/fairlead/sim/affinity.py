@@ -7,11 +7,13 @@ sees of a namespace only its name (`kubernetes.io/metadata.name`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.sim.needs import selects
+from fairlead.sim.topology_spread import Spread, constraints
+from fairlead.sim.topology_spread import refusal as spread_refusal
 from fairlead.wire import kube_selector
 
 Object = dict[str, Any]
@@ -20,6 +22,7 @@ Placed = tuple[Object, Labels]
 """A pod that has its node, and the labels of that node."""
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_POD_KINDS = ("podAffinity", "podAntiAffinity")
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -39,7 +42,7 @@ def suits_node(spec: Object, name: str, labels: Labels) -> bool:
 
 
 def has_preferences(spec: Object) -> bool:
-    return bool(_terms(spec, "nodeAffinity", _PREFERRED))
+    return any(_terms(spec, kind, _PREFERRED) for kind in ("nodeAffinity", *_POD_KINDS)) or bool(constraints(spec, is_hard=False))
 
 
 def preference(spec: Object, name: str, labels: Labels) -> int:
@@ -80,7 +83,26 @@ def keeps_others_away(spec: Object) -> bool:
 
 
 def looks_at_others(spec: Object) -> bool:
-    return bool(keeps_others_away(spec) or _terms(spec, "podAffinity", _REQUIRED))
+    return bool(keeps_others_away(spec) or _terms(spec, "podAffinity", _REQUIRED) or spec.get("topologySpreadConstraints"))
+
+
+def prefers_others(spec: Object) -> bool:
+    return any(_terms(spec, kind, _PREFERRED) for kind in _POD_KINDS)
+
+
+def leanings(pod: Object, placed: Iterable[Placed]) -> dict[tuple[str, str], int]:
+    """How much the pod would like to stand in a domain (key and value of a topology), for the sake of those who stand there."""
+    wished = [
+        (sign * item["weight"], item["podAffinityTerm"]["topologyKey"], _chooser(item["podAffinityTerm"], pod))
+        for kind, sign in zip(_POD_KINDS, (1, -1), strict=True)
+        for item in _terms(pod["spec"], kind, _PREFERRED)
+    ]
+    found: dict[tuple[str, str], int] = {}
+    for other, labels in placed:
+        for weight, key, chooses in wished:
+            if key in labels and chooses(other):
+                found[key, labels[key]] = found.get((key, labels[key]), 0) + weight
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +113,15 @@ class Neighbourhood:
     far: frozenset[tuple[str, str]] = frozenset()
     barred: frozenset[tuple[str, str]] = frozenset()
     """What pods that already stand keep free for themselves."""
+    spreads: Sequence[Spread] = ()
+    leanings: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    evenness: Sequence[Spread] = ()
+    """Spread constraints that are only wishes."""
 
     def refusal(self, labels: Labels) -> tuple[str, bool]:
         """Why a node with these labels is out, and whether that is final (no preemption helps); "" when it is not."""
+        if self.spreads and (uneven := spread_refusal(self.spreads, labels))[0]:
+            return uneven
         if any(key not in labels or (values and labels[key] not in values) for key, values in self.near):
             return "node(s) didn't match pod affinity rules", True
         if any(labels.get(key) == value for key, value in self.far):
@@ -101,6 +129,11 @@ class Neighbourhood:
         if any(labels.get(key) == value for key, value in self.barred):
             return "node(s) didn't satisfy existing pods anti-affinity rules", False
         return "", False
+
+    def liking(self, labels: Labels) -> tuple[int, int]:
+        """Smaller is better: what the pod would like for the sake of others, then how uneven it would make them."""
+        wished = sum(weight for (key, value), weight in self.leanings.items() if labels.get(key) == value)
+        return -wished, sum(spread.skew(labels) for spread in self.evenness if spread.key in labels)
 
 
 NO_NEIGHBOURS = Neighbourhood()

@@ -75,7 +75,21 @@ class _PodTerm(Struct, rename="camel"):
     namespace_selector: _Selector | None = None
 
 
+class _PreferredPodTerm(Struct, rename="camel"):
+    weight: int
+    pod_affinity_term: _PodTerm
+
+
+class _Spread(Struct, rename="camel"):
+    topology_key: str
+    max_skew: int
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    label_selector: _Selector | None = None
+    match_label_keys: list[str] | None = None
+
+
 class _PodAffinity(Struct):
+    preferred: list[_PreferredPodTerm] | None = field(name="preferredDuringSchedulingIgnoredDuringExecution", default=None)
     required: list[_PodTerm] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
 
 
@@ -93,6 +107,7 @@ class _Spec(Struct, rename="camel"):
     overhead: _Amounts = None
     affinity: _Affinity | None = None
     priority: int | None = None
+    topology_spread_constraints: list[_Spread] | None = None
 
 
 def unreadable(pod: Object) -> str:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from fairlead.model.resources import NVIDIA_GPU
-from fairlead.sim.affinity import NO_NEIGHBOURS, Neighbourhood, keeps_others_away, looks_at_others, neighbourhood
+from fairlead.sim.affinity import (
+    NO_NEIGHBOURS,
+    Neighbourhood,
+    keeps_others_away,
+    leanings,
+    looks_at_others,
+    neighbourhood,
+    prefers_others,
+    suits_node,
+)
 from fairlead.sim.rooms import Room, Tenant, room_of
+from fairlead.sim.topology_spread import spreads
 
 Object = dict[str, Any]
 
@@ -105,12 +116,23 @@ class RoomLedger:
 
     def minds_others(self, spec: Object) -> bool:
         """Whether it matters who else is where: the pod looks at others, or others keep some away."""
-        return bool(self._loners) or looks_at_others(spec)
+        return bool(self._loners) or looks_at_others(spec) or prefers_others(spec)
+
+    def is_loner(self, uid: str) -> bool:
+        """Whether the pod keeps others away."""
+        return uid in self._loners
 
     def neighbours(self, pod: Object, gone: Collection[str] = ()) -> Neighbourhood:
         """What the placed pods, without those `gone`, mean for `pod`."""
         if not self.minds_others(pod["spec"]):
             return NO_NEIGHBOURS
-        seen = self.tenants if looks_at_others(pod["spec"]) else self._loners
-        placed = [tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms]
-        return neighbourhood(pod, ((tenant.pod, self.rooms[tenant.node].labels) for tenant in placed))
+        spec = pod["spec"]
+        seen = self.tenants if looks_at_others(spec) or prefers_others(spec) else self._loners
+        tenants = (tenant for uid, tenant in seen.items() if uid not in gone and tenant.node in self.rooms)
+        placed = [(tenant.pod, self.rooms[tenant.node].labels) for tenant in tenants]
+        found = neighbourhood(pod, placed)
+        if not spec.get("topologySpreadConstraints") and not prefers_others(spec):
+            return found
+        nodes = [room.labels for room in self.rooms.values() if suits_node(spec, room.name, room.labels)]
+        hard, soft = (spreads(pod, nodes, placed, is_hard=is_hard) for is_hard in (True, False))
+        return replace(found, spreads=hard, evenness=soft, leanings=leanings(pod, placed))

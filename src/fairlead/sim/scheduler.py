@@ -1,4 +1,4 @@
-"""Which node gets a waiting pod? Kubernetes' default scheduler in small: a queue by priority and age, filters, a score, binding.
+"""Which node gets a waiting pod? Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
 
 It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted others is only promised
 its node: it is bound in a later round, when the victims are gone.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, Amounts
-from fairlead.sim.affinity import Neighbourhood, has_preferences, looks_at_others, preference
+from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+from fairlead.sim.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
 from fairlead.sim.hooks import Extender, Victims
@@ -26,6 +25,7 @@ from fairlead.sim.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead.sim.room_ledger import RoomLedger
 from fairlead.sim.rooms import Refused, Room, Tenant
 from fairlead.sim.timers import Timer, Timers
+from fairlead.sim.waiting_pods import FORGOTTEN_SECONDS, Group, Waiting, WaitingPods
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.wire.kube_time import render_time
 
@@ -38,19 +38,11 @@ SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
 NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
 NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
+MOST_LOOKS = 20_000
+"""How many rooms are looked at in one step, so that who waits for the API is never kept for long."""
+LOOKS_PER_WRITE = 20
 MOST_ALIKE = 64
 """Of rooms with equally many free GPUs so many are compared, and not all five thousand."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    namespace: str
-    name: str
-    priority: int
-    created: str
-    needs: Amounts
-    signature: tuple[object, ...]
-    looks_at_others: bool
 
 
 class Scheduler:
@@ -60,18 +52,31 @@ class Scheduler:
         self._recorder = recorder
         self._extender = extender  # None: pods that need one wait, as when a real one is down
         self.ledger = RoomLedger()
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting = WaitingPods()
         self._round: Timer | None = None
         self._start = 0
+        self._looks = 0
+        self._changed_rooms: dict[str, bool] = {}
+        self._pods_moved = False
+        self._all_helped = False
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
 
     # --- what the API tells ------------------------------------------------------------------------------------------------------
 
     def _on_node(self, event: WatchEvent) -> None:
+        name = event.object["metadata"]["name"]
         if event.type == DELETED:
-            self.ledger.remove_node(event.object["metadata"]["name"])
+            left = self.ledger.rooms.get(name)
+            self.ledger.remove_node(name)
+            for uid in left.promised if left is not None else ():
+                if (group := self._waiting.group_of(uid)) is not None:
+                    self._waiting.rouse(group)
+            self._pods_moved = True
+            self._wake(WAKE_SECONDS)
         elif self.ledger.set_node(event.object):
+            self._changed_rooms[name] = True
+            self._pods_moved = True
             self._wake(WAKE_SECONDS)
 
     def _on_pod(self, event: WatchEvent) -> None:
@@ -79,19 +84,33 @@ class Scheduler:
         uid = pod["metadata"]["uid"]
         if event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed"):
             self._forget(uid)
-            if self.ledger.release(uid):
-                self._wake(WAKE_SECONDS)
+            self._release(uid)
         elif pod["spec"].get("nodeName"):
             self._forget(uid)
             if uid in self.ledger.tenants:
+                self._pods_moved |= event.previous is not None and _looks_other(event.previous, pod)
                 self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
                 self.ledger.admit(Tenant(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
-        elif uid not in self._waiting and pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS:
+                self._pods_moved = True
+                self._wake(WAKE_SECONDS)
+        elif pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS and (
+            uid not in self._waiting or (event.previous is not None and _asks_other(event.previous, pod))
+        ):
+            self._forget(uid)
             self._queue(pod)
 
+    def _release(self, uid: str) -> None:
+        """A pod let go of its room: that may help others, and those that look at others look anew."""
+        tenant, was_alone = self.ledger.tenants.get(uid), self.ledger.is_loner(uid)
+        if self.ledger.release(uid) and tenant is not None:
+            self._changed_rooms.setdefault(tenant.node, False)
+            self._pods_moved = True
+            self._all_helped |= was_alone
+            self._wake(WAKE_SECONDS)
+
     def _forget(self, uid: str) -> None:
-        if self._waiting.pop(uid, None) is not None:
+        if self._waiting.remove(uid) is not None:
             self.ledger.take_back(uid)
 
     def _queue(self, pod: Object) -> None:
@@ -102,18 +121,27 @@ class Scheduler:
         if spec.get("schedulingGates"):
             self._write_condition(pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
             return
-        needs, priority = pod_needs(pod), _priority(pod)
-        alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
-        if self._extender_of(pod) is not None:  # it looks at more: who has written what on the pod, and what each container asks
-            alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
-        signature = (tuple(needs.items()), priority, str(alike))
-        self._waiting[metadata["uid"]] = _Waiting(
-            metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, looks_at_others(spec)
+        needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]
+        is_social = looks_at_others(spec)
+        signature = (tuple(needs.items()), priority, self._alike(pod, is_social=is_social))
+        waiting = Waiting(
+            uid, metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, is_social
         )
+        self._waiting.add(waiting)
         promised = self.ledger.rooms.get(status_of(pod).get("nominatedNodeName", ""))
         if promised is not None:  # in an earlier life of the world, whose victims are going
             self.ledger.promise(Tenant(pod, needs, priority), promised)
         self._wake(NEW_POD_SECONDS)
+
+    def _alike(self, pod: Object, *, is_social: bool) -> str:
+        """All else that decides where a pod may go: pods that agree in it share one answer."""
+        metadata, spec = pod["metadata"], pod["spec"]
+        alike: tuple[Any, ...] = (spec.get("nodeSelector"), spec.get("tolerations"), spec.get("affinity"), spec.get("preemptionPolicy"))
+        if is_social:
+            alike += (metadata["namespace"], metadata.get("labels"), spec.get("topologySpreadConstraints"))
+        if self._extender_of(pod) is not None:  # it looks at more: who has written what on the pod, and what each container asks
+            alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
+        return str(alike)
 
     # --- a round -----------------------------------------------------------------------------------------------------------------
 
@@ -121,7 +149,9 @@ class Scheduler:
         """Look at the waiting pods soon; a sooner wish replaces a later one."""
         if not self._waiting:
             return
-        at = self._timers.clock.now() + seconds
+        self._wake_at(self._timers.clock.now() + seconds)
+
+    def _wake_at(self, at: float) -> None:
         if self._round is not None:
             if self._round.at <= at:
                 return
@@ -129,38 +159,85 @@ class Scheduler:
         self._round = self._timers.at(at, self._run_round)
 
     def _run_round(self) -> None:
+        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of its own."""
         self._round = None
-        order = sorted(self._waiting.items(), key=lambda item: (-item[1].priority, item[1].created, item[1].namespace, item[1].name))
-        told: dict[tuple[object, ...], str] = {}
-        placed = len(self.ledger.tenants)
-        for uid, waiting in order:
+        self._looks = 0
+        self._rouse()
+        now = self._timers.clock.now()
+        while (group := self._waiting.pop(now)) is not None:
+            if self._looks >= MOST_LOOKS:
+                self._wake_at(now)
+                return
+            self._try_group(group)
+        if self._pods_moved and any(
+            group.example is not None and looks_at_others(group.example.pod["spec"]) for group in self._waiting.resting()
+        ):
+            self._wake(WAKE_SECONDS)
+        later = self._waiting.next_at(group for group in self._waiting.resting() if not self.ledger.is_lowest(_priority_of(group)))
+        if later is not None:
+            self._wake_at(max(later, now))
+
+    def _rouse(self) -> None:
+        """Let those rest no longer whom a change could help; a group that was tried long ago too."""
+        changed, self._changed_rooms = self._changed_rooms, {}
+        moved, self._pods_moved = self._pods_moved, False
+        everybody, self._all_helped = self._all_helped, False
+        now = self._timers.clock.now()
+        for group in list(self._waiting.resting()):
+            is_old = group.tried_at + FORGOTTEN_SECONDS <= now and not self.ledger.is_lowest(_priority_of(group))
+            if everybody or is_old or group.example is None or self._is_helped(group.example, changed, has_moved=moved):
+                self._waiting.rouse(group)
+
+    def _is_helped(self, asker: Tenant, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
+        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it was the node that changed."""
+        if has_moved and looks_at_others(asker.pod["spec"]):
+            return True
+        for name, is_node in changed.items():
+            room = self.ledger.rooms.get(name)
+            refused = room.refusal(asker) if room is not None else None
+            if room is not None and (refused is None or (is_node and not refused.is_final)):
+                return True
+        return False
+
+    def _try_group(self, group: Group) -> None:
+        """Place the pods of a group, one after the other, until one is refused what all of them would be refused."""
+        group.tried_at = self._timers.clock.now()
+        is_refused = False
+        for uid in list(group.untried):
+            if self._looks >= MOST_LOOKS:
+                return
+            if uid not in group.untried:
+                continue
+            waiting = group.members[uid]
             pod = self._cluster.get(PODS, waiting.namespace, waiting.name)
             if pod is None or pod["metadata"]["uid"] != uid or pod["spec"].get("nodeName"):
                 self._forget(uid)
-            elif "deletionTimestamp" not in pod["metadata"]:
-                self._try(uid, pod, waiting, told)
-        if len(self.ledger.tenants) > placed and any(waiting.looks_at_others for waiting in self._waiting.values()):
-            self._wake(WAKE_SECONDS)
+                continue
+            group.untried.pop(uid)
+            if "deletionTimestamp" not in pod["metadata"]:
+                is_refused |= not self._try(pod, waiting, group)
+        group.failures = group.failures + 1 if is_refused else 0
 
-    def _try(self, uid: str, pod: Object, waiting: _Waiting, told: dict[tuple[object, ...], str]) -> None:
-        """Place one pod. An equal pod that failed in this round already has the answer: room only shrinks within a round."""
+    def _try(self, pod: Object, waiting: Waiting, group: Group) -> bool:
+        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's answer."""
+        asker = group.example = Tenant(pod, waiting.needs, waiting.priority)
+        self._looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
-            self._tell(pod, NO_EXTENDER, "SchedulerError")
-            return
-        asker = Tenant(pod, waiting.needs, waiting.priority)
-        is_plain = not self.ledger.minds_others(pod["spec"])
-        message = told.get(waiting.signature) if is_plain else None
-        if message is None:
-            neighbours = self.ledger.neighbours(pod)
-            fullest = self._fullest(asker, neighbours)
-            fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
-            if fitting:
-                self._bind(asker, self._choose(asker, fitting))
-                return
-            message, is_final = self._preempt(asker, refused)
-            if is_final and is_plain:
-                told[waiting.signature] = message
+            group.answer = "SchedulerError", NO_EXTENDER
+        if group.answer is not None:
+            self._looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
+            return False
+        neighbours = self.ledger.neighbours(pod)
+        fullest = self._fullest(asker, neighbours)
+        fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
+        self._looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
+        if fitting:
+            return self._bind(asker, waiting, self._choose(asker, fitting, neighbours))
+        message, is_shared = self._preempt(asker, refused)
+        if is_shared and (not self.ledger.minds_others(pod["spec"]) or waiting.looks_at_others):
+            group.answer = "Unschedulable", message
         self._tell(pod, message)
+        return False
 
     def _fullest(self, asker: Tenant, neighbours: Neighbourhood) -> Room | None:
         """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None: look at all."""
@@ -208,7 +285,7 @@ class Scheduler:
         refused = {name: Refused([reason], False) for name, reason in failed.items()}
         return refused | {name: Refused([reason], True) for name, reason in hopeless.items()}
 
-    def _choose(self, asker: Tenant, fitting: list[Room]) -> Room:
+    def _choose(self, asker: Tenant, fitting: list[Room], neighbours: Neighbourhood) -> Room:
         """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes
         and spread by cpu."""
         pod = asker.pod
@@ -218,16 +295,17 @@ class Scheduler:
             return min(fitting, key=lambda room: (-scores.get(room.name, 0), room.name))
         spec = pod["spec"]
 
-        def liking(room: Room) -> tuple[int, int]:
-            return -preference(spec, room.name, room.labels), room.unwelcoming(spec) if room.taints else 0
+        def liking(room: Room) -> tuple[int, int, int]:
+            wished, unevenness = neighbours.liking(room.labels) if neighbours is not NO_NEIGHBOURS else (0, 0)
+            return wished - preference(spec, room.name, room.labels), unevenness, room.unwelcoming(spec) if room.taints else 0
 
         if asker.needs.get(NVIDIA_GPU):
             return min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
-    def _bind(self, asker: Tenant, room: Room) -> None:
+    def _bind(self, asker: Tenant, waiting: Waiting, room: Room) -> bool:
         """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of it come while it is bound."""
-        pod, waiting = asker.pod, self._waiting.get(asker.uid)
+        pod = asker.pod
         metadata = pod["metadata"]
         self._forget(asker.uid)
         self.ledger.admit(Tenant(pod, asker.needs, asker.priority, room.name))
@@ -238,12 +316,13 @@ class Scheduler:
         elif why := extender.bind(pod, room.name):
             self.ledger.release(asker.uid)
             self._tell(pod, why, "SchedulerError")
-            if waiting is not None:
-                self._waiting[asker.uid] = waiting
-                self._wake(WAKE_SECONDS)
-            return
+            group = self._waiting.add(waiting)
+            group.tried_at = group.rests_until = self._timers.clock.now() + WAKE_SECONDS
+            return False
+        self._pods_moved = True
         message = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {room.name}"
         self._recorder.normal(pod, "Scheduled", message, _profile(pod))
+        return True
 
     # --- pushing others aside ----------------------------------------------------------------------------------------------------
 
@@ -281,6 +360,7 @@ class Scheduler:
 
     def _promise(self, asker: Tenant, found: Preemption) -> None:
         self.ledger.promise(asker, found.room)
+        self._waiting.single_out(asker, self._timers.clock.now())
         for victim in found.victims:
             metadata = victim.pod["metadata"]
             self._recorder.normal(victim.pod, "Preempted", f"Preempted by pod {asker.uid} on node {found.room.name}", _profile(asker.pod))
@@ -303,9 +383,12 @@ class Scheduler:
 
     # --- what is written ---------------------------------------------------------------------------------------------------------
 
-    def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> None:
-        if self._write_condition(pod, reason, why):
+    def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
+        """Say why the pod waits; whether that was news."""
+        is_news = self._write_condition(pod, reason, why)
+        if is_news:
             self._recorder.warning(pod, "FailedScheduling", why, _profile(pod))
+        return is_news
 
     def _write_condition(self, pod: Object, reason: str, message: str) -> bool:
         """Write why the pod waits; False when it already says so."""
@@ -340,6 +423,23 @@ def _profile(pod: Object) -> str:
 
 def _priority(pod: Object) -> int:
     return int(pod["spec"].get("priority") or 0)
+
+
+def _priority_of(group: Group) -> int:
+    return next(iter(group.members.values())).priority
+
+
+def _looks_other(before: Object, now: Object) -> bool:
+    """Whether a placed pod changed what others see of it."""
+    return bool(
+        before["metadata"].get("labels") != now["metadata"].get("labels")
+        or ("deletionTimestamp" in before["metadata"]) != ("deletionTimestamp" in now["metadata"])
+    )
+
+
+def _asks_other(before: Object, now: Object) -> bool:
+    """Whether a waiting pod changed what decides where it may go."""
+    return bool(before["spec"] != now["spec"] or before["metadata"].get("labels") != now["metadata"].get("labels"))
 
 
 _NO_CLAIMS = " no new claims to deallocate, preemption: "
