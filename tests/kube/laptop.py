@@ -33,14 +33,14 @@ class Laptop:
 def running_laptop(log: Path, *arguments: str, state_home: Path | None = None) -> Iterator[Laptop]:
     """`fairlead up ARGUMENTS` for as long as the block lasts; it must end by itself on SIGTERM."""
     folder = Path(tempfile.mkdtemp(prefix="fairlead-laptop-"))
-    ready_file, kept = folder / "ready.json", state_dir or folder / "state"
+    ready_file, home = folder / "ready.json", state_home or folder / "state"
     ports = [f"--{name}={free_port()}" for name in ("port", "api-port", "cluster-exporter-port", "gpu-exporter-port")]
-    argv = [*FAIRLEAD, "up", *ports, f"--state-dir={kept}", f"--ready-file={ready_file}", *arguments]
-    component = Component("fairlead up", argv, log, environment())
+    argv = [*FAIRLEAD, "up", *ports, f"--ready-file={ready_file}", *arguments]
+    component = Component("fairlead up", argv, log, {**environment(), "XDG_STATE_HOME": str(home)})
     try:
         component.start()
         component.wait_until(lambda: ready_file.exists() and ready_file.stat().st_size > 0, READY_SECONDS)
-        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder, kept)
+        yield Laptop(component, json.loads(ready_file.read_text(encoding="utf-8")), folder, home / "fairlead" / "laptop")
     finally:
         component.stop()
         shutil.rmtree(folder, ignore_errors=True)

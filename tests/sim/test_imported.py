@@ -204,6 +204,16 @@ def test_new_pods_get_the_room_that_is_left_and_no_more() -> None:
     )
 
 
+def test_a_waiting_pod_is_looked_at_by_the_scheduler_that_is_here() -> None:
+    waiting = a_pod("waits", "", {"nvidia.com/gpu": "5"}, phase="Pending")
+    waiting["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "other words"}]}
+    world = world_of(a_node("g", {"nvidia.com/gpu": "4"}), waiting)
+    live(world, 10)
+    found = world.cluster.get(PODS, "default", "waits")
+    assert found is not None
+    assert condition(found, "PodScheduled")["message"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+
+
 def test_pods_on_a_node_with_too_few_cards_keep_running() -> None:
     world = world_of(
         a_node("g", {"nvidia.com/gpu": "1"}), a_pod("a", "g", {"nvidia.com/gpu": "1"}), a_pod("b", "g", {"nvidia.com/gpu": "1"})

@@ -128,6 +128,24 @@ def test_what_scheduling_needs_is_kept() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("command", "kept_of_it"),
+    [
+        (["/usr/sbin/sshd", "-De", SECRET], ["/usr/sbin/sshd"]),
+        (["/usr/sbin/sshd -p hunter2"], None),
+        (["train", SECRET], None),
+        ([], None),
+        (SECRET, None),
+        ([{"a": SECRET}], None),
+    ],
+)
+def test_of_a_command_only_the_word_for_an_ssh_server_is_kept(command: Any, kept_of_it: list[str] | None) -> None:
+    spec = {"containers": [{"name": "main", "command": command}]}
+    kept = kept_object({"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": spec})
+    assert kept is not None
+    assert kept["spec"]["containers"][0].get("command") == kept_of_it
+
+
 def test_a_template_is_the_same_wherever_it_stands() -> None:
     """Or a Deployment would begin a rollout, because it does not know its own ReplicaSet again."""
     deployment, replica_set = kept_object(planted("Deployment")), kept_object(planted("ReplicaSet"))

@@ -1,7 +1,7 @@
 """What of a Kubernetes object may be saved, so that a simulated cluster can go on from it? What is named here, and nothing else.
 
-What a newcomer gets wrong: this is a list of what is kept, not of what is secret. Environment, commands, arguments, volumes, data of any
-kind and everything that nobody thought of are left out because they do not stand here.
+What a newcomer gets wrong: this is a list of what is kept, not of what is secret. Environment, commands (but for one known word), arguments,
+volumes, data of any kind and everything that nobody thought of are left out because they do not stand here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ Object = dict[str, Any]
 
 _AS_IS: Final = "as it is"
 _ANY_KEY: Final = "*"
-Keep = str | Mapping[str, Any] | list[Any]
-"""A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to keep of each item."""
+Keep = str | Mapping[str, Any] | list[Any] | tuple[str, ...]
+"""A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to keep of each item; a tuple:
+the first item, if it is one of these words."""
 
 _ANNOTATIONS: Final = (*KEPT_ANNOTATION_PREFIXES, "deployment.kubernetes.io/")
 
@@ -34,7 +35,8 @@ _METADATA: Final = _fields(
 )
 _NODE_SPEC: Final = _fields("podCIDR", "podCIDRs", "providerID", "taints", "unschedulable")
 _NODE_STATUS: Final = _fields("addresses", "capacity", "allocatable", "conditions", "daemonEndpoints", "nodeInfo")
-_CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy")
+_SERVERS: Final = ("/usr/sbin/sshd", "sshd")  # a worker that serves ssh ends with its job, not by itself
+_CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy", command=_SERVERS)
 _POD_SPEC: Final = _fields(
     *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates"),
     *("priority", "priorityClassName", "preemptionPolicy", "overhead", "hostNetwork", "restartPolicy", "terminationGracePeriodSeconds"),
@@ -172,6 +174,8 @@ def _kept(value: Any, keep: Keep) -> Any:
     """What may be kept of a value; a value of another shape than expected is left out."""
     if isinstance(keep, str):
         return value
+    if isinstance(keep, tuple):
+        return value[:1] if isinstance(value, list) and value[:1] and value[0] in keep else None
     if isinstance(keep, list):
         return [_kept(item, keep[0]) for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else None
     if not isinstance(value, Mapping):

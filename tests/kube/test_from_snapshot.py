@@ -1,0 +1,142 @@
+"""A snapshot of a real cluster, played on: does the simulated one say what the real one says, and may a change be tried in it?"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube.company import NAMESPACES, SICK, WAITING_PODS
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.objects import Object, pod
+from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
+
+SECRET = "correct-horse-battery-staple"
+MEASURED = {"driverVersion", "gpusReporting", "gpuUtilPercent", "gpuMemoryUsedMiB"}
+"""What only devices say: here there are some."""
+
+
+@pytest.fixture(scope="module")
+def snapshot(company: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The company as it is, with secrets planted wherever people put them."""
+    admin = company.admin
+    metadata = {"name": "planted", "namespace": "vision"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": SECRET}}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"password": SECRET}}
+    admin.create([secret, config])
+    taints = ("get", "node", SICK, "-o=jsonpath={.spec.taints}")
+    wait_until("the sick node has its taints", lambda: "NoExecute" in admin.run(*taints), 20)
+    path = tmp_path_factory.mktemp("snapshot") / "company.snapshot"
+    saved = [*FAIRLEAD, "snapshot", "save", str(path), f"--kubeconfig={company.kubeconfig}"]
+    subprocess.run(saved, env=environment(), check=True, timeout=60, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def twin(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
+    """Time hardly passes in it, so that what is looked at is the moment of the snapshot."""
+    with running_laptop(company.logs / "from-snapshot.log", f"--from-snapshot={snapshot}", "--speed=0.01") as laptop:
+        yield laptop
+
+
+def pods(kubectl: Kubectl) -> dict[str, tuple[str, str, str, str]]:
+    """Node, phase, why it waits, and labels by namespace and name."""
+    return {
+        f"{item['metadata']['namespace']}/{item['metadata']['name']}": (
+            item["spec"].get("nodeName", ""),
+            item["status"]["phase"],
+            _why(item),
+            str(sorted(item["metadata"].get("labels", {}).items())),
+        )
+        for item in kubectl.get("pods")
+    }
+
+
+def _why(item: Object) -> str:
+    return "".join(each.get("message", "") for each in item["status"].get("conditions", []) if each["type"] == "PodScheduled")
+
+
+def rows(server: Server, board: str) -> dict[str, dict[str, Any]]:
+    """A board's rows without what devices alone can say."""
+    items = server.api(f"/{board}", size="500")["items"]
+    return {row["name"]: {key: value for key, value in row.items() if key not in MEASURED} for row in items}
+
+
+def test_no_planted_secret_is_in_the_file(snapshot: Path) -> None:
+    text = gzip.decompress(snapshot.read_bytes()).decode()
+    assert SECRET not in text
+    assert '"env' not in text and '"kind":"Secret"' not in text and '"kind":"ConfigMap"' not in text
+
+
+def test_kubectl_shows_the_same_nodes_and_pods(twin: Laptop, company: ControlPlane) -> None:
+    assert pods(twin.kubectl) == pods(company.admin)
+    assert sum(phase == "Pending" for _, phase, _, _ in pods(twin.kubectl).values()) == WAITING_PODS
+    for path in ("{.metadata.labels}", "{.spec.taints}", "{.status.capacity}", "{.status.allocatable}", "{.metadata.uid}"):
+        told = f'-o=jsonpath={{range .items[*]}}{{.metadata.name}} {path}{{"\\n"}}{{end}}'
+        assert twin.kubectl.run("get", "nodes", told) == company.admin.run("get", "nodes", told), path
+
+
+def test_arena_prints_the_same_table(twin: Laptop, company: ControlPlane) -> None:
+    assert run_arena("top", "node", kubeconfig=twin.kubeconfig) == run_arena("top", "node", kubeconfig=company.kubeconfig)
+
+
+@pytest.mark.parametrize("board", ["nodes", "jobs"])
+def test_the_boards_have_the_same_rows(board: str, twin: Laptop, console: Server) -> None:
+    real, here = rows(console, board), rows(twin.console, board)
+    assert real, "the real board is empty"
+    for name in real:
+        assert steady(here[name]) == steady(real[name]), name
+    assert here.keys() == real.keys()
+
+
+def steady(row: dict[str, Any]) -> dict[str, Any]:
+    """Without what grows with time."""
+    return {key: value for key, value in row.items() if not re.search("(?i)seconds|age|duration", key)}
+
+
+# --- another twin, in which time passes ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alive(snapshot: Path, company: ControlPlane) -> Iterator[Laptop]:
+    with running_laptop(company.logs / "from-snapshot-alive.log", f"--from-snapshot={snapshot}", "--speed=20") as laptop:
+        yield laptop
+
+
+def test_waiting_pods_wait_on_for_the_same_reason(alive: Laptop, company: ControlPlane) -> None:
+    """The simulated scheduler has looked at them by now, and would have written other words."""
+    real = {name: why for name, (_, phase, why, _) in pods(company.admin).items() if phase == "Pending"}
+    assert {name: why for name, (_, phase, why, _) in pods(alive.kubectl).items() if phase == "Pending"} == real
+
+
+def test_new_pods_get_the_room_that_is_left(alive: Laptop) -> None:
+    alive.kubectl.create([pod("fits", namespace=NAMESPACES[0], gpus=1), pod("huge", namespace=NAMESPACES[0], gpus=64)])
+    wait_until("the small one runs", lambda: pods(alive.kubectl)["research/fits"][1] == "Running", 30)
+    wait_until("the huge one has its answer", lambda: "Insufficient nvidia.com/gpu" in pods(alive.kubectl)["research/huge"][2], 10)
+
+
+def test_a_node_that_was_sick_stays_sick(alive: Laptop) -> None:
+    state = alive.kubectl.run("get", "node", SICK, "-o=jsonpath={.status.conditions[?(@.type=='Ready')].status}")
+    assert state in ("False", "Unknown")
+
+
+def test_a_drain_shows_where_the_pods_would_go(alive: Laptop) -> None:
+    before = pods(alive.kubectl)
+    node = next(node for name, (node, phase, _, _) in before.items() if "/train-" in name and phase == "Running")
+    leaving = {name for name, (on, phase, _, _) in before.items() if on == node and phase == "Running"}
+    alive.kubectl.run("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
+    assert not [name for name, (on, phase, _, _) in pods(alive.kubectl).items() if on == node and phase == "Running"]
+    jobs = {name.rpartition("-")[0] for name in leaving if "/train-" in name}
+    assert jobs
+    wait_until("Jobs have their pods again", lambda: _of(jobs, pods(alive.kubectl)) >= _of(jobs, before), 30)
+
+
+def _of(jobs: set[str], found: dict[str, tuple[str, str, str, str]]) -> int:
+    """How many pods of these Jobs run or wait."""
+    return sum(name.rpartition("-")[0] in jobs and phase in ("Running", "Pending") for name, (_, phase, _, _) in found.items())
