@@ -1,0 +1,99 @@
+"""Do the same workloads end in the same state on the simulated cluster and on a real control plane?
+
+The real one lives through all of them at once, each in a namespace of its own; those that change nodes come when the others are over.
+A simulated world's end is read first and must then be reached, and kept, by the real cluster: where they differ, the real one is right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube import workloads_apps, workloads_batch, workloads_nodes, workloads_objects
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.end_state import end_state
+from tests.kube.kubectl import wait_until
+from tests.kube.places import Place, real_place, simulated_place
+from tests.kube.workload_cases import CASES, Case
+
+__all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_objects"]
+
+AT_ONCE = 12
+SETTLED_SECONDS = 45.0
+"""How long a simulated world lives on before its end is read."""
+KEPT_SECONDS = 1.5
+REACHED_SECONDS = 25.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as control_plane:
+        control_plane.admin.create(workloads_nodes.NODES)
+        wait_until("all nodes are Ready", lambda: all(_is_ready(node) for node in control_plane.admin.get("nodes")))
+        yield control_plane
+
+
+def _is_ready(node: dict[str, Any]) -> bool:
+    conditions = node["status"].get("conditions") or ()
+    taints = node["spec"].get("taints") or ()
+    is_ready = any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+    return is_ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
+
+
+class RealEnds:
+    """The chosen workloads on the real cluster. Those that change nodes are not begun before somebody asks for one of them."""
+
+    def __init__(self, kubeconfig: Path, cases: list[Case]) -> None:
+        self._kubeconfig = kubeconfig
+        self._cases = cases
+        self._places: dict[str, Future[Place]] = {}
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._begin(changes_nodes=False)
+
+    def _begin(self, *, changes_nodes: bool) -> None:
+        chosen = [case for case in self._cases if case.changes_nodes is changes_nodes]
+        self._places |= {case.name: self._pool.submit(_live, self._kubeconfig, case) for case in chosen}
+
+    def place_of(self, case: Case) -> Place:
+        """Where the workload is at its end; raises what it raised."""
+        if case.name not in self._places:
+            wait(self._places.values())
+            self._begin(changes_nodes=True)
+        return self._places[case.name].result(timeout=180)
+
+
+@pytest.fixture(scope="module")
+def real_ends(cluster: ControlPlane, request: pytest.FixtureRequest) -> RealEnds:
+    chosen = {item.callspec.params.get("case") for item in request.session.items if getattr(item, "callspec", None)}
+    return RealEnds(cluster.kubeconfig, [case for name, case in CASES.items() if name in chosen])
+
+
+def _live(kubeconfig: Path, case: Case) -> Place:
+    place = real_place(kubeconfig, case.namespace)
+    case.steps(place)
+    return place
+
+
+def _simulated_end(folder: Path, case: Case) -> dict[str, Any]:
+    with simulated_place(folder, case.namespace, workloads_nodes.NODES) as place:
+        case.steps(place)
+        place.rest(SETTLED_SECONDS)
+        return end_state(place)
+
+
+@pytest.mark.parametrize("case", sorted(CASES, key=lambda name: CASES[name].changes_nodes))
+def test_the_same_workload_ends_in_the_same_state(case: str, real_ends: RealEnds, tmp_path: Path) -> None:
+    simulated = _simulated_end(tmp_path, CASES[case])
+    place = real_ends.place_of(CASES[case])
+    limit = time.monotonic() + REACHED_SECONDS
+    while time.monotonic() < limit:
+        if end_state(place) == simulated:
+            time.sleep(KEPT_SECONDS)
+            if end_state(place) == simulated:
+                return
+        time.sleep(0.5)
+    assert simulated == end_state(place), "left: the simulated world, right: the real one"
