@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fairlead.sim.behaviour import Behaviour
@@ -123,7 +124,7 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
         status["qosClass"] = before["qosClass"]
     if run.reason:
         status |= {"reason": run.reason, "message": run.message}
-    status |= {"hostIP": run.host_ip, "hostIPs": [{"ip": run.host_ip}], "startTime": render_time(run.admitted_at)}
+    status |= {"hostIP": run.host_ip, "hostIPs": _addresses(run.host_ip), "startTime": render_time(run.admitted_at)}
     if run.pod_ip:
         status |= {"podIP": run.pod_ip, "podIPs": [{"ip": run.pod_ip}]}
     if run.inits:
@@ -158,11 +159,21 @@ def _container_status(pod: PodRun, run: ContainerRun) -> Object:
 
 def _state(run: ContainerRun) -> Object:
     if run.state == RUNNING:
-        return {RUNNING: {"startedAt": render_time(run.started_at)}}
+        return _running_since(render_time(run.started_at))
     if run.state == TERMINATED:
         return {TERMINATED: _terminated(run)}
     waiting = {"reason": run.reason}
     return {WAITING: {**waiting, "message": run.message} if run.message else waiting}
+
+
+@lru_cache(maxsize=1024)
+def _running_since(time: str) -> Object:
+    return {RUNNING: {"startedAt": time}}
+
+
+@lru_cache(maxsize=8192)
+def _addresses(ip: str) -> list[Object]:
+    return [{"ip": ip}]
 
 
 def _terminated(run: ContainerRun) -> Object:
@@ -175,14 +186,32 @@ def _terminated(run: ContainerRun) -> Object:
 
 
 def _conditions(run: PodRun, before: list[Object], now: float) -> list[Object]:
-    time = render_time(now)
     reason, message = _not_ready(run)
-    conditions = with_condition(before, "PodScheduled", "True", "", "", time)
-    has_sandbox = bool(run.pod_ip) and not run.is_finished
-    conditions = with_condition(conditions, "PodReadyToStartContainers", "True" if has_sandbox else "False", "", "", time)
-    conditions = with_condition(conditions, "Initialized", *_initialized(run), time)
-    conditions = with_condition(conditions, "ContainersReady", "False" if reason else "True", reason, message, time)
-    return with_condition(conditions, "Ready", "False" if reason else "True", reason, message, time)
+    ready, has_sandbox = "False" if reason else "True", bool(run.pod_ip) and not run.is_finished
+    told = (
+        ("PodScheduled", "True", "", ""),
+        ("PodReadyToStartContainers", "True" if has_sandbox else "False", "", ""),
+        ("Initialized", *_initialized(run)),
+        ("ContainersReady", ready, reason, message),
+        ("Ready", ready, reason, message),
+    )
+    return _with_all(before, told, render_time(now)) if before else _first_conditions(told, render_time(now))
+
+
+_Told = tuple[tuple[str, str, str, str], ...]
+"""Conditions by type, status, reason, message."""
+
+
+def _with_all(before: list[Object], told: _Told, time: str) -> list[Object]:
+    for each in told:
+        before = with_condition(before, *each, time)
+    return before
+
+
+@lru_cache(maxsize=256)
+def _first_conditions(told: _Told, time: str) -> list[Object]:
+    """One list for all pods that begin alike at the same time: a settled world's fifty thousand would hold five conditions each."""
+    return _with_all([], told, time)
 
 
 def _initialized(run: PodRun) -> tuple[str, str, str]:
@@ -205,6 +234,7 @@ def _container_id(uid: str, run: ContainerRun) -> str:
     return f"containerd://{_hex64(uid, run.name, run.restarts)}"
 
 
+@lru_cache(maxsize=1024)
 def _image_id(image: str) -> str:
     """Name and digest, without the tag."""
     folder, slash, name = image.partition("@")[0].rpartition("/")

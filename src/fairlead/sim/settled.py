@@ -45,8 +45,8 @@ class Settlement:
         ]
         example: Object | None = None
         for name in names:
-            new = generated_pod(replica_set["spec"]["template"], replica_set, name)
             if example is None:
+                new = generated_pod(replica_set["spec"]["template"], replica_set, name)
                 example = self._cluster.rehearsal().create(new)  # with defaults and admission, and not stored
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
@@ -54,7 +54,7 @@ class Settlement:
             asker = Tenant(pod, needs, int(example["spec"].get("priority") or 0))
             room = None if needs.get(GPU_MEMORY) else self._room_for(asker)  # shares of a card are the extender's to give
             if room is None:
-                self._cluster.create(new)
+                self._cluster.create(generated_pod(replica_set["spec"]["template"], replica_set, name))
             else:
                 self._place(pod, room)
 
