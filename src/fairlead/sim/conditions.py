@@ -21,7 +21,7 @@ def with_condition(
     if updated:
         unchanged = old is not None and (old["status"], old.get("reason"), old.get("message")) == (status, reason, message)
         new["lastUpdateTime"] = old["lastUpdateTime"] if old is not None and unchanged else updated
-    new["lastTransitionTime"] = old["lastTransitionTime"] if old is not None and old["status"] == status else time
+    new["lastTransitionTime"] = old.get("lastTransitionTime", time) if old is not None and old["status"] == status else time
     if reason:
         new["reason"] = reason
     if message:
