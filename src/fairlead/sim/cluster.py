@@ -102,10 +102,11 @@ class Cluster:
         return self._served
 
     def set_views(self, before: Sequence[ResourceKind], now: Sequence[ResourceKind]) -> None:
-        """Let objects be named by the versions `now` of their kind instead of `before`."""
+        """Let objects be named by the versions `now` of their kind instead of `before`; as they are stored they keep their name."""
         self._served = None
         for view in before:
-            self._kinds.pop((view.api_version, view.kind), None)
+            if view.stored_as is None or view.api_version != view.stored_as.api_version:
+                self._kinds.pop((view.api_version, view.kind), None)
         for view in now:
             self._kinds[view.api_version, view.kind] = view.stored_as or view
 
@@ -187,7 +188,8 @@ class Cluster:
         """Store an object as it stands (status, uid and times included), as from a saved cluster; missing system metadata is filled in."""
         ref = self.kind_of(obj)
         metadata = dict(obj["metadata"])
-        metadata.setdefault("uid", self.names.uid())
+        if "uid" not in metadata:
+            metadata["uid"] = self.names.uid()
         metadata.setdefault("creationTimestamp", render_time(self.clock.now()))
         old = self.get(ref, metadata.get("namespace"), metadata["name"])
         return self._store(ref, {**obj, "metadata": metadata}, old, MODIFIED if old else ADDED)
