@@ -1,4 +1,4 @@
-"""A watch neither skips nor repeats: from any version on, in pieces of any size, broken off anywhere, gone on from what was seen or bookmarked."""
+"""A watch neither skips nor repeats: from any version on, in any pieces, broken off anywhere, gone on from what was seen or bookmarked."""
 
 from __future__ import annotations
 
