@@ -91,7 +91,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
                     lambda ready: cluster_exporter.run(cluster, readings, simulation, told, sock=sockets.cluster_exporter, ready=ready),
                     lambda ready: console.run(sockets.console, ready),
                 ],
-                [simulation.driver.run(), cluster.run(), readings.run(), *life.loops()],
+                [simulation.driver.run(), cluster.run(), read_cards(readings, cluster, is_large=simulation.is_large), *life.loops()],
                 probed=[sockets.gpu_exporter, sockets.cluster_exporter, sockets.console],
                 on_ready=lambda: announce(sockets, files, stdout),
             )
@@ -106,6 +106,13 @@ def exporter_settings(sock: socket.socket, *, is_large: bool) -> GpuExporterSett
     if not is_large:
         return chosen
     return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)
+
+
+async def read_cards(readings: ExporterPages, cluster: KubeCluster, *, is_large: bool) -> None:
+    """Follow the cards: those of a large world once its objects have been read, which is what everybody waits for."""
+    while is_large and not cluster.is_ready:
+        await cluster.wait_changed(cluster.version, 1.0)
+    await readings.run()
 
 
 def bind_sockets(args: argparse.Namespace, messages: Messages) -> Sockets:

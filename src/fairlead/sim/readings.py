@@ -91,22 +91,19 @@ def _full_name(prefix: str, name: str) -> str:
 
 def _essentials(moment: _Moment) -> Values:
     """What boards show of a card."""
-    card, now, level = moment.card, moment.now, moment.level
-    celsius = card.celsius(now)
+    card, now = moment.card, moment.now
     values: Values = {
-        "GPU_UTIL": round(100 * level),
+        "GPU_UTIL": round(100 * moment.level),
         "FB_TOTAL": card.model.total_mib,
         "FB_USED": card.used_mib(now),
-        "GPU_TEMP": round(celsius),
+        "GPU_TEMP": round(card.celsius(now)),
         "POWER_USAGE": round(card.watts(now), 3),
     }
-    if card.model.has_memory_sensor:
-        values["MEMORY_TEMP"] = round(celsius + 6 + 5 * level)
     return _named(values)
 
 
 def _pace(moment: _Moment) -> Values:
-    """Clocks, and how busy the parts of the chip are."""
+    """Clocks, memory's temperature, and how busy the parts of the chip are."""
     card, runs = moment.card, moment.runs
     model = card.model
     values: Values = {
@@ -118,6 +115,8 @@ def _pace(moment: _Moment) -> Values:
         "MEM_COPY_UTIL": round(100 * min(1.0, moment.weighted("bandwidth_ratio"))),
         "DEC_UTIL": round(100 * min(1.0, moment.weighted("codec_ratio"))),
     }
+    if model.has_memory_sensor:
+        values["MEMORY_TEMP"] = round(card.celsius(moment.now) + 6 + 5 * moment.level)
     return _named(values)
 
 
