@@ -12,6 +12,7 @@ from typing import Any
 
 from fairlead.apps.api_credentials import make_credentials, write_kubeconfig
 from fairlead.apps.api_server import ApiServer
+from fairlead.apps.api_store import PodLogs
 from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
 from fairlead.sim.accounts import Accounts
@@ -50,7 +51,13 @@ class SimulatedServer:
 
 @contextmanager
 def simulated_server(
-    folder: Path, clock: Clock, *, log_capacity: int = 10_000, bookmark_seconds: float = 60.0, cluster: Cluster | None = None
+    folder: Path,
+    clock: Clock,
+    *,
+    log_capacity: int = 10_000,
+    bookmark_seconds: float = 60.0,
+    cluster: Cluster | None = None,
+    written: PodLogs | None = None,
 ) -> Iterator[SimulatedServer]:
     """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for as long as the block lasts."""
     credentials, logs = make_credentials(), WrittenLogs()
@@ -58,7 +65,7 @@ def simulated_server(
     sock = bind_socket("127.0.0.1", 0)
     address = f"https://127.0.0.1:{sock.getsockname()[1]}"
     write_kubeconfig(folder / "simulated.kubeconfig", address, credentials)
-    app = ApiServer(cluster, clock, [credentials.token], logs=logs, bookmark_seconds=bookmark_seconds)
+    app = ApiServer(cluster, clock, [credentials.token], logs=written or logs, bookmark_seconds=bookmark_seconds)
     loop = asyncio.new_event_loop()
     ready = asyncio.Event()
     serving = loop.create_task(serve(app, sock=sock, ssl=credentials.ssl, ready=ready))

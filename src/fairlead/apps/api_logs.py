@@ -20,7 +20,7 @@ from fairlead.ports import Clock
 from fairlead.wire.kube_status import ApiStatus, bad_request
 from fairlead.wire.kube_time import parse_time, render_micro_time
 
-IDLE: Final = ("attach", "exec", "portforward", "proxy")
+IDLE: Final = ("attach", "ephemeralcontainers", "exec", "portforward", "proxy")
 """Subresources of pods that lead to a program; no program runs here."""
 _FOLLOW_SECONDS: Final = 0.2
 _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
@@ -29,7 +29,7 @@ _STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
 def nothing_runs(what: str, pod: Object) -> ApiStatus:
     """The refusal of `kubectl exec` and its like."""
     name = pod["metadata"]["name"]
-    why = f"pod {name} runs in a simulated cluster: its containers are scripts without a process or a network, there is nothing to {what}"
+    why = f"pod {name} runs in a simulated cluster, where containers are scripts without a process or a network: no {what}"
     return ApiStatus(501, "NotImplemented", why, {"name": name, "kind": "pods"})
 
 

@@ -190,7 +190,7 @@ class ApiServer:
 
     def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
-        if path.subresource in IDLE and request.http.method == "POST":
+        if path.subresource in IDLE:
             raise nothing_runs(path.subresource, self._reads.existing(request))
         if request.http.method == "PATCH" and not request.who.is_master:
             self._check_creates(request)

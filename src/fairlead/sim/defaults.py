@@ -72,6 +72,8 @@ def new_status(ref: ResourceKind, obj: Object) -> Object:
         return {**obj, "status": {"phase": "Active"}}
     if ref in (served.PERSISTENT_VOLUME_CLAIMS, served.PERSISTENT_VOLUMES):
         return {**obj, "status": {"phase": "Pending"}}
+    if ref is served.SERVICES:
+        return {**obj, "status": {"loadBalancer": {}}}
     if ref is served.CUSTOM_RESOURCE_DEFINITIONS:
         return custom_resource_definition({**obj, "status": {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None}})
     if ref is served.NODES or "status" not in ref.subresources:
@@ -232,6 +234,8 @@ def _job(obj: Object) -> Object:
         metadata = spec["template"]["metadata"]
         spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}}
         spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+        if not obj["metadata"].get("labels"):  # a Job without labels has those of its pods
+            obj = {**obj, "metadata": {**obj["metadata"], "labels": dict(spec["template"]["metadata"]["labels"])}}
     return {**obj, "spec": spec}
 
 
@@ -279,6 +283,10 @@ def _namespace(obj: Object) -> Object:
     return {**obj, "metadata": {**metadata, "labels": labels}, "spec": _filled(obj.get("spec"), finalizers=["kubernetes"])}
 
 
+def _claim(obj: Object) -> Object:
+    return {**obj, "spec": _filled(obj.get("spec"), volumeMode="Filesystem")}
+
+
 def _secret(obj: Object) -> Object:
     return _filled(obj, type="Opaque")
 
@@ -297,6 +305,7 @@ _DEFAULTS: dict[ResourceKind, Callable[[Object], Object]] = {
     served.CRON_JOBS: _cron_job,
     served.SERVICES: _service,
     served.NAMESPACES: _namespace,
+    served.PERSISTENT_VOLUME_CLAIMS: _claim,
     served.SECRETS: _secret,
     served.STORAGE_CLASSES: _storage_class,
     served.ROLE_BINDINGS: rbac_objects.with_defaults,

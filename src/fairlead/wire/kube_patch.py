@@ -148,7 +148,7 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
         if not isinstance(operation, dict):
             raise _no_operation(operation, "handlers.jsonPatchOp")
         if not isinstance(operation.get("path"), str):
-            raise _rejected(f"{operation.get('op')} operation has no path")
+            raise _rejected()
         target = _apply_operation(target, operation)
     return target
 
@@ -160,87 +160,83 @@ def _no_operation(found: Any, wanted: str) -> ApiStatus:
 def _apply_operation(target: Any, operation: dict[str, Any]) -> Any:
     kind, path = operation.get("op"), _pointer(operation["path"])
     if kind == "test":
-        if _found(target, path, operation) != operation.get("value"):
-            raise _rejected(f"testing value {operation['path']} failed: test failed")
+        if _found(target, path) != operation.get("value"):
+            raise _rejected()
         return target
     if kind == "add":
-        return _with_value(target, path, operation.get("value"), operation, insert=True)
+        return _with_value(target, path, operation.get("value"), insert=True)
     if kind == "replace":
-        _found(target, path, operation)
-        return _with_value(target, path, operation.get("value"), operation, insert=False)
+        _found(target, path)
+        return _with_value(target, path, operation.get("value"), insert=False)
     if kind == "remove":
-        return _without(target, path, operation)
+        return _without(target, path)
     if kind in ("move", "copy"):
         source = _pointer(str(operation.get("from", "")))
-        value = _found(target, source, operation)
-        return _with_value(_without(target, source, operation) if kind == "move" else target, path, value, operation, insert=True)
-    raise _rejected(f"unexpected kind of operation: `{kind}`")
+        value = _found(target, source)
+        return _with_value(_without(target, source) if kind == "move" else target, path, value, insert=True)
+    raise _rejected()
 
 
-def _rejected(why: str) -> ApiStatus:
-    message = "the server rejected our request due to an error in our request"
-    return ApiStatus(422, "Invalid", message, {"causes": [{"reason": "UnexpectedServerResponse", "message": why}]})
-
-
-def _missing(operation: dict[str, Any]) -> ApiStatus:
-    return _rejected(f"{operation.get('op')} operation does not apply: doc is missing path: {operation['path']}: missing value")
+def _rejected() -> ApiStatus:
+    """All that the real server says of an operation that does not apply."""
+    return ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
 def _pointer(path: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
-def _index(items: list[Any], step: str, operation: dict[str, Any], end: int) -> int:
+def _index(items: list[Any], step: str, end: int) -> int:
     if not step.isdecimal() or int(step) >= end:
-        raise _missing(operation)
+        raise _rejected()
     return int(step)
 
 
-def _lookup(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+def _lookup(target: Any, path: list[str]) -> Any:
     for step in path:
         if isinstance(target, list):
-            target = target[_index(target, step, operation, len(target))]
+            target = target[_index(target, step, len(target))]
         elif isinstance(target, dict) and step in target:
             target = target[step]
         else:
-            raise _missing(operation)
+            raise _rejected()
     return target
 
 
-def _found(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+def _found(target: Any, path: list[str]) -> Any:
     """The value at a path; None for a field that its object does not have: the real server tests, replaces and copies those, too."""
     if not path:
         return target
-    parent = _lookup(target, path[:-1], operation)
-    return _lookup(parent, path[-1:], operation) if not isinstance(parent, dict) or path[-1] in parent else None
+    parent = _lookup(target, path[:-1])
+    return _lookup(parent, path[-1:]) if not isinstance(parent, dict) or path[-1] in parent else None
 
 
-def _with_value(target: Any, path: list[str], value: Any, operation: dict[str, Any], *, insert: bool) -> Any:
+def _with_value(target: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     if not path:
         return value
     step, rest = path[0], path[1:]
     if isinstance(target, dict):
         if rest and step not in target:
-            raise _missing(operation)
-        return {**target, step: _with_value(target.get(step), rest, value, operation, insert=insert)}
+            raise _rejected()
+        return {**target, step: _with_value(target.get(step), rest, value, insert=insert)}
     if not isinstance(target, list):
-        raise _missing(operation)
+        raise _rejected()
     if rest or not insert:
-        index = _index(target, step, operation, len(target))
-        return [*target[:index], _with_value(target[index], rest, value, operation, insert=insert), *target[index + 1 :]]
-    index = len(target) if step == "-" else _index(target, step, operation, len(target) + 1)
+        index = _index(target, step, len(target))
+        return [*target[:index], _with_value(target[index], rest, value, insert=insert), *target[index + 1 :]]
+    index = len(target) if step == "-" else _index(target, step, len(target) + 1)
     return [*target[:index], value, *target[index:]]
 
 
-def _without(target: Any, path: list[str], operation: dict[str, Any]) -> Any:
+def _without(target: Any, path: list[str]) -> Any:
     if not path:
-        raise _missing(operation)
+        raise _rejected()
     step, rest = path[0], path[1:]
     if isinstance(target, list):
-        index = _index(target, step, operation, len(target))
-        return [*target[:index], *([_without(target[index], rest, operation)] if rest else []), *target[index + 1 :]]
+        index = _index(target, step, len(target))
+        return [*target[:index], *([_without(target[index], rest)] if rest else []), *target[index + 1 :]]
     if not isinstance(target, dict) or step not in target:
-        raise _missing(operation)
+        raise _rejected()
     if rest:
-        return {**target, step: _without(target[step], rest, operation)}
+        return {**target, step: _without(target[step], rest)}
     return {key: held for key, held in target.items() if key != step}
