@@ -33,7 +33,10 @@ Object = dict[str, Any]
 COMPONENT = "kubelet"
 BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 BACK_OFF_RESET_SECONDS = 600.0
-PULL_BACK_OFF_SECONDS = 20.0
+LOOKUP_SECONDS = 1.0
+"""How long it takes to learn that an image is not there."""
+PULL_ERROR_SECONDS = 2.0
+"""How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
 CUDA_ERROR_SECONDS = 2.0
 """How long a program lives that finds its card broken, or its grant too small."""
 
@@ -181,15 +184,16 @@ class Kubelets:
             self._later(run, self._delay(run, "sandbox", 0.4, 1.6), self._start_next)
             return
         image, can_pull = rest[0]
+        self._recorder.normal(pod, "Pulling", f'Pulling image "{image}"', COMPONENT, run.node)
         if not can_pull:
-            self._fail_pull(run, pod, image, rest)
+            self._later(run, LOOKUP_SECONDS, lambda run: self._fail_pull(run, image, rest))
             return
         seconds = between(self._seed, 4.0, 40.0, "pull", run.node, image)
-        self._recorder.normal(pod, "Pulling", f'Pulling image "{image}"', COMPONENT, run.node)
         self._later(run, seconds, lambda run: self._pulled(run, image, seconds, rest[1:]))
 
     def _pulled(self, run: PodRun, image: str, seconds: float, images: Sequence[tuple[str, bool]]) -> None:
         self._images.add((run.node, image))
+        run.pulled.add(image)
         pod = self._pod(run)
         if pod is not None:
             took = f"{seconds:.3f}s"
@@ -197,14 +201,31 @@ class Kubelets:
             self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
         self._pull(run, images)
 
-    def _fail_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
+    def _fail_pull(self, run: PodRun, image: str, images: Sequence[tuple[str, bool]]) -> None:
+        """Say why, then that it will be tried again, each time after a longer pause."""
+        pod = self._pod(run)
+        if pod is None or run.is_ending:
+            return
         why = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
         self._recorder.warning(pod, "Failed", f'Failed to pull image "{image}": {why}', COMPONENT, run.node)
+        self._wait_for_image(run, pod, image, "ErrImagePull", why)
+        run.failed_pulls += 1
+        seconds = BACK_OFF_SECONDS[min(run.failed_pulls, len(BACK_OFF_SECONDS) - 1)]
+        self._later(run, PULL_ERROR_SECONDS, lambda run: self._back_off_pull(run, image, why))
+        self._later(run, seconds, lambda run: self._pull(run, images))
+
+    def _back_off_pull(self, run: PodRun, image: str, why: str) -> None:
+        pod = self._pod(run)
+        if pod is not None and not run.is_ending:
+            self._recorder.normal(pod, "BackOff", f'Back-off pulling image "{image}"', COMPONENT, run.node)
+            self._wait_for_image(run, pod, image, "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {why}')
+
+    def _wait_for_image(self, run: PodRun, pod: Object, image: str, reason: str, message: str) -> None:
+        self._recorder.warning(pod, "Failed", f"Error: {reason}", COMPONENT, run.node)
         for container in run.containers:
             if container.image == image:
-                container.wait("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {why}')
+                container.wait(reason, message)
         self._write(run)
-        self._later(run, PULL_BACK_OFF_SECONDS, lambda run: self._pull(run, images))
 
     def _start_next(self, run: PodRun) -> None:
         """Start the next init container; after the last one, all others."""
@@ -228,8 +249,13 @@ class Kubelets:
 
     def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         self._run(run, container, pod)
-        self._recorder.normal(pod, "Created", f"Created container: {container.name}", COMPONENT, run.node)
-        self._recorder.normal(pod, "Started", f"Started container {container.name}", COMPONENT, run.node)
+        if container.image in run.pulled:
+            run.pulled.discard(container.image)
+        else:
+            message = f'Container image "{container.image}" already present on machine and can be accessed by the pod'
+            self._recorder.normal(pod, "Pulled", message, COMPONENT, run.node)
+        self._recorder.normal(pod, "Created", "Container created", COMPONENT, run.node)
+        self._recorder.normal(pod, "Started", "Container started", COMPONENT, run.node)
 
     def _run(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         container.run(self._timers.clock.now())
@@ -381,8 +407,8 @@ def _new_run(pod: Object, node: Object, now: float) -> PodRun:
     inits = [_container_run(container, is_init=True) for container in spec.get("initContainers") or ()]
     apps = [_container_run(container, is_init=False) for container in spec["containers"]]
     if inits:
-        for app in apps:
-            app.reason = "PodInitializing"
+        for container in (*inits, *apps):
+            container.reason = "PodInitializing"
     policy = spec.get("restartPolicy", "Always")
     return PodRun(metadata["namespace"], metadata["name"], metadata["uid"], spec["nodeName"], host_ip, policy, inits, apps, now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -76,6 +76,9 @@ class PodRun:
     message: str = ""
     is_ending: bool = False
     is_rejected: bool = False
+    pulled: set[str] = field(default_factory=set)
+    """Images that were pulled for this pod and not started yet."""
+    failed_pulls: int = 0
 
     @property
     def containers(self) -> Sequence[ContainerRun]:
@@ -226,7 +229,8 @@ def _not_ready(run: PodRun) -> tuple[str, str]:
         return "PodCompleted", ""
     if run.phase == "Failed":
         return "PodFailed", ""
-    unready = " ".join(container.name for container in run.apps if container.state != RUNNING)
+    watched = (*(container for container in run.inits if container.is_sidecar), *run.apps)
+    unready = " ".join(container.name for container in watched if container.state != RUNNING)
     return ("ContainersNotReady", f"containers with unready status: [{unready}]") if unready else ("", "")
 
 
