@@ -77,7 +77,7 @@ def test_a_binding_is_for_its_namespace_and_a_cluster_binding_for_all() -> None:
     assert [judge(ALICE, get(namespace=place), cluster_role_here).is_allowed for place in ("a", "b", "")] == [True, False, False]
 
 
-def test_the_verdict_names_the_binding() -> None:
+def test_the_judgement_names_the_binding() -> None:
     account = Identity("system:serviceaccount:a:ci")
     local = policy(bound(Subject("ServiceAccount", "ci")))
     assert judge(account, get(), local).reason == 'RBAC: allowed by RoleBinding "b/a" of Role "reader" to ServiceAccount "ci/a"'

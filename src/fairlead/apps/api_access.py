@@ -25,7 +25,7 @@ from fairlead.model.access import (
     account_groups,
     named_account,
 )
-from fairlead.rules.access import EVERYTHING, RBAC_GROUP, Policy, Verdict, judge, uncovered
+from fairlead.rules.access import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, uncovered
 from fairlead.wire.kube_path import parse_path
 from fairlead.wire.kube_rbac import escalation, no_right, parse_binding, parse_rules
 from fairlead.wire.kube_resource import ResourceKind
@@ -90,12 +90,12 @@ class Access:
 
     def check(self, who: Identity, request: AccessRequest) -> None:
         """Raise 403 unless `who` may."""
-        verdict = self.judge(who, request)
-        if not verdict.is_allowed:
-            raise no_right(who, request, verdict.reason)
+        judgement = self.judge(who, request)
+        if not judgement.is_allowed:
+            raise no_right(who, request, judgement.reason)
 
-    def judge(self, who: Identity, request: AccessRequest) -> Verdict:
-        return Verdict(is_allowed=True) if who.is_master else judge(who, request, self.policy())
+    def judge(self, who: Identity, request: AccessRequest) -> Judgement:
+        return Judgement(is_allowed=True) if who.is_master else judge(who, request, self.policy())
 
     def policy(self) -> Policy:
         """Roles and bindings as they are now."""

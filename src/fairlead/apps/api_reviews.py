@@ -85,10 +85,10 @@ class Reviews:
         if faults:
             raise invalid(_NAMELESS, "", faults)
         who = request.who if request.ref is SELF_ACCESS_REVIEWS else _subject(spec)
-        verdict = self._access.judge(who, _asked(spec))
-        status: Object = {"allowed": verdict.is_allowed}
-        if verdict.reason:
-            status["reason"] = verdict.reason
+        judgement = self._access.judge(who, _asked(spec))
+        status: Object = {"allowed": judgement.is_allowed}
+        if judgement.reason:
+            status["reason"] = judgement.reason
         return {**review, "status": status}
 
     def _what_may_i(self, request: ApiRequest, review: Object) -> Object:

@@ -20,14 +20,14 @@ RoleKey = tuple[str, str]
 """(namespace, name); the namespace is empty for ClusterRoles."""
 
 
-class Verdict(Struct, frozen=True):
+class Judgement(Struct, frozen=True):
     """`reason` says by which binding it is allowed, or which roles were missing when it is not."""
 
     is_allowed: bool
     reason: str = ""
 
 
-class Grant(Struct, frozen=True):
+class HeldRole(Struct, frozen=True):
     """What one binding gives to somebody: the rules of its role, or None when there is no such role."""
 
     binding: Binding
@@ -50,18 +50,18 @@ class Policy:
         """The rules of the role that a binding in `namespace` refers to; None when nobody made it."""
         return self._roles.get((namespace if kind == "Role" else "", name))
 
-    def grants(self, who: Identity, namespace: str) -> Iterator[Grant]:
+    def held_roles(self, who: Identity, namespace: str) -> Iterator[HeldRole]:
         """What `who` is given in a namespace: cluster-wide bindings first, each binding once."""
         for scope in ("", namespace) if namespace else ("",):
             keys = [(scope, "User", who.name), *((scope, "Group", group) for group in who.groups)]
             found = {number: (binding, subject) for key in reversed(keys) for number, binding, subject in self._bound.get(key, ())}
             for number in sorted(found):
                 binding, subject = found[number]
-                yield Grant(binding, subject, self.rules_of(binding.role_kind, binding.role_name, scope))
+                yield HeldRole(binding, subject, self.rules_of(binding.role_kind, binding.role_name, scope))
 
     def held_rules(self, who: Identity, namespace: str) -> list[PolicyRule]:
         """All rules that `who` has in a namespace."""
-        return [rule for grant in self.grants(who, namespace) for rule in grant.rules or ()]
+        return [rule for held in self.held_roles(who, namespace) for rule in held.rules or ()]
 
 
 def _who(subject: Subject, namespace: str) -> tuple[str, str]:
@@ -71,23 +71,23 @@ def _who(subject: Subject, namespace: str) -> tuple[str, str]:
     return subject.kind, subject.name
 
 
-def judge(who: Identity, request: AccessRequest, policy: Policy) -> Verdict:
+def judge(who: Identity, request: AccessRequest, policy: Policy) -> Judgement:
     """Whether `who` may do what is asked. Members of system:masters always may."""
     if who.is_master:
-        return Verdict(is_allowed=True)
+        return Judgement(is_allowed=True)
     missing = []
-    for grant in policy.grants(who, request.namespace):
-        if grant.rules is None:
-            missing.append(f'{grant.binding.role_kind.lower()}.{RBAC_GROUP} "{grant.binding.role_name}" not found')
-        elif any(allows(rule, request) for rule in grant.rules):
-            return Verdict(is_allowed=True, reason=f"RBAC: allowed by {_told(grant)}")
+    for held in policy.held_roles(who, request.namespace):
+        if held.rules is None:
+            missing.append(f'{held.binding.role_kind.lower()}.{RBAC_GROUP} "{held.binding.role_name}" not found')
+        elif any(allows(rule, request) for rule in held.rules):
+            return Judgement(is_allowed=True, reason=f"RBAC: allowed by {_told(held)}")
     missing = list(dict.fromkeys(missing))
     told = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
-    return Verdict(is_allowed=False, reason=f"RBAC: {told}" if missing else "")
+    return Judgement(is_allowed=False, reason=f"RBAC: {told}" if missing else "")
 
 
-def _told(grant: Grant) -> str:
-    binding, subject = grant.binding, grant.subject
+def _told(held: HeldRole) -> str:
+    binding, subject = held.binding, held.subject
     name = f"{subject.name}/{subject.namespace or binding.namespace}" if subject.kind == "ServiceAccount" else subject.name
     kind, place = ("RoleBinding", f"{binding.name}/{binding.namespace}") if binding.namespace else ("ClusterRoleBinding", binding.name)
     return f'{kind} "{place}" of {binding.role_kind} "{binding.role_name}" to {subject.kind} "{name}"'
