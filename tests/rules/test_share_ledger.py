@@ -47,6 +47,15 @@ def test_news_about_an_unbound_pod_does_not_end_its_reservation() -> None:
     assert used(made) == [4, 0]
 
 
+def test_a_grant_that_was_corrected_moves() -> None:
+    made = ledger()
+    made.set_pod(placed(pod(), "n", {"main": [(0, 4)]}))
+    made.set_pod(placed(pod(), "n", {"main": [(1, 4)]}))
+    assert used(made) == [0, 4]
+    made.set_pod(placed(pod(), "n", {"main": [(1, 5)]}))
+    assert (used(made), made.tenants["uid-p"].grants) == ([0, 0], {}), "a damaged grant is none"
+
+
 def test_another_scheduler_was_faster() -> None:
     made, asker = ledger(node(), node("m")), pod()
     made.reserve(asker, "n")

@@ -29,6 +29,8 @@ VERBS: Final = (
     Verb(("gpu-exporter",), "gpu_exporter", "serve Prometheus metrics of GPU devices"),
     Verb(("api-server",), "api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("why",), "why", "say why a pod waits, or on which cards it sits"),
+    Verb(("place",), "place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
     Verb(("time",), "simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot_save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot_show", "say what a snapshot file holds"),
