@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import kubernetes
 import pytest
 from tests.contracts.api_client import ApiClient, until
 from tests.contracts.objects import config_map, config_maps, pod, pods
@@ -165,6 +166,24 @@ def test_a_token_is_for_the_account_that_was_meant(api: ApiClient, space: str, r
     answer = api.post(accounts(space, robot, "token"), {"metadata": {"uid": "x"}})
     assert (answer.status, answer.reason) == (409, "Conflict")
     assert "the UID in the token request (x) does not match the UID of the service account" in answer.message
+
+
+def test_the_official_client_asks_for_a_token_and_uses_it(api: ApiClient, space: str, robot: str) -> None:
+    admin = kubernetes.config.new_client_from_config(str(api.kubeconfig))
+    core = kubernetes.client.CoreV1Api(admin)
+    made_token = core.create_namespaced_service_account_token(robot, space, {"spec": {"audiences": None, "expirationSeconds": 3600}})
+    assert made_token.status.expiration_timestamp > made_token.metadata.creation_timestamp
+    settings = kubernetes.client.Configuration(admin.configuration.host, {"authorization": f"Bearer {made_token.status.token}"})
+    settings.ssl_ca_cert = admin.configuration.ssl_ca_cert
+    acting = kubernetes.client.ApiClient(settings)
+    review = kubernetes.client.V1SelfSubjectAccessReview(
+        spec={"resourceAttributes": {"verb": "list", "resource": "pods", "namespace": space}}
+    )
+    answer = kubernetes.client.AuthorizationV1Api(acting).create_self_subject_access_review(review)
+    assert answer.status.allowed is False
+    with pytest.raises(kubernetes.client.exceptions.ApiException) as refused:
+        kubernetes.client.CoreV1Api(acting).list_namespaced_pod(space)
+    assert refused.value.status == 403
 
 
 # --- acting as somebody else ---------------------------------------------------------------------------------------------------------
