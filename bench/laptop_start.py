@@ -26,14 +26,19 @@ COMMAND = [sys.executable, "-m", "fairlead", "up"]
 PORTS = [word for name in ("", "gpu-exporter-", "cluster-exporter-", "api-") for word in (f"--{name}port", "0")]
 PAUSE_SECONDS = 0.05
 MIB = 1024
-COLUMNS = ("ready s", "ready CPU s", "board s", "board CPU s", "board MiB", "settled MiB", "peak MiB")
+COLUMNS = ("ready s", "ready CPU s", "board s", "board CPU s", "board MiB", "settled MiB", "peak MiB", "then CPU %")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenario", default="default")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--settle", type=float, default=10.0, help="seconds after the first board until `settled MiB` is read")
+    parser.add_argument(
+        "--settle",
+        type=float,
+        default=10.0,
+        help="seconds after the first board until `settled MiB` is read; `then CPU %%` is what they used of one core",
+    )
     parser.add_argument("--kept", action="store_true", help="with a state directory")
     parser.add_argument("--log", type=Path, help="where the laptop's stderr goes")
     args = parser.parse_args()
@@ -68,7 +73,8 @@ def measure(args: argparse.Namespace) -> tuple[float, ...]:
                     assert json.load(answer)["total"], "the board is empty"
                 at_board = (time.perf_counter() - started, cpu_seconds(process.pid), memory(process.pid, "VmRSS"))
                 time.sleep(args.settle)
-                return (*at_ready, *at_board, memory(process.pid, "VmRSS"), memory(process.pid, "VmHWM"))
+                busy = (cpu_seconds(process.pid) - at_board[1]) / max(args.settle, 0.01)
+                return (*at_ready, *at_board, memory(process.pid, "VmRSS"), memory(process.pid, "VmHWM"), busy * 100)
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(30)
