@@ -205,13 +205,47 @@ def test_new_pods_get_the_room_that_is_left_and_no_more() -> None:
 
 
 def test_a_waiting_pod_is_looked_at_by_the_scheduler_that_is_here() -> None:
-    waiting = a_pod("waits", "", {"nvidia.com/gpu": "5"}, phase="Pending")
-    waiting["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "other words"}]}
-    world = world_of(a_node("g", {"nvidia.com/gpu": "4"}), waiting)
+    waits = a_pod("waits", "", {"nvidia.com/gpu": "5"}, phase="Pending")
+    waits["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "other words"}]}
+    world = world_of(a_node("g", {"nvidia.com/gpu": "4"}), waits)
     live(world, 10)
     found = world.cluster.get(PODS, "default", "waits")
     assert found is not None
     assert condition(found, "PodScheduled")["message"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+
+
+def waiting(reason: str, last: Object | None = None) -> Object:
+    """A pod on its node whose container does not run."""
+    found = a_pod("stuck", "n", {}, phase="Pending")
+    found["spec"]["restartPolicy"] = "Always"
+    state = {"waiting": {"reason": reason, "message": "as the real one said"}}
+    restarts = 4 if last else 0
+    found["status"]["containerStatuses"] = [{"name": "main", "restartCount": restarts, "state": state, "lastState": last or {}}]
+    return found
+
+
+@pytest.mark.parametrize("reason", ["ImagePullBackOff", "CreateContainerConfigError", "InvalidImageName"])
+def test_a_container_that_could_not_start_there_does_not_start_here(reason: str) -> None:
+    world = world_of(a_node("n", {}), waiting(reason))
+    live(world, 900)
+    found = world.cluster.get(PODS, "default", "stuck")
+    assert found is not None and found["status"]["phase"] == "Pending"
+    assert found["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].startswith(reason.removesuffix("BackOff")[:5])
+
+
+def test_a_container_that_was_being_made_starts() -> None:
+    world = world_of(a_node("n", {}), waiting("ContainerCreating"))
+    live(world, 120)
+    assert world.cluster.list(PODS)[0]["status"]["phase"] == "Running"
+
+
+def test_a_program_that_crashed_again_and_again_does_so_here() -> None:
+    ended = {"exitCode": 3, "reason": "Error", "startedAt": "2026-01-05T07:59:00Z", "finishedAt": "2026-01-05T07:59:10Z"}
+    world = world_of(a_node("n", {}), waiting("CrashLoopBackOff", {"terminated": ended}))
+    live(world, 1800)
+    status = world.cluster.list(PODS)[0]["status"]["containerStatuses"][0]
+    assert 7 <= status["restartCount"] <= 12
+    assert status["lastState"]["terminated"]["exitCode"] == 3
 
 
 def test_pods_on_a_node_with_too_few_cards_keep_running() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
 
 from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
+from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
 from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Duration, Outage, Scenario, Service, Stream, Xid
 from fairlead.sim.scenario_file import load_scenario
@@ -269,3 +269,55 @@ def test_names_of_the_earlier_life_are_not_given_again() -> None:
     world.cluster.create(pod("lost"))
     woke.cluster.create(pod("b"))
     assert get_pod(world, "lost")["metadata"]["uid"] != get_pod(woke, "b")["metadata"]["uid"]
+
+
+def test_a_kind_that_is_going_takes_its_objects_along() -> None:
+    world = new_small_world()
+    wodget = custom(world)
+    held = {"name": "held", "namespace": "work", "finalizers": ["example.com/hold"]}
+    world.cluster.create({"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": held})
+    world.cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, None, "wodgets.example.com")
+    live(world, 5)
+    world = woken(world)
+    live(world, 5)
+    ref = next(ref for ref in world.cluster.kinds() if ref.kind == "Wodget")
+    assert ref.plural == wodget
+    left = world.cluster.get(ref, "work", "held")
+    assert left is not None and "deletionTimestamp" in left["metadata"]
+    world.cluster.mutate(ref, "work", "held", lambda old: {**old, "metadata": {**old["metadata"], "finalizers": []}})
+    live(world, 5)
+    assert world.cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, "wodgets.example.com") is None
+
+
+def custom(world: World) -> str:
+    """A kind of one's own; its plural."""
+    names = {"plural": "wodgets", "singular": "wodget", "kind": "Wodget", "listKind": "WodgetList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    world.cluster.create(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "wodgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+            },
+        }
+    )
+    return "wodgets"
+
+
+def test_objects_of_a_kind_of_ones_own_come_back() -> None:
+    world = new_small_world()
+    custom(world)
+    world.cluster.create({"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "w", "namespace": "work"}, "size": 3})
+    version = world.cluster.resource_version
+    world = woken(world)
+    ref = next(ref for ref in world.cluster.kinds() if ref.kind == "Wodget")
+    found = world.cluster.get(ref, "work", "w")
+    assert found is not None and found["size"] == 3
+    with pytest.raises(ApiStatus) as told:
+        world.cluster.watch(ref, None, version)
+    assert told.value.code == 410

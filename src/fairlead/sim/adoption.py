@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from fairlead.sim.behaviour import Behaviour
 from fairlead.sim.conditions import status_of
 from fairlead.sim.pod_status import RUNNING, TERMINATED, ContainerRun, PodRun
 from fairlead.wire.kube_time import parse_time
@@ -45,7 +48,19 @@ def _take_container(container: ContainerRun, told: Object) -> None:
         container.started_at, container.finished_at = _time_of(ended, "startedAt"), _time_of(ended, "finishedAt")
     elif waiting := state.get("waiting"):
         container.reason, container.message = str(waiting.get("reason") or container.reason), str(waiting.get("message") or "")
-        container.finished_at = _time_of((container.last or {}).get(TERMINATED) or {}, "finishedAt")
+        ended = (container.last or {}).get(TERMINATED) or {}
+        container.finished_at = _time_of(ended, "finishedAt")
+        container.behaviour = _as_before(container, ended)
+
+
+def _as_before(container: ContainerRun, ended: Object) -> Behaviour:
+    """Of an image whose name does not tell: what could not be pulled cannot be pulled, and what crashes again and again crashes again."""
+    if container.reason in ("ErrImagePull", "ImagePullBackOff"):
+        return replace(container.behaviour, can_pull=False)
+    if container.reason == "CrashLoopBackOff" and ended and container.behaviour.run_seconds is None:
+        seconds = max(0.0, container.finished_at - _time_of(ended, "startedAt"))
+        return replace(container.behaviour, run_seconds=seconds, exit_code=int(ended.get("exitCode") or 0))
+    return container.behaviour
 
 
 def _time_of(ended: Object, key: str) -> float:

@@ -103,7 +103,8 @@ class Kubelets:
                 waits_for_nobody = waits_for_nobody and container in run.inits and container.is_sidecar
             elif container.restarts or container.last or (container.state == TERMINATED and run.will_restart(container)):
                 self._resume_back_off(run, container, lived_since)
-        if waits_for_nobody:
+                waits_for_nobody = False
+        if waits_for_nobody and not run.is_stuck:
             self._later(run, 0.5, lambda run: self._pull(run, _images(run)))
 
     def _resume_back_off(self, run: PodRun, container: ContainerRun, lived_since: Callable[[float], float]) -> None:

@@ -54,6 +54,7 @@ class ContainerRun:
         self.reason = _REASONS.get(exit_code, "Error")
 
 
+_PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "CrashLoopBackOff")
 _REASONS = {0: "Completed", 137: "Error"}
 
 
@@ -83,6 +84,11 @@ class PodRun:
     @property
     def containers(self) -> Sequence[ContainerRun]:
         return (*self.inits, *self.apps)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a container waits for something that nobody here brings: a volume, a Secret, a name that can be an image's."""
+        return any(run.state == WAITING and run.reason not in _PASSING for run in self.containers)
 
     @property
     def is_initialized(self) -> bool:

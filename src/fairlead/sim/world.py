@@ -25,6 +25,7 @@ from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
 from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, render_node, with_cards, with_heartbeat, with_voice
+from fairlead.sim.network import API_SERVICE, LoadBalancers, render_network_service
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
@@ -88,6 +89,8 @@ class World:
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)
+        if scenario.load_balancers:
+            LoadBalancers(self.cluster, self.timers, seed)
         if saved:
             self._go_on(saved)
         else:
@@ -147,6 +150,8 @@ class World:
                 self.cluster.create(render_service(service))
         for pod in self.scenario.pods:
             self.cluster.create(render_pod(pod))
+        for network_service in (API_SERVICE, *self.scenario.network_services):
+            self.cluster.create(render_network_service(network_service))
         self.cluster.subscribe(NODES, self._on_node)
 
     def _plan_mishaps(self) -> None:
@@ -173,12 +178,16 @@ class World:
         self.cluster.names.counter = saved.names_counter
         self.cluster.begin_again(saved.resource_version)
         made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)] if saved.is_whole else []
-        for obj in in_order(saved.objects):
+        objects = in_order(saved.objects)
+        going = [obj for obj in objects if obj["kind"] == "CustomResourceDefinition" and "deletionTimestamp" in obj["metadata"]]
+        for obj in objects:
             if obj["kind"] == "Node":
                 self._take_over_node(obj)
             elif obj["kind"] == "Pod" and obj["spec"].get("nodeName"):
                 node = self.cluster.get(NODES, None, obj["spec"]["nodeName"]) or {}
                 self.kubelets.take_over(obj, node, saved.held.get(obj["metadata"]["uid"], ()), saved.lived_since)
+            self.cluster.restore(obj if obj not in going else _staying(obj))
+        for obj in going:  # now that their objects are there, which go first
             self.cluster.restore(obj)
         for ref, obj in made_anew:
             if self.cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"]) is obj:  # deleted in the earlier life
@@ -273,6 +282,11 @@ class World:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
             message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
             self.recorder.warning(node, "GPUUnhealthy", message, "fairlead-device-plugin", xid.node)
+
+
+def _staying(obj: dict[str, Any]) -> dict[str, Any]:
+    """The object as if nobody had deleted it."""
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "deletionTimestamp"}}
 
 
 def _shares(node: dict[str, Any]) -> bool:
