@@ -14,6 +14,7 @@ from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.scenario import (
     JobKind,
     LoadName,
+    NetworkService,
     NodePool,
     Outage,
     PriorityClass,
@@ -28,7 +29,7 @@ from fairlead.sim.scenario import (
 from fairlead.sim.scenario_file import known_scenarios, parse_scenario
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, Stream)
+STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, NetworkService, Stream)
 
 
 def test_the_example_loads_and_lives() -> None:

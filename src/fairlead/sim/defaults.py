@@ -48,7 +48,7 @@ def has_generation(ref: ResourceKind) -> bool:
 
 def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
     """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout restart is one)."""
-    if ref is served.DEPLOYMENTS and old["metadata"].get("annotations") != new["metadata"].get("annotations"):
+    if ref is served.DEPLOYMENTS and _wished_annotations(old) != _wished_annotations(new):
         return True
     if ref.is_custom:
         own = ("metadata", "status") if "status" in ref.subresources else ("metadata",)
@@ -56,6 +56,12 @@ def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
     if "spec" not in new:
         return any(old.get(key) != new.get(key) for key in {**old, **new} if key != "metadata")
     return bool(old.get("spec") != new.get("spec"))
+
+
+def _wished_annotations(obj: Object) -> Object:
+    """Without those of the controller, who writes them through the door of the status."""
+    held = obj["metadata"].get("annotations") or {}
+    return {key: value for key, value in held.items() if not key.startswith("deployment.kubernetes.io/")}
 
 
 def with_defaults(ref: ResourceKind, new: Object) -> Object:
@@ -251,8 +257,15 @@ def _cron_job(obj: Object) -> Object:
 
 
 def with_address(service: Object, number: int) -> Object:
-    """A Service with its cluster address: the `number`-th of 10.96.0.0/12, or none for a headless or external one."""
+    """A Service with its cluster address, the `number`-th of 10.96.0.0/12, and with ports on the nodes where its type has them.
+
+    Node ports follow from the number, too: two of 2768 Services in a row never share one.
+    """
     spec = service["spec"]
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        ports = enumerate(spec.get("ports") or ())
+        spec = {**spec, "ports": [{"nodePort": 30000 + (number * 13 + index) % 2768, **port} for index, port in ports]}
+        service = {**service, "spec": spec}
     if spec["type"] == "ExternalName":
         return service
     address = spec.get("clusterIP") or f"10.{96 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"

@@ -142,6 +142,16 @@ class StandingPod(Struct, frozen=True, forbid_unknown_fields=True):
     host_network: bool = False
 
 
+class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
+    """A Service that is there from the beginning. `ports` as kubectl prints them: `443/TCP`, `9090:30090/TCP`."""
+
+    name: str
+    namespace: str
+    ports: tuple[str, ...]
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = "ClusterIP"
+    cluster_ip: str = ""
+
+
 class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them wait and `max_active` exist.
 
@@ -171,7 +181,10 @@ class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """`history` is how long the world has already run when a person first sees it; if `settled`, services run from its first instant."""
+    """`history` is how long the world has already run when a person first sees it; if `settled`, services run from its first instant.
+
+    `load_balancers`: whether a cloud gives Services of that type an address outside; without one they wait for ever.
+    """
 
     title: str
     node_pools: tuple[NodePool, ...]
@@ -183,6 +196,8 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     priority_classes: tuple[PriorityClass, ...] = ()
     services: tuple[Service, ...] = ()
     pods: tuple[StandingPod, ...] = ()
+    network_services: tuple[NetworkService, ...] = ()
+    load_balancers: bool = False
     streams: tuple[Stream, ...] = ()
     xids: tuple[Xid, ...] = ()
     outages: tuple[Outage, ...] = ()
