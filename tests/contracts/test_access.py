@@ -147,7 +147,18 @@ def test_a_role_nobody_made_is_named_in_the_refusal(api: ApiClient, space: str) 
         f'pods is forbidden: User "gina" cannot list resource "pods" in API group "" in the namespace "{space}": '
         'RBAC: role.rbac.authorization.k8s.io "nobody-made-it" not found'
     )
-    until("the refusal names the role", lambda: api.as_user("gina").get(pods(space)).message == wanted)
+    gina = api.as_user("gina")
+    until("the refusal names the role", lambda: gina.get(pods(space)).message == wanted)
+    status = made(gina.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": space}}))["status"]
+    assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "nobody-made-it" not found'
+    made(api.post(roles(space), role("creator", rule("create", "roles", [rights.GROUP]))))
+    made(api.post(bindings(space), binding("creator", "creator", "gina")))
+    until_allowed(api, "gina", "create", "roles", space, group=rights.GROUP)
+    refused = gina.post(roles(space), role("r", rule("get", "pods")))
+    assert refused.message.endswith(
+        'not currently held:\n{APIGroups:[""], Resources:["pods"], Verbs:["get"]}; resolution errors: '
+        '[roles.rbac.authorization.k8s.io "nobody-made-it" not found]'
+    )
 
 
 # --- roles and bindings as objects ---------------------------------------------------------------------------------------------------

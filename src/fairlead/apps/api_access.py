@@ -25,7 +25,7 @@ from fairlead.model.access import (
     account_groups,
     named_account,
 )
-from fairlead.rules.access import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, uncovered
+from fairlead.rules.access import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, missing_roles, uncovered
 from fairlead.wire.kube_path import parse_path
 from fairlead.wire.kube_rbac import escalation, no_right, parse_binding, parse_rules
 from fairlead.wire.kube_resource import ResourceKind
@@ -158,7 +158,9 @@ class Access:
     def _check_covered(self, who: Identity, request: ApiRequest, name: str, rules: Sequence[PolicyRule]) -> None:
         missing = uncovered(self.policy().held_rules(who, request.namespace), rules)
         if missing:
-            raise escalation(request.ref, name, who, missing)
+            # The real server takes what is being written for what is missing, here as above.
+            unresolved = missing_roles(who, request.namespace, self.policy(), request.ref.group_resource)
+            raise escalation(request.ref, name, who, missing, unresolved)
 
 
 def asked(http: Request) -> AccessRequest:

@@ -14,6 +14,7 @@ from fairlead.apps.api_store import Object
 from fairlead.apps.api_tokens import BadToken, Tokens
 from fairlead.model.access import AccessRequest, Identity
 from fairlead.ports import Clock
+from fairlead.rules.access import missing_roles
 from fairlead.wire.kube_rbac import render_resource_rules, render_url_rules
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import typed
@@ -95,8 +96,11 @@ class Reviews:
         namespace = (review.get("spec") or {}).get("namespace")
         if not namespace:
             raise bad_request("no namespace on request")
-        rules = self._access.policy().held_rules(request.who, namespace)
+        policy = self._access.policy()
+        rules, missing = policy.held_rules(request.who, namespace), missing_roles(request.who, namespace, policy)
         status = {"resourceRules": render_resource_rules(rules), "nonResourceRules": render_url_rules(rules), "incomplete": False}
+        if missing:
+            status["evaluationError"] = missing
         return {"kind": review["kind"], "apiVersion": review["apiVersion"], "metadata": {}, "spec": {}, "status": status}
 
 

@@ -75,15 +75,18 @@ def judge(who: Identity, request: AccessRequest, policy: Policy) -> Judgement:
     """Whether `who` may do what is asked. Members of system:masters always may."""
     if who.is_master:
         return Judgement(is_allowed=True)
-    missing = []
     for held in policy.held_roles(who, request.namespace):
-        if held.rules is None:
-            missing.append(f'{held.binding.role_kind.lower()}.{RBAC_GROUP} "{held.binding.role_name}" not found')
-        elif any(allows(rule, request) for rule in held.rules):
+        if any(allows(rule, request) for rule in held.rules or ()):
             return Judgement(is_allowed=True, reason=f"RBAC: allowed by {_told(held)}")
-    missing = list(dict.fromkeys(missing))
-    told = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
-    return Judgement(is_allowed=False, reason=f"RBAC: {told}" if missing else "")
+    missing = missing_roles(who, request.namespace, policy)
+    return Judgement(is_allowed=False, reason=f"RBAC: {missing}" if missing else "")
+
+
+def missing_roles(who: Identity, namespace: str, policy: Policy, resource: str = "") -> str:
+    """The roles that `who` is bound to and nobody made, as one text; empty when all are there. `resource`: what to call them instead."""
+    bindings = (held.binding for held in policy.held_roles(who, namespace) if held.rules is None)
+    told = list(dict.fromkeys(f'{resource or each.role_kind.lower() + "." + RBAC_GROUP} "{each.role_name}" not found' for each in bindings))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
 def _told(held: HeldRole) -> str:

@@ -74,10 +74,12 @@ def _cannot(user: str, request: AccessRequest) -> str:
     return f"User {_quoted(user)} cannot {request.verb} resource {_quoted(resource)} in API group {_quoted(request.group)} {where}"
 
 
-def escalation(ref: ResourceKind, name: str, who: Identity, missing: Iterable[PolicyRule]) -> ApiStatus:
-    """The 403 for giving away rights that the giver does not have."""
+def escalation(ref: ResourceKind, name: str, who: Identity, missing: Iterable[PolicyRule], unresolved: str = "") -> ApiStatus:
+    """The 403 for giving away rights that the giver does not have. `unresolved` names roles that could not be looked into."""
     told = "\n".join(sorted({_compact(rule) for rule in missing}))
     why = f"user {_quoted(who.name)} (groups={_list(who.groups)}) is attempting to grant RBAC permissions not currently held:\n{told}"
+    if unresolved:
+        why += f"; resolution errors: [{unresolved}]"
     return forbidden(ref, name, why)
 
 
