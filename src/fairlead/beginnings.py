@@ -19,7 +19,7 @@ from fairlead.cli.snapshot_load import load_snapshot
 from fairlead.errors import UserError
 from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.imported import imported_world
-from fairlead.sim.saved import SavedWorld
+from fairlead.sim.saved import SavedWorld, check_object
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.scenario_file import parse_scenario, read_scenario
 from fairlead.sim.world import World
@@ -27,11 +27,13 @@ from fairlead.sim.world import World
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What somebody asked a world to begin with. `origin` says it for a person (`scenario default`); equal digests mean equal beginnings.
+    """What somebody asked a world to begin with, by `flag`. `origin` says it for a person (`scenario default`); equal digests mean equal
+    beginnings.
 
     `scenario` is the TOML text, "" where there is none. `world` makes it, for a seed.
     """
 
+    flag: str
     origin: str
     digest: str
     scenario: str
@@ -49,7 +51,7 @@ def scenario_beginning(name: str) -> Beginning:
             made.warm_up()
         return made
 
-    return Beginning(f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
+    return Beginning("--scenario", f"scenario {name}", hashlib.sha256(text.encode()).hexdigest(), text, world)
 
 
 def snapshot_beginning(name: str) -> Beginning:
@@ -58,10 +60,14 @@ def snapshot_beginning(name: str) -> Beginning:
     if saved.objects is None:
         told = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can go on from it"
         raise UserError(told, "write a new one with `fairlead snapshot save FILE`")
-    objects, snapshot = saved.objects, saved.snapshot
-    origin = f"snapshot {name}"
-    digest = hashlib.sha256(msgspec.json.encode(saved)).hexdigest()
-    return Beginning(origin, digest, "", lambda seed: resumed_world("", origin, seed, imported_world(objects, snapshot)))
+    try:
+        for obj in saved.objects:
+            check_object(obj)
+        imported = imported_world(saved.objects, saved.snapshot)
+    except ValueError as error:
+        raise UserError(f"snapshot `{name}` is damaged: {error}", "write a new one with `fairlead snapshot save FILE`") from error
+    origin, digest = f"snapshot {name}", hashlib.sha256(msgspec.json.encode(saved)).hexdigest()
+    return Beginning("--from-snapshot", origin, digest, "", lambda seed: resumed_world("", origin, seed, imported))
 
 
 def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> World:

@@ -22,7 +22,7 @@ from fairlead.beginnings import Beginning, resumed_world, scenario_beginning
 from fairlead.edge.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.sim.resources import PODS
-from fairlead.sim.saved import HeldCard, SavedWorld
+from fairlead.sim.saved import HeldCard, SavedWorld, check_object
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.world import World
 from fairlead.wire.kube_status import ApiStatus
@@ -209,7 +209,9 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
     objects: list[Any] = []
     held: dict[str, list[HeldCard]] = {}
     for body, cards in file.rows():
-        obj = _checked(msgspec.json.decode(body))
+        obj = msgspec.json.decode(body)
+        check_object(obj)
+        int(obj["metadata"]["resourceVersion"])
         objects.append(obj)
         if cards:
             held[obj["metadata"]["uid"]] = msgspec.json.decode(cards, type=list[HeldCard])
@@ -220,23 +222,12 @@ def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
     return saved, replace(header, epoch=epoch, standstills=standstills)
 
 
-def _checked(obj: Any) -> Any:
-    """The object with what every stored one has. Raises ValueError."""
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
-        raise ValueError(f"an object is no object: `{str(obj)[:80]}`")
-    for holder, keys in ((obj, ("apiVersion", "kind")), (obj.get("metadata", {}), ("name", "uid", "resourceVersion", "creationTimestamp"))):
-        for key in keys:
-            if not isinstance(holder.get(key), str):
-                raise ValueError(f"an object lacks its `{key}`")
-    return obj
-
-
 def _check_asked(directory: Path, header: Header, asked: Beginning | None, seed: int | None) -> None:
     kept = f"state directory `{directory}` keeps a world of {header.origin}"
     if asked is not None and asked.digest != header.digest:
         is_changed = asked.origin == header.origin
         told = f"{kept} as it was before it changed" if is_changed else f"{kept}, not of {asked.origin}"
-        raise UserError(told, f"leave out --{asked.origin.split()[0]} to go on with it, or give another directory with --state-dir")
+        raise UserError(told, f"leave out {asked.flag} to go on with it, or give another directory with --state-dir")
     if seed is not None and seed != header.seed:
         told = f"{kept} with seed {header.seed}, not {seed}"
         raise UserError(told, "leave out --seed to go on with it, or give another directory with --state-dir")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import os
@@ -17,11 +18,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.beginnings import scenario_beginning
+from fairlead.beginnings import scenario_beginning, snapshot_beginning
 from fairlead.edge.world_file import FILE, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.kept_world import KeptWorld, open_world
+from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.sim.resources import CONFIG_MAPS, PODS
+from fairlead.sim.snapshot import take_objects, take_snapshot
+from fairlead.wire.snapshot_file import SavedSnapshot, render_snapshot
 
 KILLS = 22
 SEED = 5
@@ -343,3 +347,68 @@ def test_a_file_that_was_never_finished_is_a_new_one(tmp_path: Path) -> None:
     kept = opened(tmp_path)
     assert not kept.is_restored
     kept.close()
+
+
+# --- from a snapshot -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of a small simulated cluster with one pod."""
+    world = scenario_beginning("empty").world(0)
+    world.cluster.create({**pod(1), "metadata": {"name": "p", "namespace": "research"}})
+    world.run_until(world.clock.now() + 60)
+    path = tmp_path_factory.mktemp("snapshot") / "empty.snapshot"
+    path.write_bytes(render_snapshot(SavedSnapshot(take_snapshot(world), world.clock.now(), objects=tuple(take_objects(world)))))
+    return path
+
+
+def test_a_world_from_a_snapshot_can_be_kept_and_stays_in_its_time(snapshot: Path, tmp_path: Path) -> None:
+    first = open_world(tmp_path, snapshot_beginning(str(snapshot)), None)
+    assert first.origin == f"snapshot {snapshot}"
+    first.world.cluster.delete(PODS, "research", "p")
+    first.world.run_until(first.world.clock.now() + 60)
+    stopped = first.world.clock.now()
+    first.close()
+    for asked in (None, snapshot_beginning(str(snapshot))):
+        again = open_world(tmp_path, asked, None)
+        assert again.world.clock.now() == stopped
+        assert again.world.cluster.get(PODS, "research", "p") is None
+        again.close()
+    what, hint = refused(lambda: opened(tmp_path, "empty"))
+    assert what == f"state directory `{tmp_path}` keeps a world of snapshot {snapshot}, not of scenario empty"
+    assert hint == "leave out --scenario to go on with it, or give another directory with --state-dir"
+
+
+def test_another_snapshot_than_the_kept_one_is_refused(snapshot: Path, tmp_path: Path) -> None:
+    open_world(tmp_path, snapshot_beginning(str(snapshot)), None).close()
+    other = tmp_path / "other.snapshot"
+    other.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), objects=())))
+    what, hint = refused(lambda: open_world(tmp_path, snapshot_beginning(str(other)), None))
+    assert what == f"state directory `{tmp_path}` keeps a world of snapshot {snapshot}, not of snapshot {other}"
+    assert hint.startswith("leave out --from-snapshot to go on with it")
+
+
+def test_a_file_without_objects_is_refused(tmp_path: Path) -> None:
+    old = tmp_path / "old.snapshot"
+    old.write_bytes(render_snapshot(SavedSnapshot(ClusterSnapshot(), version=1)))
+    what, hint = refused(lambda: snapshot_beginning(str(old)))
+    assert what == f"`{old}` has snapshot version 1: it can be shown, but no cluster can go on from it"
+    assert hint == "write a new one with `fairlead snapshot save FILE`"
+
+
+@pytest.mark.parametrize(
+    ("objects", "words"),
+    [
+        ([{"kind": "Pod"}], "an object lacks its `apiVersion`"),
+        ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u"}}], "an object lacks its `creationTimestamp`"),
+        ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u", "creationTimestamp": "today"}}], "Invalid isoformat"),
+        ([3], "Expected `object`, got `int`"),
+    ],
+)
+def test_objects_that_make_no_sense_are_a_damaged_file(objects: list[Any], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    document = {"format": "fairlead.io/snapshot", "version": 2, "snapshot": {}, "objects": objects}
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    what, _ = refused(lambda: snapshot_beginning(str(path)).world(0))
+    assert what.startswith(f"snapshot `{path}` is damaged: ") and words in what

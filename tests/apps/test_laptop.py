@@ -137,6 +137,8 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         (("--speed", "0"), "`0` is not a speed from 0.01 to 100000"),
         (("--kubeconfig", "/proc/kubeconfig"), "kubeconfig `/proc/kubeconfig` cannot be written"),
         (("--ready-file", "/proc/ready"), "ready file `/proc/ready` cannot be written"),
+        (("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
+        (("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"),
         (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
     ],
 )

@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from fairlead.wire.kube_time import parse_time
+
 Object = dict[str, Any]
 
 
@@ -63,3 +65,17 @@ def in_order(objects: Iterable[Object]) -> list[Object]:
     """The objects as they are to be put back."""
     rank = {kind: number for number, kind in enumerate(FIRST_KINDS)}
     return sorted(objects, key=lambda obj: rank.get(obj["kind"], len(rank)))
+
+
+_NEEDED = ("name", "uid", "creationTimestamp")
+
+
+def check_object(obj: Any) -> None:
+    """Raises ValueError for what is no object, or lacks what every stored one has."""
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+        raise ValueError(f"an object is no object: `{str(obj)[:80]}`")
+    for holder, keys in ((obj, ("apiVersion", "kind")), (obj.get("metadata", {}), _NEEDED)):
+        for key in keys:
+            if not isinstance(holder.get(key), str):
+                raise ValueError(f"an object lacks its `{key}`")
+    parse_time(obj["metadata"]["creationTimestamp"])
