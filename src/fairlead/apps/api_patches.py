@@ -12,7 +12,7 @@ from fairlead.apps.api_request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRA
 from fairlead.apps.api_store import Object
 from fairlead.wire.go_json import go_value
 from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from fairlead.wire.kube_schema import Unhandled
+from fairlead.wire.kube_schema import Unhandled, typed
 from fairlead.wire.kube_status import ApiStatus, bad_request, invalid, shown, unsupported_media_type, wrong_value
 
 _CUSTOM: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -91,16 +91,13 @@ class Patch:
         return bad_request(f"the name of the object ({self._request.path.name} based on URL) was undeterminable: name must be provided")
 
     def _checked(self, new: Object, read: Callable[[Object], Object]) -> Object:
-        known = len(self._request.warnings)
         try:
-            read_object = read(new)
+            unknown = [] if not self.is_apply or self._request.ref.is_custom else typed(new["apiVersion"], new["kind"], new)[1]
+            if unknown:
+                raise self._refused(new, f".{unknown[0]}: field not declared in schema")
+            return read(new)
         except Unhandled as error:
             raise self._refused(new, error.why) from error
-        unknown = [told for told in self._request.warnings[known:] if told.startswith("unknown field")]
-        if self.is_apply and unknown and not self._request.ref.is_custom:
-            field = unknown[0].split('"')[1]
-            raise self._refused(new, f".{field}: field not declared in schema")
-        return read_object
 
     def _refused(self, new: Object, why: str) -> ApiStatus:
         if self.is_apply:

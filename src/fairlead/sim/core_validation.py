@@ -22,7 +22,7 @@ from fairlead.sim.field_rules import (
     too_long,
 )
 from fairlead.sim.watch_log import Object
-from fairlead.wire.kube_names import config_key_faults, port_name_faults, qualified_name_faults
+from fairlead.wire.kube_names import config_key_faults, label_faults, port_name_faults, qualified_name_faults
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
 from fairlead.wire.quantity import parse_quantity
@@ -103,7 +103,7 @@ def _port_or_name(field: str, value: Any) -> list[FieldError]:
 
 
 _SERVICE_PORT = fields(
-    {"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": _port_or_name, "name": spelled(port_name_faults)}
+    {"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": _port_or_name, "name": spelled(label_faults)}
 )
 _SERVICE = fields(
     {

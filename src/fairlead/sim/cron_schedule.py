@@ -89,5 +89,5 @@ def _number(text: str, low: int, names: tuple[str, ...]) -> int:
     if text in names:
         return names.index(text) + low
     if not text.isdigit():
-        raise ValueError(f"failed to parse int from {text}")
+        raise ValueError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
     return int(text)

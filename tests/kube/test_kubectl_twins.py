@@ -1,0 +1,309 @@
+"""Real kubectl prints the same of the simulated cluster and of the real control plane, command by command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.kube.control_plane import ControlPlane
+from tests.kube.twins import Twins, running_twins
+
+
+@pytest.fixture(scope="module")
+def twins(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with running_twins(tmp_path_factory.mktemp("twins"), control_plane.kubeconfig) as both:
+        yield both
+
+
+@pytest.fixture
+def space(twins: Twins, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own, of the same name in both worlds, with its service account."""
+    name = "twin-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].strip("-")
+    twins.same("create", "namespace", name)
+    for world in ("simulated", "real"):
+        told = twins.ask(world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=20s")
+        assert told.endswith("exit 0\n"), told
+    yield name
+    for world in ("simulated", "real"):
+        twins.ask(world, "delete", "namespace", name, "--wait=false")
+
+
+def test_the_life_of_a_deployment(twins: Twins, space: str) -> None:
+    twins.walk(
+        space,
+        (
+            "create deployment web --image=web:1 --replicas=2",
+            "~rollout status deployment/web --timeout=50s",
+            "get deployment web",
+            "get deployment web -o wide",
+            "get deployments,replicasets",
+            "get pods -l app=web -o custom-columns=PHASE:.status.phase,IMAGE:.spec.containers[0].image",
+            "get pods -l app=web --field-selector=status.phase=Running -o name",
+            "set image deployment/web web=web:2",
+            "~rollout status deployment/web --timeout=50s",
+            "rollout history deployment/web",
+            "rollout history deployment/web --revision=2",
+            "annotate deployment/web kubernetes.io/change-cause=second",
+            "~wait --for=jsonpath={.status.observedGeneration}=3 deployment/web --timeout=20s",
+            "rollout undo deployment/web",
+            "~rollout status deployment/web --timeout=50s",
+            "rollout pause deployment/web",
+            "rollout pause deployment/web",
+            "set env deployment/web A=b",
+            "set resources deployment/web --limits=cpu=100m",
+            "rollout resume deployment/web",
+            "~rollout status deployment/web --timeout=50s",
+            "rollout restart deployment/web",
+            "~rollout status deployment/web --timeout=50s",
+            "rollout undo deployment/web --to-revision=99",
+            "scale deployment web --replicas=3",
+            "scale deployment web --current-replicas=9 --replicas=3",
+            "scale replicasets -l app=nobody --replicas=3",
+            "~wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=30s",
+            "get deployment web -o jsonpath={.spec.replicas}",
+            "get deployment web --subresource=scale -o yaml",
+            "describe deployment web --show-events=false",
+            "expose deployment web --port=80",
+            "get service web -o yaml",
+            "autoscale deployment web --min=1 --max=3",
+            "delete deployment web --cascade=foreground",
+            "delete service/web",
+        ),
+    )
+
+
+def test_jobs_and_cron_jobs(twins: Twins, space: str) -> None:
+    twins.walk(
+        space,
+        (
+            "create job once --image=train:1h",
+            "~wait --for=jsonpath={.status.ready}=1 job/once --timeout=30s",
+            "get job once",
+            "get job once -o wide",
+            "describe job once --show-events=false",
+            "create cronjob nightly --image=train:1h --schedule='0 3 * * *'",
+            "get cronjob nightly -o wide",
+            "describe cronjob nightly --show-events=false",
+            "create job by-hand --from=cronjob/nightly",
+            "get job by-hand -o jsonpath={.metadata.annotations}",
+            "delete job once --cascade=orphan",
+            "get pods -l job-name=once -o name",
+            "delete pods --all --grace-period=0 --force",
+            "delete cronjob,job --all",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "configmap made --from-literal=a=b",
+        "secret generic made --from-literal=a=b",
+        "secret tls made --cert=/nowhere --key=/nowhere",
+        "serviceaccount made",
+        "role made --verb=get --resource=pods",
+        "rolebinding made --role=made --user=jane",
+        "poddisruptionbudget made --selector=a=b --min-available=50%",
+        "service clusterip made --tcp=80:8080",
+        "service nodeport made --tcp=80",
+        "ingress made --rule=a.example/=made:80",
+    ],
+)
+def test_what_is_created_is_described_alike(twins: Twins, what: str) -> None:
+    kind, *rest = what.split()
+    try:
+        twins.same("create", *what.split())
+        if "tls" not in rest:
+            twins.same("get", kind, "made", "-o", "name")
+            twins.same("describe", kind, "made", "--show-events=false")
+    finally:
+        for world in ("simulated", "real"):
+            twins.ask(world, "delete", kind, "made", "--ignore-not-found")
+
+
+_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}}
+_CHANGED = {**_MAP, "data": {"a": "2", "b": "3"}}
+
+
+def test_apply_diff_and_replace(twins: Twins, space: str) -> None:
+    def sent(manifest: object, *arguments: str) -> str:
+        return twins.same("-n", space, *arguments, "-f", "-", stdin=json.dumps(manifest))
+
+    assert sent(_MAP, "apply") == "configmap/c created\nexit 0\n"
+    assert sent(_MAP, "apply") == "configmap/c unchanged\nexit 0\n"
+    assert '+ b: "3"' in sent(_CHANGED, "diff")
+    assert sent(_CHANGED, "apply", "--dry-run=server") == "configmap/c configured (server dry run)\nexit 0\n"
+    assert sent(_CHANGED, "apply") == "configmap/c configured\nexit 0\n"
+    assert sent(_MAP, "apply") == "configmap/c configured\nexit 0\n"
+    assert "b:" not in twins.same("-n", space, "get", "configmap", "c", "-o", "jsonpath={.data}"), "what is no longer applied goes"
+    assert "kind: ConfigMap" in twins.same("-n", space, "apply", "view-last-applied", "configmap/c")
+    assert sent(_CHANGED, "apply", "--server-side", "--force-conflicts").startswith("configmap/c serverside-applied")
+    assert "already exists" in sent(_MAP, "create")
+    assert sent(_MAP, "replace") == "configmap/c replaced\nexit 0\n"
+    assert "configmap/c replaced" in sent(_MAP, "replace", "--force")
+    labelled = {**_MAP, "metadata": {"name": "pruned", "labels": {"set": "x"}}}
+    other = {**_MAP, "metadata": {"name": "kept", "labels": {"set": "x"}}}
+    sent(labelled, "apply")
+    assert "configmap/pruned pruned" in sent(other, "apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap")
+    assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply")
+    assert 'unknown field "zip"' in sent({**_MAP, "zip": 1}, "apply", "--validate=warn")
+    assert "field not declared in schema" in sent({**_MAP, "zip": 1}, "apply", "--server-side", "--validate=false")
+    assert sent({**_MAP, "metadata": {"name": "A_b"}}, "apply").count("RFC 1123 subdomain") == 1
+
+
+def test_edit_by_script(twins: Twins, space: str) -> None:
+    def edited(script: str) -> str:
+        return twins.same("-n", space, "edit", "configmap", "c", editor=f"sed -i {script}")
+
+    twins.same("-n", space, "create", "configmap", "c", "--from-literal=word=before")
+    assert edited("s/before/after/") == "configmap/c edited\nexit 0\n"
+    assert edited("s/nothing/else/") == "Edit cancelled, no changes made.\nexit 0\n"
+    assert "was changed" in edited("s/name:.c/name:\\ d/")
+    twins.same("-n", space, "label", "configmap", "c", "a=good")
+    refused = edited("s/good/-bad-/")
+    assert "is invalid" in refused and "no valid changes were saved" in refused
+
+
+def test_labels_annotations_and_taints(twins: Twins, space: str) -> None:
+    twins.walk(
+        space,
+        (
+            "create configmap c",
+            "label configmap c x=y",
+            "label configmap c x=z",
+            "label configmap c x=z --overwrite",
+            "label configmap c 'x y=z'",
+            "label configmap c x-",
+            "label configmap c x-",
+            "annotate configmap c x=y",
+            "annotate configmap c x=z",
+            "annotate configmap c x=z --overwrite",
+            "annotate configmap c x-",
+            'patch configmap c -p {"data":{"q":"1"}}',
+            'patch configmap c --type=json -p [{"op":"test","path":"/data/q","value":"zz"}]',
+            'patch configmap c --type=merge -p {"data":',
+            "get configmap c -o go-template={{.data.q}}",
+            "taint node twin-1 a=b:NoSchedule",
+            "taint node twin-1 a=c:NoSchedule",
+            "taint node twin-1 a=c:NoSchedule --overwrite",
+            "taint node twin-1 a=b:Nope",
+            "taint node twin-1 a-",
+            "taint node twin-1 a-",
+            "cordon twin-1 --dry-run=server",
+            "cordon twin-1",
+            "cordon twin-1",
+            "uncordon twin-1",
+            "uncordon twin-1",
+        ),
+    )
+
+
+def test_a_drain_waits_for_the_disruption_budget(twins: Twins, space: str) -> None:
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p-{name}", "namespace": space, "labels": {"app": "guarded"}},
+            "spec": {"nodeName": name, "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "web:1"}]},
+        }
+        for name in ("twin-1", "twin-2")
+    ]
+    twins.same("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    chosen = ("-l", "app=guarded")
+    drain = ("drain", "twin-1", f"--pod-selector=app=guarded,kubernetes.io/metadata.name!={space}", "--force")
+    twins.same("-n", space, "wait", "--for=condition=Ready", "pod", *chosen, "--timeout=50s")
+    twins.same("-n", space, "create", "pdb", "guard", "--selector=app=guarded", "--min-available=2")
+    twins.same("-n", space, "wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/guard", "--timeout=20s")
+    try:
+        twins.same("drain", "twin-1", "--pod-selector=app=guarded")
+        assert "(dry run)" in twins.same(*drain, "--dry-run=client")
+        assert "Cannot evict pod as it would violate the pod's disruption budget." in twins.same(*drain, "--timeout=2s")
+        twins.same("-n", space, "delete", "pdb", "guard")
+        assert "node/twin-1 drained" in twins.same(*drain)
+        assert twins.same("-n", space, "get", "pods", "-o", "name") == "pod/p-twin-2\nexit 0\n"
+    finally:
+        twins.same("uncordon", "twin-1")
+
+
+def test_waiting_and_deleting(twins: Twins, space: str) -> None:
+    twins.walk(
+        space,
+        (
+            "run one --image=web:1 --labels=a=b",
+            "wait --for=condition=Ready pod/one --timeout=50s",
+            "wait --for=jsonpath={.status.phase}=Running pod/one --timeout=5s",
+            "wait --for=condition=Nope pod/one --timeout=1s",
+            "wait --for=delete pod/one --timeout=1s",
+            "wait --for=delete pod/nobody --timeout=1s",
+            "get pod one -o jsonpath={.status.phase}",
+            "get pod one --no-headers -o custom-columns=:metadata.name",
+            "get pods -l a=b --sort-by=.metadata.name -o name",
+            "get pods --chunk-size=1 -o name",
+            "get pod one two",
+            "get nobodies",
+            "get pods -l 'a in b'",
+            "get pods --field-selector=x.y=z",
+            "get pods,serviceaccounts -o name",
+            "logs nobody",
+            "logs one -c nobody",
+            "delete pod one --now",
+            "delete pod one",
+            "delete pod one --ignore-not-found",
+            "delete pods --all",
+            "delete pods -l a=b",
+            "top pods",
+            "top nodes",
+            "auth can-i list pods",
+            "auth can-i list pods --as=nobody",
+            "get pods --as=nobody",
+            "cluster-info",
+            "delete namespace default",
+            "create priorityclass twin --value=5",
+            "describe priorityclass twin",
+            "delete priorityclass twin",
+        ),
+    )
+
+
+def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "big"},
+        "spec": {"nodeSelector": {"twin": "none"}, "containers": [{"name": "main", "image": "web:1"}]},
+    }
+    twins.same("-n", space, "create", "-f", "-", stdin=json.dumps(pod))
+    twins.same("-n", space, "wait", "--for=condition=PodScheduled=False", "pod/big", "--timeout=20s")
+    for arguments in (["get", "pod", "big"], ["describe", "pod", "big", "--show-events=false"]):
+        simulated, real = twins.both("-n", space, *arguments)
+        assert _unnamed(simulated) == _unnamed(real)
+
+
+def _unnamed(text: str) -> list[str]:
+    """Without the volume and mount of a service account's token, which the simulated cluster does not project."""
+    words = ("kube-api-access", "Mounts:", "Volumes:", " Type: Projected", "TokenExpiration", "ConfigMapName", "Optional:", "DownwardAPI")
+    return [line for line in text.splitlines() if not any(word in line for word in words)]
+
+
+@pytest.mark.parametrize(
+    "command", ["exec one -- ls", "attach one", "port-forward one 8080:80", "cp one:/etc/hosts /tmp/x", "debug one --image=x:1"]
+)
+def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
+    twins.ask("simulated", "run", "one", "--image=web:1")
+    told = twins.ask("simulated", *command.split())
+    assert "simulated cluster, where containers are scripts without a process or a network" in told and told.endswith("exit 1\n")
+
+
+def test_logs_of_many_containers(twins: Twins) -> None:
+    twins.ask("simulated", "create", "namespace", "logs")
+    twins.ask("simulated", "-n", "logs", "create", "job", "chatty", "--image=train:1m")
+    twins.ask("simulated", "-n", "logs", "wait", "--for=condition=complete", "job/chatty", "--timeout=50s")
+    whole = twins.ask("simulated", "-n", "logs", "logs", "job/chatty")
+    lines = whole.splitlines()[:-1]
+    assert lines[0] == "starting train:1m" and lines[-1] == "finished" and len(lines) > 3
+    assert twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--tail=1") == "finished\nexit 0\n"
+    by_label = twins.ask("simulated", "-n", "logs", "logs", "-l", "job-name=chatty", "--prefix", "--all-containers", "--tail=1")
+    assert by_label.startswith("[pod/chatty-") and by_label.endswith("/chatty] finished\nexit 0\n")
+    assert twins.ask("simulated", "-n", "logs", "logs", "-f", "job/chatty") == whole
+    assert twins.ask("simulated", "-n", "logs", "logs", "job/chatty", "--previous").endswith("exit 1\n")
