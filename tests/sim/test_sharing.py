@@ -222,6 +222,50 @@ def test_labels_that_contradict_each_other_are_told_once() -> None:
     assert told(world, "shared-1", "GPUModeConflict") == [("fairlead-scheduler", said)]
 
 
+def relabel(world: World, node: str, value: str) -> None:
+    def change(old: dict[str, Any]) -> dict[str, Any]:
+        return {**old, "metadata": {**old["metadata"], "labels": {**old["metadata"]["labels"], "cgpu": value}}}
+
+    world.cluster.mutate(NODES, None, node, change)
+
+
+def offered(world: World, node: str) -> dict[str, tuple[str, str]]:
+    """GPU resource -> (capacity, allocatable)."""
+    found = world.cluster.get(NODES, None, node)
+    assert found is not None
+    capacity, allocatable = found["status"]["capacity"], found["status"]["allocatable"]
+    return {key.partition("/")[2]: (capacity[key], allocatable[key]) for key in sorted(capacity) if "/" in key}
+
+
+def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None:
+    world = small_world(NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=2))
+    world.cluster.create(make_pod("whole", gpus=1))
+    live(world, 60)
+    relabel(world, "gpu-1", "true")
+    live(world, 1)
+    assert offered(world, "gpu-1") == {"gpu-count": ("1", "1"), "gpu-mem": ("14", "14"), "gpu": ("1", "0")}
+    share(world, "a", 10)
+    share(world, "b", 10)
+    live(world, 60)
+    assert grants(world, "a") == {"main": [(1, 10, 10770)]}
+    assert phase(world, "b") == "Pending"
+    world.cluster.delete(PODS, NAMESPACE, "whole")
+    live(world, 10 + 30)
+    assert offered(world, "gpu-1") == {"gpu-count": ("2", "2"), "gpu-mem": ("28", "28")}
+    assert grants(world, "b")["main"][0][0] == 0
+    relabel(world, "gpu-1", "false")
+    live(world, 1)
+    assert offered(world, "gpu-1") == {"gpu": ("0", "0"), "gpu-count": ("2", "0"), "gpu-mem": ("28", "0")}
+    share(world, "c", 1)
+    live(world, 5)
+    assert "node does not share GPUs" not in message(world, "c"), "kube-scheduler sees it first"
+    assert phase(world, "c") == "Pending"
+    for name in ("a", "b"):
+        world.cluster.delete(PODS, NAMESPACE, name)
+    live(world, 60)
+    assert offered(world, "gpu-1") == {"gpu": ("2", "2")}
+
+
 def test_a_terminating_pod_keeps_its_memory() -> None:
     world = small_world(T4)
     share(world, "old", 10, terminationGracePeriodSeconds=60, image="stubborn")

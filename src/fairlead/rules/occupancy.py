@@ -34,7 +34,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     readings = snapshot.gpus_on(node.name)
     bare = cards_of(node, mode, readings)
     cards, placed = _seated(bare, [pod for pod, _ in asking])
-    total = len(readings) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
+    total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
     units_total = counted(node.capacity, GPU_MEMORY)
     return NodeOccupancy(

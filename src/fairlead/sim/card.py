@@ -110,6 +110,11 @@ class Card:
     def is_healthy(self) -> bool:
         return not self.failed_by
 
+    @property
+    def is_draining(self) -> bool:
+        """Held by pods of the mode that its node had before."""
+        return any((hold.mode == "share") is not self.is_shared for hold in self.holds)
+
     def start(self, hold: Hold, load: Load, at: float) -> None:
         hold.run = Run(load, at)
         self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]

@@ -25,6 +25,7 @@ _CONDITIONS = (
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
+_DRAINING = "draining"
 _READY = ("True", "KubeletReady", "kubelet is posting ready status")
 _SILENT = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
@@ -56,12 +57,18 @@ def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], c
 
 
 def with_cards(node: Object, cards: Sequence[Card]) -> Object:
-    """The node with what its cards offer now: a failed card stays in capacity and leaves allocatable."""
+    """The node with what its cards offer now: a failed card stays in capacity and leaves allocatable.
+
+    A card that is still held by pods of the mode that the node had before offers nothing in the new mode, and in the old one no more.
+    """
     if not cards:
         return node
-    healthy = [card for card in cards if card.is_healthy]
+    is_shared = cards[0].is_shared
+    joined, draining = [card for card in cards if not card.is_draining], [card for card in cards if card.is_draining]
+    healthy = [card for card in joined if card.is_healthy]
+    before = _offer(draining, not is_shared) if draining else {}
     annotations = {**(node["metadata"].get("annotations") or {}), names.ANNOTATION_GPUS: _inventory(cards)}
-    if cards[0].is_shared:
+    if is_shared:
         annotations[names.ANNOTATION_GPU_UNIT] = "GiB"
     status = status_of(node)
     return {
@@ -69,8 +76,8 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
         "metadata": {**node["metadata"], "annotations": annotations},
         "status": {
             **status,
-            "capacity": {**_without_cards(status.get("capacity")), **_offer(cards, cards)},
-            "allocatable": {**_without_cards(status.get("allocatable")), **_offer(cards, healthy)},
+            "capacity": {**_without_cards(status.get("capacity")), **before, **_offer(joined, is_shared)},
+            "allocatable": {**_without_cards(status.get("allocatable")), **dict.fromkeys(before, "0"), **_offer(healthy, is_shared)},
         },
     }
 
@@ -105,23 +112,33 @@ def render_lease(node: Object, now: float) -> Object:
 
 
 def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
-    """A node offers whole cards or shares of them, never both."""
+    """What is left when its cards are taken away, in whichever mode they were."""
     return {name: amount for name, amount in (amounts or {}).items() if name not in (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY)}
 
 
-def _offer(cards: Sequence[Card], usable: Sequence[Card]) -> dict[str, str]:
-    if not cards[0].is_shared:
-        return {NVIDIA_GPU: str(len(usable))}
-    return {GPU_COUNT: str(len(usable)), GPU_MEMORY: str(sum(card.model.units for card in usable))}
+def _offer(cards: Sequence[Card], is_shared: bool) -> dict[str, str]:
+    if not is_shared:
+        return {NVIDIA_GPU: str(len(cards))}
+    return {GPU_COUNT: str(len(cards)), GPU_MEMORY: str(sum(card.model.units for card in cards))}
 
 
 def inventory_of(node: Object) -> list[Object]:
-    """The cards that a node's annotation tells; none where there is no annotation or it is no such list."""
+    """The cards that a node's annotation tells; none where there is no annotation or it is no such list.
+
+    `mode` is the node's: whether a card drains follows from who holds it.
+    """
+    wish = "shared" if (node["metadata"].get("labels") or {}).get(names.LABEL_SHARED) == "true" else "exclusive"
     try:
         told = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
-        return [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
+        known = [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
+        return [{**entry, "mode": wish} if entry["mode"] == _DRAINING else entry for entry in known]
     except (ValueError, AttributeError, TypeError):
         return []
+
+
+def has_draining_cards(node: Object) -> bool:
+    """Whether the node tells of cards that wait for pods of its old mode to leave."""
+    return f'"mode":"{_DRAINING}"' in (node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS, "")
 
 
 def _inventory(cards: Sequence[Card]) -> str:
@@ -135,7 +152,7 @@ def _inventory(cards: Sequence[Card]) -> str:
             "units": card.model.units,
             "health": "Healthy" if card.is_healthy else "Unhealthy",
             "reason": f"XID {card.failed_by}" if card.failed_by > 0 else "",
-            "mode": "shared" if card.is_shared else "exclusive",
+            "mode": _DRAINING if card.is_draining else "shared" if card.is_shared else "exclusive",
         }
         for card in cards
     ]

@@ -20,6 +20,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead.sim.controllers import Controllers
 from fairlead.sim.devices import Devices
+from fairlead.sim.draining import Draining
 from fairlead.sim.garbage import GarbageCollector
 from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
@@ -89,6 +90,7 @@ class World:
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)
+        self.draining = Draining(self.cluster, self.timers, self.devices)
         if scenario.load_balancers:
             LoadBalancers(self.cluster, self.timers, seed)
         if saved:
