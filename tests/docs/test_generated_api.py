@@ -23,7 +23,13 @@ def tool(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("docs_openapi", "openapi_text"), ("docs_typescript", "typescript_text"), ("docs_cli", "cli_text")]
+    ("name", "text"),
+    [
+        ("docs_openapi", "openapi_text"),
+        ("docs_typescript", "typescript_text"),
+        ("docs_cli", "cli_text"),
+        ("docs_differences", "differences_text"),
+    ],
 )
 def test_a_generated_file_is_fresh(name: str, text: str) -> None:
     module = tool(name)

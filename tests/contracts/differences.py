@@ -1,0 +1,180 @@
+"""In what does the simulated API server differ from the real one, knowingly? Each entry looks, and says what it sees in either world.
+
+`docs/differences.md` is written from this list (`tools/docs_differences.py`), and `test_differences` asks both servers whether it is true.
+An entry whose two worlds agree is a failure: then the line has to go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.contracts.api_client import APPLY, STRATEGIC, Answer, ApiClient
+from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
+
+Look = Callable[[ApiClient, str], str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`look` uses a namespace of its own and answers in the words of `real` or `simulated`."""
+
+    area: str
+    what: str
+    real: str
+    simulated: str
+    why: str
+    look: Look
+
+
+def _status(answer: Answer) -> str:
+    return f"{answer.status} {answer.reason}".strip()
+
+
+def _asked(
+    method: str, path: str, body: Any = None, *, media: str = "application/json", accept: str = "application/json", **query: Any
+) -> Look:
+    """What status one request gets; `{s}` is the namespace."""
+
+    def look(api: ApiClient, space: str) -> str:
+        sent = body if body is None or isinstance(body, bytes) else json.loads(json.dumps(body).replace("{s}", space))
+        headers = {"Content-Type": media, "Accept": accept}
+        return _status(api.ask(method, path.replace("{s}", space), sent, query=query, headers=headers))
+
+    return look
+
+
+# --- apply -------------------------------------------------------------------------------------------------------------------------
+
+
+def _managers(api: ApiClient, space: str) -> str:
+    made = _applied(api, space, {"a": "1"}, "me").body["metadata"]
+    return f"`{made['managedFields'][0]['manager']}` is noted" if made.get("managedFields") else "nobody is noted"
+
+
+def _applied(api: ApiClient, space: str, data: dict[str, str], manager: str) -> Answer:
+    return api.patch(config_maps(space, "a"), config_map(data=data), APPLY, fieldManager=manager)
+
+
+def _conflict(api: ApiClient, space: str) -> str:
+    _applied(api, space, {"a": "1"}, "one")
+    return _status(_applied(api, space, {"a": "2"}, "other"))
+
+
+def _withdrawn(api: ApiClient, space: str) -> str:
+    _applied(api, space, {"a": "1", "b": "2"}, "one")
+    return "goes" if "b" not in _applied(api, space, {"a": "1"}, "one").body["data"] else "stays"
+
+
+# --- objects -----------------------------------------------------------------------------------------------------------------------
+
+
+def _token_volume(api: ApiClient, space: str) -> str:
+    made = api.post(pods(space), pod()).body["spec"]
+    return "a projected volume" if made.get("volumes") else "no volume"
+
+
+def _wrong_type(api: ApiClient, space: str) -> str:
+    api.post(pods(space), pod())
+    answer = api.patch(pods(space, "a"), {"spec": "x"}, STRATEGIC)
+    why = answer.message.rpartition(']": ')[2]
+    return f"{answer.status}, `… {why}`"
+
+
+def _exec(api: ApiClient, space: str) -> str:
+    api.post(pods(space), pod())
+    answer = api.ask("POST", f"{pods(space, 'a', 'exec')}?command=ls&stdout=true")
+    return f"{_status(answer)}, `{answer.message}`"
+
+
+def _version(api: ApiClient, space: str) -> str:
+    return f"`{api.get('/version').body['gitVersion']}`"
+
+
+_HOST_PORTS = [{"containerPort": port, "hostPort": 80} for port in (80, 81)]
+_SERVICE = {"metadata": {"name": "a"}, "spec": {"clusterIP": "1.2.3.4", "ports": [{"port": 80}]}}
+_JOB = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
+_LABELLED_JOB = {"suspend": True, "template": {"metadata": {"labels": {"job-name": "other"}}, "spec": _JOB}}
+_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+_TWICE = {"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}
+_MANY = {**deployment(), "spec": {**deployment()["spec"], "replicas": 2001, "paused": True}}
+
+DIFFERENCES = (
+    Difference(
+        "Server-side apply", "who wrote a field", "`me` is noted", "nobody is noted", "no `managedFields`: apply is a merge", _managers
+    ),
+    Difference(
+        "Server-side apply", "two managers apply one field, without force", "409 Conflict", "200", "a merge has no conflicts", _conflict
+    ),
+    Difference("Server-side apply", "a field that its manager applies no more", "goes", "stays", "nobody knows whose it was", _withdrawn),
+    Difference(
+        *("Server-side apply", "a list with the same key twice", "500", "422 Invalid"),
+        "refused by the rules of the kind, not by the schema",
+        _asked("PATCH", "/api/v1/namespaces/{s}/pods/a", pod(spec=_TWICE), media=APPLY, fieldManager="x"),
+    ),
+    Difference(
+        *("Bodies", "a body of 500 levels", "201", "400 BadRequest", "200 levels are the limit (the real one: 10,000)"),
+        _asked("POST", "/api/v1/namespaces/{s}/configmaps", b'{"metadata":{"name":"a"},"x":' + b'{"a":' * 500 + b"1" + b"}" * 501),
+    ),
+    Difference(
+        *("Bodies", "two YAML documents in one body", "201", "400 BadRequest", "the real one drops the second in silence"),
+        _asked("POST", "/api/v1/namespaces/{s}/configmaps", b"metadata: {name: a}\n---\nmetadata: {name: b}\n", media="application/yaml"),
+    ),
+    Difference(
+        *("Bodies", "a YAML key twice, `fieldValidation=Strict`", "400 BadRequest", "201", "looked for in JSON only"),
+        _asked(
+            *("POST", "/api/v1/namespaces/{s}/configmaps", b"metadata: {name: a}\ndata: {a: b, a: c}\n"),
+            media="application/yaml",
+            fieldValidation="Strict",
+        ),
+    ),
+    Difference(
+        *("Bodies", "a text for an object in a strategic merge patch", "422, `… cannot restore struct from: string`"),
+        *("422, `… json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec`", "one decoder for all dialects"),
+        _wrong_type,
+    ),
+    *(
+        Difference(
+            "Answers", f"`Accept: {media}`", "200", "406 NotAcceptable", "answers are JSON", _asked("GET", config_maps("{s}"), accept=media)
+        )
+        for media in ("application/yaml", "application/vnd.kubernetes.protobuf")
+    ),
+    Difference("Answers", "`/version`", "`v1.36.3`", "`v1.36.3+fairlead`", "nobody shall take it for the real one", _version),
+    Difference(
+        *("Paths", "the old `/api/v1/watch/…`", "200", "404 NotFound", "deprecated for years; `?watch=true` is there"),
+        _asked("GET", "/api/v1/watch/namespaces/{s}/configmaps", timeoutSeconds=1),
+    ),
+    Difference("Paths", "`/metrics`", "200", "404", "the laptop's metrics are its exporters'", _asked("GET", "/metrics")),
+    Difference(
+        "Paths", "`/apis/apiregistration.k8s.io`", "200", "404", "no aggregated APIs", _asked("GET", "/apis/apiregistration.k8s.io")
+    ),
+    Difference(
+        *("Paths", "`pods/exec` (`attach`, `port-forward`, `cp`, `debug`)", "400 BadRequest, `pod a does not have a host assigned`"),
+        *("501 NotImplemented, `pod a runs in a simulated cluster, where containers are scripts without a process or a network: no exec`",),
+        "nothing runs inside",
+        _exec,
+    ),
+    Difference("Objects", "a new pod's token", "a projected volume", "no volume", "no container would read it", _token_volume),
+    Difference(
+        *("Objects", "one host port twice in a pod", "422 Invalid", "201", "ports lead nowhere here"),
+        _asked("POST", "/api/v1/namespaces/{s}/pods", pod(spec={"containers": [{"name": "m", "image": "x", "ports": _HOST_PORTS}]})),
+    ),
+    Difference(
+        *("Objects", "a RuntimeClass that does not exist", "403 Forbidden", "201", "no runtime to choose"),
+        _asked("POST", "/api/v1/namespaces/{s}/pods", pod(spec={"runtimeClassName": "nobody"})),
+    ),
+    Difference(
+        *("Objects", "a cluster address out of range", "422 Invalid", "201", "addresses lead nowhere here"),
+        _asked("POST", "/api/v1/namespaces/{s}/services", _SERVICE),
+    ),
+    Difference(
+        *("Objects", "a Job whose pods carry another Job's name", "422 Invalid", "201", "the label is overwritten"),
+        _asked("POST", "/apis/batch/v1/namespaces/{s}/jobs", {"metadata": {"name": "a"}, "spec": _LABELLED_JOB}),
+    ),
+    Difference(
+        *("Objects", "2,001 replicas", "201", "422 Invalid", "a typing error shall not eat the laptop"),
+        _asked("POST", deployments("{s}"), _MANY),
+    ),
+)
