@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.contracts.api_client import APPLY, STRATEGIC, Answer, ApiClient
-from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
+from tests.contracts.objects import Object, config_map, config_maps, deployment, deployments, pod, pods
 
 Look = Callable[[ApiClient, str], str]
 
@@ -42,6 +42,16 @@ def _asked(
         sent = body if body is None or isinstance(body, bytes) else json.loads(json.dumps(body).replace("{s}", space))
         headers = {"Content-Type": media, "Accept": accept}
         return _status(api.ask(method, path.replace("{s}", space), sent, query=query, headers=headers))
+
+    return look
+
+
+def _warned(path: str, body: Object) -> Look:
+    """What the answer to a creation warns of."""
+
+    def look(api: ApiClient, space: str) -> str:
+        warning = api.post(path.replace("{s}", space), body).headers.get("warning", "")
+        return f"warns `{warning.removeprefix('299 - ').strip(chr(34))}`" if warning else "201"
 
     return look
 
@@ -100,6 +110,11 @@ _LABELLED_JOB = {"suspend": True, "template": {"metadata": {"labels": {"job-name
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 _TWICE = {"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}
 _MANY = {**deployment(), "spec": {**deployment()["spec"], "replicas": 2001, "paused": True}}
+
+_SCALER = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": _TARGET}}
+_QUOTA = {"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1"}}}
+_POLICY = {"metadata": {"name": "a"}, "spec": {"podSelector": {}}}
+_LIMITS = {"metadata": {"name": "a"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}
 
 DIFFERENCES = (
     Difference(
@@ -176,5 +191,31 @@ DIFFERENCES = (
     Difference(
         *("Objects", "2,001 replicas", "201", "422 Invalid", "a typing error shall not eat the laptop"),
         _asked("POST", deployments("{s}"), _MANY),
+    ),
+    Difference(
+        *("Kinds that are only kept", "a HorizontalPodAutoscaler", "201"),
+        "warns `the simulated cluster has no autoscaler: nothing is scaled and the status stays empty`",
+        "no metrics API",
+        _warned("/apis/autoscaling/v2/namespaces/{s}/horizontalpodautoscalers", _SCALER),
+    ),
+    Difference(
+        *("Kinds that are only kept", "a ResourceQuota", "201", "warns `the simulated cluster does not enforce resource quotas`"),
+        "the quota tree is what Fairlead is about",
+        _warned("/api/v1/namespaces/{s}/resourcequotas", _QUOTA),
+    ),
+    Difference(
+        *("Kinds that are only kept", "a LimitRange", "201", "warns `the simulated cluster does not apply limit ranges`"),
+        "no admission plugins",
+        _warned("/api/v1/namespaces/{s}/limitranges", _LIMITS),
+    ),
+    Difference(
+        *(
+            "Kinds that are only kept",
+            "a NetworkPolicy",
+            "201",
+            "warns `the simulated cluster has no network: this policy holds nothing back`",
+        ),
+        "no network",
+        _warned("/apis/networking.k8s.io/v1/namespaces/{s}/networkpolicies", _POLICY),
     ),
 )
