@@ -170,13 +170,12 @@ def _labels(pool: NodePool, name: str, cards: Sequence[Card]) -> dict[str, str]:
     if cards:
         model = cards[0].model
         labels |= {
-            names.LABEL_SHARED: "true" if cards[0].is_shared else "false",
             names.LABEL_GPU_MODEL: model.name.replace(" ", "-"),
             names.LABEL_GPU_CARD_MEMORY: f"{model.memory_mib}MiB",
             names.LABEL_GPU_CARD_COUNT: str(len(cards)),
         }
         if cards[0].is_shared:
-            labels[names.LABEL_ISOLATION] = "guard"
+            labels |= {names.LABEL_SHARED: "true", names.LABEL_ISOLATION: "guard"}
     return {**labels, **pool.labels}
 
 

@@ -1,0 +1,123 @@
+"""What the five documents type works as they print it: each in a laptop with its scenario, with the real kubectl.
+
+`commands.toml` is the whole list, with what cannot be typed yet and why.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.documents.printed import alike, compared, is_table, words
+from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.programs import program
+from tests.kube.servers import environment
+
+HERE = Path(__file__).parent
+LOGS = HERE.parents[1] / "test-output" / "kube"
+COMMANDS: list[dict[str, Any]] = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))["command"]
+TYPED = [each for each in COMMANDS if "needs" not in each]
+KEYS = {
+    "document",
+    "line",
+    "needs",
+    "typed",
+    "with",
+    "stdin",
+    "before",
+    "times",
+    "prints",
+    "holds",
+    "ignore",
+    "partial",
+    "pending",
+    "because",
+}
+
+
+@pytest.fixture(scope="module", params=sorted({each["document"] for each in TYPED}))
+def laptop(request: pytest.FixtureRequest) -> Iterator[tuple[str, Laptop]]:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with running_laptop(LOGS / f"document-{request.param}.log", f"--scenario=documents-{request.param}") as one:
+        yield request.param, one
+
+
+def test_a_documents_commands_work_as_printed(laptop: tuple[str, Laptop], tmp_path: Path) -> None:
+    """In their order, because each stands on the one before; all that differ are told, not the first only."""
+    document, running = laptop
+    for manifest in (HERE / "manifests").iterdir():
+        (tmp_path / manifest.name).write_text(manifest.read_text(encoding="utf-8"), encoding="utf-8")
+    differing = [told for command in TYPED if command["document"] == document for told in typed(command, running, tmp_path)]
+    assert not differing, "\n\n".join(differing)
+
+
+def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
+    """How what it prints differs from the document."""
+    advance(laptop, command.get("before", "2s"))
+    line = command["line"]
+    arguments = shlex.split(line.replace("<the", "'<the") + "'" if "<the" in line else line)[1:]
+    if "pending" in command:
+        arguments[-1] = pending_pod(laptop, command["pending"])
+    stdin = (folder / command["stdin"]).read_text(encoding="utf-8") if "stdin" in command else None
+    kubectl = [str(program("kubectl")), f"--kubeconfig={laptop.kubeconfig}", *arguments]
+    done = subprocess.run(kubectl, input=stdin, cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
+    return [f"$ {line}\n{told}" for told in differences(command, done.stdout)]
+
+
+def differences(command: dict[str, Any], actual: str) -> list[str]:
+    if "holds" in command:
+        said = words(actual)
+        return [f"missing: {line}\nin:\n{said}" for line in command["holds"] if words(line) not in said]
+    printed = command["prints"].strip()
+    if not is_table(printed):
+        return [] if words(printed) == words(actual) else [f"printed:\n{printed}\nbut:\n{actual}"]
+    theirs, ours = compared(printed, actual, command.get("ignore"))
+    is_so = all(row in ours for row in theirs) if command.get("partial") else theirs == ours
+    return [] if is_so else [f"printed:\n{printed}\nbut:\n{actual}"]
+
+
+def advance(laptop: Laptop, span: str) -> None:
+    """So much simulated time goes by; a document that says `3m15s` is not waited for."""
+    command = [sys.executable, "-m", "fairlead", "time", "advance", span, f"--state-dir={laptop.state_dir}", "-o", "json"]
+    subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+
+
+def pending_pod(laptop: Laptop, app: str) -> str:
+    pods = json.loads(laptop.kubectl.run("get", "pods", "-l", f"app={app}", "-o", "json"))["items"]
+    (name,) = (pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Pending")
+    return str(name)
+
+
+def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
+    for command in COMMANDS:
+        assert set(command) <= KEYS, command
+        assert ("needs" in command) is not ("prints" in command or "holds" in command), command
+        assert "because" in command or not {"ignore", "partial", "holds"} & set(command), f"say why: {command['line']}"
+        assert "with" not in command or (HERE / "manifests" / command["with"]).exists()
+    assert {each["document"] for each in COMMANDS} == {f"{number:03}" for number in range(5)}
+
+
+def test_what_is_aside_is_aside_and_nothing_else() -> None:
+    printed = "NAME  READY  RESTARTS  AGE\na-695cb6cf89-dsjmv  1/1  0  6s\n".replace("  ", "    ")
+    same = "NAME  READY  RESTARTS  AGE  MORE\na-1234567890-zzzzz  1/1  0 (5s ago)  9d  x\n"
+    theirs, ours = compared(_table(printed), _table(same))
+    assert theirs == ours
+    for old, new in (("1/1", "0/1"), ("a-", "b-"), ("0 (5s ago)", "1 (5s ago)"), ("9d", "<unknown>")):
+        theirs, ours = compared(_table(printed), _table(same.replace(old, new)))
+        assert theirs != ours, f"{new} instead of {old} goes unnoticed"
+    assert alike("cn-zhangjiakou.192.168.3.184", "NODE") == "cn-zhangjiakou.192.168.3.184"
+
+
+def _table(text: str) -> str:
+    """The same with columns below each other."""
+    lines = [[cell for cell in line.split("  ") if cell.strip()] for line in text.strip().splitlines()]
+    return "\n".join("".join(f"{cell.strip():24}" for cell in line) for line in lines)
