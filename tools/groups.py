@@ -15,7 +15,7 @@ from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "contracts", "browser")
+REAL_FOLDERS = ("kube", "contracts", "documents", "browser")
 OWN_GROUP_FOLDERS = ("docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
@@ -66,7 +66,7 @@ def check_groups() -> tuple[Group, ...]:
 
 def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs."""
-    kube = [name for name in ("kube", "contracts") if (TESTS / name).is_dir()]
+    kube = [name for name in ("kube", "contracts", "documents") if (TESTS / name).is_dir()]
     return (
         Group(
             "kube",
