@@ -40,7 +40,7 @@ NEW_POD_SECONDS = 0.05
 WAKE_SECONDS = 1.0
 MOST_LOOKS = 20_000
 """How many rooms are looked at in one step, so that who waits for the API is never kept for long."""
-LOOKS_PER_WRITE = 20
+LOOKS_PER_WRITE = 400
 MOST_ALIKE = 64
 """Of rooms with equally many free GPUs so many are compared, and not all five thousand."""
 
@@ -216,6 +216,7 @@ class Scheduler:
             group.untried.pop(uid)
             if "deletionTimestamp" not in pod["metadata"]:
                 is_refused |= not self._try(pod, waiting, group)
+                group.skip_who_knows()
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: Waiting, group: Group) -> bool:
@@ -236,6 +237,8 @@ class Scheduler:
         message, is_shared = self._preempt(asker, refused)
         if is_shared and (not self.ledger.minds_others(pod["spec"]) or waiting.looks_at_others):
             group.answer = "Unschedulable", message
+        else:
+            group.known = None
         self._tell(pod, message)
         return False
 

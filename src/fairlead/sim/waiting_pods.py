@@ -41,11 +41,16 @@ class Waiting:
 
 @dataclass(slots=True)
 class Group:
-    """`untried` are the pods to look at now; `answer` (reason, message) is what the last try told all others."""
+    """`untried` are the pods to look at now; `answer` (reason, message) is what the last try told all others.
+
+    `known` is what all members but the `strangers` were told before.
+    """
 
     members: dict[str, Waiting] = field(default_factory=dict)
     untried: dict[str, None] = field(default_factory=dict)
     answer: tuple[str, str] | None = None
+    known: tuple[str, str] | None = None
+    strangers: dict[str, None] = field(default_factory=dict)
     example: Tenant | None = None
     failures: int = 0
     rests_until: float = 0.0
@@ -54,6 +59,17 @@ class Group:
     @property
     def first(self) -> Waiting:
         return self.members[next(iter(self.untried))]
+
+    def skip_who_knows(self) -> None:
+        """Look at nobody again who was told the very answer before: of thousands that wait for the same, one is tried."""
+        if self.answer is None:
+            return
+        if self.answer == self.known:
+            self.untried = {uid: None for uid in self.untried if uid in self.strangers} if self.strangers else {}
+        elif not self.untried:
+            self.known = self.answer
+        if not self.untried:
+            self.strangers.clear()
 
 
 class WaitingPods:
@@ -73,6 +89,7 @@ class WaitingPods:
         """Take in a pod that was never tried: it is looked at soon, whatever its group was told."""
         group = self._groups.setdefault(waiting.signature, Group())
         group.members[waiting.uid] = waiting
+        group.strangers[waiting.uid] = None
         self._group_of[waiting.uid] = waiting.signature
         self._push(waiting.signature, group, [waiting.uid])
         return group
@@ -83,6 +100,7 @@ class WaitingPods:
             return None
         group = self._groups[signature]
         group.untried.pop(uid, None)
+        group.strangers.pop(uid, None)
         waiting = group.members.pop(uid)
         if not group.members:
             del self._groups[signature]
