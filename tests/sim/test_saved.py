@@ -162,16 +162,19 @@ def test_a_waiting_pod_waits_on_for_the_same_reason_and_is_not_told_twice() -> N
 
 
 def test_a_promised_place_is_still_promised() -> None:
-    classes = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    """Nobody is pushed aside a second time."""
     world = new_small_world()
-    world.cluster.create(classes)
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+    world.cluster.create({**kind, "metadata": {"name": "high"}})
     for number in range(4):
         world.cluster.create(pod(f"low-{number}", gpus=1, terminationGracePeriodSeconds=600))
     live(world, 60)
     world.cluster.create(pod("high", gpus=1, priorityClassName="high"))
     live(world, 0.2)
     assert get_pod(world, "high")["status"]["nominatedNodeName"] == "gpu-1"
-    world = woken(world)
+    world = woken(world, hours_off=5.0)
+    live(world, 60)
+    assert [event["count"] for event in world.cluster.list(EVENTS, "work") if event["reason"] == "Preempted"] == [1]
     live(world, 900)
     assert phase(world, "high") == "Running"
     assert sum(phase(world, f"low-{number}") == "Running" for number in range(4) if world.cluster.get(PODS, "work", f"low-{number}")) == 3
@@ -220,6 +223,16 @@ def test_what_the_scenario_let_happen_does_not_happen_again_and_the_rest_still_d
     live(world, 900)
     assert [card.failed_by for card in world.devices.cards("gpu-1")] == [79, 79, 0, 0]
     assert reasons_of_node(world, "gpu-1").count("GPUUnhealthy") == 1
+
+
+def test_a_silence_that_nobody_had_noticed_is_noticed_in_time() -> None:
+    world = new_small_world(outages=(Outage("gpu-1", at=Duration(600)),))
+    live(world, 620)
+    world = woken(world)
+    for seconds, state in ((25, "True"), (10, "Unknown")):
+        live(world, seconds)
+        node = world.cluster.get(NODES, None, "gpu-1")
+        assert node is not None and condition(node, "Ready")["status"] == state
 
 
 def reasons_of_node(world: World, name: str) -> list[str]:
