@@ -33,6 +33,7 @@ PACKAGES = {
     "admissionregistration.k8s.io/v1": "k8s.io/api/admissionregistration/v1",
     "authentication.k8s.io/v1": "k8s.io/api/authentication/v1",
     "authorization.k8s.io/v1": "k8s.io/api/authorization/v1",
+    "apiextensions.k8s.io/v1": "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
     "meta/v1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
 ROOTS = {
@@ -55,10 +56,20 @@ ROOTS = {
     "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
     "authentication.k8s.io/v1": "TokenRequest TokenReview SelfSubjectReview",
     "authorization.k8s.io/v1": "SubjectAccessReview SelfSubjectAccessReview LocalSubjectAccessReview SelfSubjectRulesReview",
+    "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "meta/v1": "DeleteOptions",
 }
 SCALARS = {"string": "s", "bool": "b", "int": "i", "int32": "i", "int64": "l", "uint8": "i", "float64": "d", "types.UID": "s"}
-SPECIAL = {"Time": "t", "MicroTime": "T", "FieldsV1": "f"}
+SPECIAL = {
+    "meta/v1": {"Time": "t", "MicroTime": "T", "FieldsV1": "f"},
+    # A schema or something else, told apart by hand-written code.
+    "apiextensions.k8s.io/v1": {
+        "JSON": "r",
+        "JSONSchemaPropsOrStringArray": "r",
+        "JSONSchemaPropsOrArray": "j",
+        "JSONSchemaPropsOrBool": "j",
+    },
+}
 FOREIGN = {"resource.Quantity": "q", "intstr.IntOrString": "o", "runtime.RawExtension": "r", "types.NodeName": "s", "rest.Verb": "s"}
 
 HEADER = '''"""Field numbers of Kubernetes' protobuf messages; written by tools/kube_protobuf_fields.py from the Go types of {version}.
@@ -137,6 +148,7 @@ def _read_source(package: Package, text: str) -> None:
         package.imports[alias or path.rpartition("/")[2]] = path
     for name, body in re.findall(r"^type (\w+) struct \{(.*?)^\}", text, re.M | re.S):
         package.structs[name] = [(line, tag) for line, tag in re.findall(r"^\s*([^`\n]*?)\s*`([^`]*)`", body, re.M)]
+    package.structs |= {name: [] for name in re.findall(r"^type (\w+) struct ?\{\}", text, re.M)}
     package.names |= dict(re.findall(r"^type (\w+) ((?:map\[|\[\]|\w)[\w\]\[.]*)$", text, re.M))
 
 
@@ -175,8 +187,8 @@ def _type(packages: dict[str, Package], package: Package, go_type: str) -> tuple
         if home is None:
             raise LookupError(f"{package.name}: {go_type} of {path}")
         return _type(packages, home, name)
-    if package.name == "meta/v1" and go_type in SPECIAL:
-        return SPECIAL[go_type], []
+    if go_type in SPECIAL.get(package.name, ()):
+        return SPECIAL[package.name][go_type], []
     if go_type == "ExtraValue":
         return "x", []
     if go_type in package.structs:

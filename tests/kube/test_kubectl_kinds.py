@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.contracts.api_client import ApiClient
 from tests.contracts.conftest import WallClock
 from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import module_folder, program
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GADGETS = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -99,7 +101,7 @@ def test_apply_is_done_when_nothing_changed(gadgets: Kubectl) -> None:
         ("hpa.spec", ["maxReplicas\t<integer>"]),
         ("deployments.spec.strategy.rollingUpdate", ["maxSurge\t<IntOrString>"]),
         ("elasticquotatrees.spec", ["Whatever is written here is kept"]),
-        ("crd", ["keeps this kind without knowing its fields"]),
+        ("crd.spec.versions", ["FIELD: versions <[]CustomResourceDefinitionVersion>", "served\t<boolean>"]),
     ],
 )
 def test_explain(gadgets: Kubectl, path: str, lines: list[str]) -> None:
@@ -130,6 +132,13 @@ def test_the_operators_definitions_go_over_ours(kubectl: Kubectl) -> None:
         kubectl.run("create", "-f", "-", stdin=json.dumps({**broken, "metadata": {"name": "broken"}}))
     with pytest.raises(KubectlError, match="v2beta1 was previously a storage version"):
         apply(operators / "kubeflow.org_mpijobs.yaml")
+
+
+def test_what_is_not_evaluated_is_told(server: SimulatedServer, kubectl: Kubectl) -> None:
+    body = yaml.safe_load(GADGETS.replace("gadgets", "checked").replace("Gadget", "Checked"))
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "self.spec.size < 9"}]
+    answer = ApiClient("simulated", server.kubeconfig).post(DEFINITIONS, body, dryRun="All")
+    assert "does not evaluate x-kubernetes-validations" in answer.headers["warning"]
 
 
 def test_a_definition_goes_with_its_objects(kubectl: Kubectl) -> None:

@@ -15,6 +15,7 @@ from fairlead.apps.api_reads import Reads, render_list
 from fairlead.apps.api_request import ApiRequest, decode_object
 from fairlead.apps.api_store import Object, ObjectStore
 from fairlead.model.access import Identity
+from fairlead.wire.kube_crd import ignored_parts
 from fairlead.wire.kube_crd_schema import Schema
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import SCHEME, Unhandled, check_kind, strict_error, typed
@@ -151,7 +152,10 @@ class Writes:
         if path.subresource == "scale":
             return _typed(request, "autoscaling/v1", "Scale", {**obj, "metadata": metadata})
         schema = ref.custom.schema if ref.custom is not None else None
-        return _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata}, schema)
+        read = _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata}, schema)
+        if ref.kind == "CustomResourceDefinition":
+            request.warnings.extend(ignored_parts(read))
+        return read
 
 
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:

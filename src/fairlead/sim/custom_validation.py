@@ -11,8 +11,7 @@ from typing import Any
 
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_crd import condition_of
-from fairlead.wire.kube_crd_schema import INT_OR_STRING, PRESERVE
-from fairlead.wire.kube_jsonpath import parse_json_path
+from fairlead.wire.kube_crd_schema import INT_OR_STRING, PRESERVE, schema_errors
 from fairlead.wire.kube_status import FieldError, required, unsupported, wrong_value
 
 _is_dns_label = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
@@ -74,9 +73,21 @@ def _frame_errors(definition: Object, spec: Object, names: Object) -> Iterator[F
         yield required("spec.scope")
     elif scope not in ("Cluster", "Namespaced"):
         yield unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
-    strategy = (spec.get("conversion") or {}).get("strategy")
+    if spec.get("preserveUnknownFields"):
+        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield wrong_value("spec.preserveUnknownFields", True, why)
+    yield from _conversion_errors(spec.get("conversion") or {})
+
+
+def _conversion_errors(conversion: Object) -> Iterator[FieldError]:
+    strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}
     if strategy not in ("None", "Webhook"):
         yield unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
+    elif strategy == "Webhook":
+        if not webhook.get("clientConfig"):
+            yield required("spec.conversion.webhookClientConfig", "required when strategy is set to Webhook")
+        if not webhook.get("conversionReviewVersions"):
+            yield required("spec.conversion.conversionReviewVersions")
 
 
 def _names_errors(names: Object) -> list[FieldError]:
@@ -110,6 +121,9 @@ def _version_errors(versions: list[Object]) -> list[FieldError]:
     for place, schema in _told(schemas, "spec.validation.openAPIV3Schema", "spec.versions[{}].schema.openAPIV3Schema"):
         errors += _schema_faults(place, schema, "at the root") if isinstance(schema, dict) else []
     columns = [version.get("additionalPrinterColumns") or [] for version in versions]
+    scales = [(version.get("subresources") or {}).get("scale") for version in versions]
+    for place, scale in _told(scales, "spec.subresources.scale", "spec.versions[{}].subresources.scale"):
+        errors += _scale_errors(place, scale) if isinstance(scale, dict) else []
     for place, shown in _told(columns, "spec.additionalPrinterColumns", "spec.versions[{}].additionalPrinterColumns"):
         errors += [error for index, column in enumerate(shown) for error in _column_errors(f"{place}[{index}]", column)]
     return errors
@@ -128,14 +142,21 @@ def _column_errors(place: str, column: Object) -> list[FieldError]:
         errors.append(required(f"{place}.type", rule))
     elif column["type"] not in _COLUMN_TYPES:
         errors.append(wrong_value(f"{place}.type", column["type"], rule))
-    path = column.get("jsonPath")
-    if not path:
-        return [*errors, required(f"{place}.JSONPath")]
-    try:
-        parse_json_path(path)
-    except ValueError as error:
-        return [*errors, wrong_value(f"{place}.JSONPath", path, f"is an invalid JSONPath: {error}")]
+    return [*errors, *_path_errors(f"{place}.JSONPath", column.get("jsonPath"))]
+
+
+def _scale_errors(place: str, scale: Object) -> list[FieldError]:
+    errors = [error for key in ("specReplicasPath", "statusReplicasPath") for error in _path_errors(f"{place}.{key}", scale.get(key))]
+    for key, root in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
+        if not errors and not str(scale[key]).startswith(f"{root}."):
+            errors.append(wrong_value(f"{place}.{key}", scale[key], f"should be a json path under {root}"))
     return errors
+
+
+def _path_errors(place: str, path: Any) -> list[FieldError]:
+    if not path:
+        return [required(place)]
+    return [] if path.startswith(".") else [wrong_value(place, path, "must be a simple json path starting with .")]
 
 
 def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[FieldError]:
@@ -148,10 +169,36 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
         errors.append(wrong_value(f"{place}.type", kind, "must be object at the root"))
     elif kind is None and not (where != "at the root" and (schema.get(INT_OR_STRING) or schema.get(PRESERVE))):
         errors.append(required(f"{place}.type", f"must not be empty {where}"))
+    errors += _value_faults(place, schema)
+    if where == "at the root" and _describes_metadata((schema.get("properties") or {}).get("metadata") or {}):
+        why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        errors.append(FieldError(f"{place}.properties[metadata]", "FieldValueForbidden", f"Forbidden: {why}"))
     for key in sorted(schema.get("properties") or ()):
         errors += _inner_faults(f"{place}.properties[{key}]", schema["properties"][key], "for specified object fields")
     errors += _inner_faults(f"{place}.additionalProperties", schema.get("additionalProperties"), "for specified object fields")
     return [*errors, *_inner_faults(f"{place}.items", schema.get("items"), "for specified array items")]
+
+
+# Others may be Go's own dialect, which Python does not read.
+_FAULTS_OF_ANY_PATTERN = ("unterminated", "missing )", "unbalanced parenthesis", "nothing to repeat", "multiple repeat")
+
+
+def _value_faults(place: str, schema: Mapping[str, Any]) -> list[FieldError]:
+    """A pattern that is none, a default that the schema itself refuses."""
+    errors = []
+    try:
+        re.compile(schema.get("pattern", ""))
+    except re.error as error:
+        if error.msg.startswith(_FAULTS_OF_ANY_PATTERN):
+            why = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
+            errors.append(wrong_value(f"{place}.pattern", schema["pattern"], why))
+    if schema.get("default") is None or errors:
+        return errors
+    return [FieldError(f"{place}.default{error.field}", error.reason, error.message) for error in schema_errors(schema, schema["default"])]
+
+
+def _describes_metadata(schema: Mapping[str, Any]) -> bool:
+    return any(key not in ("name", "generateName") for key in schema.get("properties") or ())
 
 
 def _inner_faults(place: str, schema: Any, where: str) -> list[FieldError]:

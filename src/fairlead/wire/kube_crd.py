@@ -66,7 +66,7 @@ def served_kinds(definition: Object, stored_as: ResourceKind) -> tuple[ResourceK
 
 
 def _served_kind(definition: Object, version: Object, stored_as: ResourceKind, stored_schema: Mapping[str, Any]) -> ResourceKind:
-    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    spec, names = definition["spec"], {**definition["spec"]["names"], **definition["status"]["acceptedNames"]}
     subresources = version.get("subresources") or {}
     return ResourceKind(
         group=spec["group"],
@@ -101,6 +101,22 @@ def _warning(group: str, kind: str, version: Object) -> str:
     if not version.get("deprecated"):
         return ""
     return str(version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated")
+
+
+def ignored_parts(definition: Object) -> list[str]:
+    """What stands in a definition and has no effect here, as sentences for whoever writes it."""
+    told = []
+    if ((definition.get("spec") or {}).get("conversion") or {}).get("strategy") == "Webhook":
+        told.append("the simulated cluster calls no conversion webhook: all versions show the same fields")
+    if _mentions(definition.get("spec"), "x-kubernetes-validations"):
+        told.append("the simulated cluster does not evaluate x-kubernetes-validations")
+    return told
+
+
+def _mentions(value: Any, key: str) -> bool:
+    if isinstance(value, Mapping):
+        return key in value or any(_mentions(item, key) for item in value.values())
+    return isinstance(value, list) and any(_mentions(item, key) for item in value)
 
 
 # --- printer columns ---------------------------------------------------------------------------------------------------------------

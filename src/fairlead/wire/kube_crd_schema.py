@@ -156,16 +156,25 @@ def _mistyped(path: str, value: str, wanted: str) -> FieldError:
 
 def _composed_errors(schema: Schema, value: Any, path: str) -> list[FieldError]:
     errors = [error for part in schema.get("allOf") or () for error in schema_errors(part, value, path)]
-    if schema.get("anyOf") and all(schema_errors(part, value, path) for part in schema["anyOf"]):
-        errors.append(_nameless(f"{shown(path)} must validate at least one schema (anyOf)"))
+    if schema.get("anyOf"):
+        failures = [schema_errors(part, value, path) for part in schema["anyOf"]]
+        if all(failures):
+            errors += [_nameless(f"{shown(path)} must validate at least one schema (anyOf)"), *_nearest(failures)]
     if schema.get("oneOf"):
-        fitting = sum(not schema_errors(part, value, path) for part in schema["oneOf"])
+        failures = [schema_errors(part, value, path) for part in schema["oneOf"]]
+        fitting = failures.count([])
         if fitting != 1:
             found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
             errors.append(_nameless(f"{shown(path)} must validate one and only one schema (oneOf). {found}"))
+            errors += _nearest(failures)
     if schema.get("not") and not schema_errors(schema["not"], value, path):
         errors.append(_nameless(f"{shown(path)} must not validate the schema (not)"))
     return errors
+
+
+def _nearest(failures: list[list[FieldError]]) -> list[FieldError]:
+    """The faults of the alternative that has the fewest."""
+    return min(failures, key=len)
 
 
 def _nameless(why: str) -> FieldError:

@@ -159,5 +159,6 @@ _SCALARS: Mapping[str, Schema] = {
     **{letter: _reference(name) for letter, name in _TIMES.items()},
     "f": {"type": "object"},
     "r": {"type": "object"},
+    "j": {"type": "object"},
     "x": {"type": "array", "items": {"type": "string"}},
 }

@@ -170,5 +170,6 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "o": _int_or_string,
     "f": _raw_json,
     "r": _raw_json,
+    "j": _raw_json,
     "x": _strings,
 }

@@ -106,6 +106,10 @@ def _field(field: Field, value: Any, struct: str, path: str, place: str, unknown
 
 
 def _one(kind: str, value: Any, struct: str, path: str, place: str, unknown: list[str]) -> Any:
+    if kind == "j" and isinstance(value, dict):  # a schema within a schema: its unknown fields go untold
+        return _message("apiextensions.JSONSchemaProps", value, path, place, [])
+    if kind == "j" and not isinstance(value, bool | list):
+        raise _Mistyped("boolean or JSON schema expected")
     read = _SCALARS.get(kind)
     if read is not None:
         return read(kind, value, struct)
@@ -217,5 +221,6 @@ _SCALARS: dict[str, Callable[[str, Any, str], Any]] = {
     "o": _int_or_string,
     "f": _anything,
     "r": _anything,
+    "j": _anything,
     "x": _strings,
 }
