@@ -119,3 +119,28 @@ def test_unicode_survives_a_watch(api: ApiClient, space: str) -> None:
     api.post(config_maps(space), config_map(data={"a": "中文\u2028\n"}))
     with api.watch(config_maps(space), resourceVersion=since, fieldSelector="metadata.name=a") as events:
         assert next(events)["object"]["data"] == {"a": "中文\u2028\n"}
+
+
+def test_a_watcher_that_dies_goes_on_where_it_was(api: ApiClient, space: str) -> None:
+    """Whoever comes back with the last version seen misses nothing and sees nothing twice."""
+    since = version(api, space)
+    names = [f"p{number}" for number in range(30)]
+    for name in names:
+        api.post(pods(space), pod(name))
+    seen: list[str] = []
+    while len(seen) < len(names):
+        with api.watch(pods(space), resourceVersion=since) as events:
+            for event in islice(events, 7):
+                seen.append(event["object"]["metadata"]["name"])
+                since = event["object"]["metadata"]["resourceVersion"]
+                if len(seen) == len(names):
+                    break
+    assert seen == names
+
+
+def test_a_watcher_that_takes_nothing_harms_nobody(api: ApiClient, space: str) -> None:
+    with api.watch(config_maps(space)), api.watch(config_maps(space), resourceVersion=version(api, space)) as lively:
+        for number in range(20):
+            assert api.post(config_maps(space), config_map(f"m{number}", {"a": "x" * 20_000})).status == 201
+        assert len([event for event in islice(lively, 20) if event["type"] == "ADDED"]) == 20
+    assert api.get(config_maps(space)).status == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -445,3 +446,27 @@ def test_a_gated_pod_cannot_be_bound(api: ApiClient, space: str) -> None:
         409,
         'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty .spec.schedulingGates',
     )
+
+
+# --- two writers ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_two_writers_lose_no_write(api: ApiClient, space: str) -> None:
+    """Each reads, adds one and replaces; who comes too late gets 409 and begins again."""
+    api.post(config_maps(space), config_map(data={"n": "0"}))
+
+    def add(times: int) -> int:
+        lost = 0
+        while times:
+            read = api.get(config_maps(space, "a")).body
+            read["data"]["n"] = str(int(read["data"]["n"]) + 1)
+            answer = api.put(config_maps(space, "a"), read)
+            assert answer.status in (200, 409), answer.message
+            times -= answer.status == 200
+            lost += answer.status == 409
+        return lost
+
+    with ThreadPoolExecutor(2) as writers:
+        lost = sum(writers.map(add, (15, 15)))
+    assert api.get(config_maps(space, "a")).body["data"] == {"n": "30"}
+    assert lost, "the two never met: nothing was proved"
