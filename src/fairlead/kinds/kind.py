@@ -5,13 +5,12 @@ Nothing outside this room knows a kind by name; readers loop over `registry.KIND
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
-from fairlead.wire.kubeflow import WireJob
 
 
 class JobKind(Protocol):
@@ -30,9 +29,9 @@ class JobKind(Protocol):
     @property
     def TITLE(self) -> str: ...
     @property
-    def WIRE(self) -> type[WireJob]: ...
+    def WIRE(self) -> type[Any]: ...
 
-    def parse(self, wire: WireJob, version: str) -> Job: ...
+    def parse(self, wire: Any, version: str) -> Job: ...
 
     def role_of(self, pod: Pod) -> str: ...
 

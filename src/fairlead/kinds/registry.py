@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds import mpijob, pytorchjob, tfjob
+from fairlead.kinds import mpijob, pytorchjob, rayjob, tfjob
 from fairlead.kinds.kind import JobKind
 from fairlead.model.job import Job
 
-KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob)
+KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob)
 _BY_TYPE: Final = {kind.TYPE: kind for kind in KINDS}
 
 

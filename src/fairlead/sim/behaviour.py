@@ -31,6 +31,7 @@ INIT_SECONDS = 3.0
 
 _EXIT_CODES = {"train": 0, "fail": 1, "crash": 139}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SERVERS = ("sshd", "ray")
 _TAG = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 _LOAD_BY_NAME = (
     ("train", "training"),
@@ -58,7 +59,7 @@ class Behaviour(Struct, frozen=True, gc=False):
 
 @lru_cache(maxsize=4096)
 def behaviour_of(image: str, program: str = "", is_init: bool = False) -> Behaviour:
-    """`program` is the first word of the container's command: an sshd serves for ever, whatever its image is called.
+    """`program` is the first word of the container's command: an sshd or a Ray node serves for ever, whatever its image is called.
 
     >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds, behaviour_of("fail:3s").exit_code
     (5400.0, 1)
@@ -71,7 +72,7 @@ def behaviour_of(image: str, program: str = "", is_init: bool = False) -> Behavi
         return Behaviour(load="training")
     if name == "cuda-malloc":
         return Behaviour(load=load, gpu_mib=_mib(tag))
-    if name in _EXIT_CODES and _TAG.fullmatch(tag) and not program.endswith("sshd"):
+    if name in _EXIT_CODES and _TAG.fullmatch(tag) and program.rpartition("/")[2] not in _SERVERS:
         return Behaviour(_seconds(tag), _EXIT_CODES[name], load=load)
     return Behaviour(INIT_SECONDS if is_init else None, load=load)
 

@@ -21,6 +21,8 @@ from fairlead.sim import (
     namespace_end,
     node_lifecycle,
     pod_care,
+    ray_cluster,
+    ray_job,
     replica_set,
     stateful_set,
     training_job,
@@ -47,6 +49,8 @@ from fairlead.sim.resources import (
     POD_DISRUPTION_BUDGETS,
     PODS,
     PYTORCH_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
     REPLICA_SETS,
     SERVICES,
     STATEFUL_SETS,
@@ -80,6 +84,8 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     PODS: ("pod-garbage-collector", pod_care.reconcile),
     TF_JOBS: ("tfjob-controller", training_job.reconcile),
     PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
+    RAY_CLUSTERS: ("raycluster-controller", ray_cluster.reconcile),
+    RAY_JOBS: ("rayjob-controller", ray_job.reconcile),
 }
 _OWNED = (SERVICES, CONTROLLER_REVISIONS)
 _LAST_CARE = (NAMESPACES, PODS)

@@ -24,6 +24,20 @@ _TRAINING = ({"jsonPath": ".status.conditions[-1:].type", "name": "State", "type
 _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
     served.TF_JOBS: _TRAINING,
     served.PYTORCH_JOBS: _TRAINING,
+    served.RAY_JOBS: (
+        {"jsonPath": ".status.jobStatus", "name": "job status", "type": "string"},
+        {"jsonPath": ".status.jobDeploymentStatus", "name": "deployment status", "type": "string"},
+        {"jsonPath": ".status.rayClusterName", "name": "ray cluster name", "type": "string"},
+        {"jsonPath": ".status.startTime", "name": "start time", "type": "string"},
+        {"jsonPath": ".status.endTime", "name": "end time", "type": "string"},
+        _AGE,
+    ),
+    served.RAY_CLUSTERS: (
+        {"jsonPath": ".status.desiredWorkerReplicas", "name": "desired workers", "type": "integer"},
+        {"jsonPath": ".status.availableWorkerReplicas", "name": "available workers", "type": "integer"},
+        {"jsonPath": ".status.state", "name": "status", "type": "string"},
+        _AGE,
+    ),
     served.ELASTIC_QUOTA_TREES: (
         {"jsonPath": '.status.conditions[?(@.type=="Valid")].status', "name": "Valid", "type": "string"},
         {"jsonPath": ".status.leaves", "name": "Leaves", "type": "integer"},
@@ -31,6 +45,8 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
         _AGE,
     ),
 }
+_OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
+"""Served beside the stored one: the same fields, some of which people of that time wrote in other places (`kubeflow_status.run_policy`)."""
 _SCALES: dict[ResourceKind, dict[str, str]] = {
     served.PYTORCH_JOBS: {
         "specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
@@ -70,7 +86,7 @@ def _definition(ref: ResourceKind, uid: str) -> Object:
             "group": ref.group,
             "names": names,
             "scope": "Namespaced" if ref.namespaced else "Cluster",
-            "versions": [version],
+            "versions": [version, *({**version, "name": name, "storage": False} for name in _OTHER_VERSIONS.get(ref, ()))],
         },
         "status": {"storedVersions": [ref.version]},
     }

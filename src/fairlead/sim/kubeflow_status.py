@@ -36,8 +36,8 @@ def set_state(status: Object, kind: str, value: str, reason: str, message: str, 
 
 
 def run_policy(obj: Object) -> Object:
-    """`spec.runPolicy`, or the spec itself where old manifests write its fields inline."""
-    return dict(obj["spec"].get("runPolicy") or obj["spec"])
+    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write some of them."""
+    return {**obj["spec"], **(obj["spec"].get("runPolicy") or {})}
 
 
 def expire(obj: Object, view: View, plan: Plan) -> None:

@@ -37,6 +37,10 @@ def count_errors(ref: ResourceKind, spec: Any) -> list[FieldError]:
         return []
     if ref in _COUNTS:
         return replica_errors(f"spec.{_COUNTS[ref]}", spec.get(_COUNTS[ref]), least=0)
+    if ref is served.RAY_CLUSTERS:
+        return _group_errors("spec", spec)
+    if ref is served.RAY_JOBS:
+        return _group_errors("spec.rayClusterSpec", spec.get("rayClusterSpec"))
     roles = spec.get(_ROLES.get(ref, ""))
     if not isinstance(roles, dict):
         return []
@@ -45,6 +49,16 @@ def count_errors(ref: ResourceKind, spec: Any) -> list[FieldError]:
         for role, wanted in roles.items()
         if isinstance(wanted, dict)
         for error in replica_errors(f"spec.{_ROLES[ref]}.{role}.replicas", wanted.get("replicas"))
+    ]
+
+
+def _group_errors(field: str, cluster: Any) -> list[FieldError]:
+    groups = cluster.get("workerGroupSpecs") if isinstance(cluster, dict) else None
+    return [
+        error
+        for number, group in enumerate(groups if isinstance(groups, list) else ())
+        if isinstance(group, dict)
+        for error in replica_errors(f"{field}.workerGroupSpecs[{number}].replicas", group.get("replicas"))
     ]
 
 

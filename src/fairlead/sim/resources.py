@@ -69,6 +69,9 @@ MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STA
 PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE, is_custom=True)
 TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS, is_custom=True)
 
+RAY_CLUSTERS = _of("ray.io", "v1", "RayCluster", "rayclusters", subresources=_STATUS, categories=_ALL, is_custom=True)
+RAY_JOBS = _of("ray.io", "v1", "RayJob", "rayjobs", subresources=_STATUS, categories=_ALL, is_custom=True)
+
 POD_DISRUPTION_BUDGETS = _of("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", ("pdb",), subresources=_STATUS)
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -114,6 +117,8 @@ RESOURCES: tuple[ResourceKind, ...] = (
     MPI_JOBS,
     PYTORCH_JOBS,
     TF_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
     POD_DISRUPTION_BUDGETS,
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,

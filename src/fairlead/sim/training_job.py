@@ -14,6 +14,7 @@ from fairlead.sim.conditions import find_condition, is_true, phase_of
 from fairlead.sim.kubeflow_status import expire, is_over, run_policy, set_state
 from fairlead.sim.plan import Plan, View, is_active, owned_by, pod_from, restarts_of
 from fairlead.sim.pod_counts import BURST
+from fairlead.wire.kube_time import parse_time
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_JOB_ROLE, LABEL_OPERATOR, LABEL_REPLICA_INDEX, LABEL_REPLICA_TYPE
 
 Object = dict[str, Any]
@@ -69,6 +70,8 @@ def reconcile(obj: Object, view: View) -> Plan:
         plan.delete += lost
         _fill(obj, pods, view, plan)
         _observe(obj, pods, lost, status, view, plan)
+        if (ends_at := _deadline(obj, status)) is not None and ends_at > view.now:
+            plan.wake(ends_at)
     plan.status = status
     return plan
 
@@ -190,6 +193,9 @@ def _observe(obj: Object, pods: Pods, lost: list[Object], status: Object, view: 
         if not failed:
             message = f"Job {obj['metadata']['name']} has failed because it has reached the specified backoff limit"
         _end(obj, pods, status, "Failed", f"{kind}Failed", message, view, plan)
+    elif (ends_at := _deadline(obj, status)) is not None and view.now >= ends_at:
+        message = f"Job {obj['metadata']['name']} has failed because it was active longer than specified deadline"
+        _end(obj, pods, status, "Failed", f"{kind}Failed", message, view, plan)
     elif _is_done(obj, pods):
         _end(obj, pods, status, "Succeeded", f"{kind}Succeeded", f"{kind} {name} successfully completed.", view, plan)
     elif lost:
@@ -198,6 +204,12 @@ def _observe(obj: Object, pods: Pods, lost: list[Object], status: Object, view: 
         plan.warning(f"{kind}Restarting", message)
     elif _is_at_work(obj, pods):
         set_state(status, "Running", "True", f"{kind}Running", f"{kind} {name} is running.", view)
+
+
+def _deadline(obj: Object, status: Object) -> float | None:
+    """Until when the job may be active; None: for ever."""
+    seconds = run_policy(obj).get("activeDeadlineSeconds")
+    return None if seconds is None or "startTime" not in status else parse_time(status["startTime"]) + int(seconds)
 
 
 def _is_beyond_limit(obj: Object, tries: int) -> bool:

@@ -1,0 +1,95 @@
+"""RayJob objects of kuberay-operator, decoded as far as Fairlead looks.
+
+A RayJob has two words for its state and no conditions; here they become the conditions that every other kind has.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.model.job import Job, Role
+from fairlead.model.node import Condition
+from fairlead.wire.kube import WireMeta, epoch, kept_annotations, parse_labels
+from fairlead.wire.kubeflow import WireReplica, WireTemplate, parse_roles
+from fairlead.wire.names import LABEL_RAY_CLUSTER
+
+
+class WireRayGroup(Struct, gc=False, rename="camel"):
+    group_name: str | None = None
+    replicas: int | None = None
+    template: WireTemplate | None = None
+
+
+class WireRayClusterSpec(Struct, gc=False, rename="camel"):
+    head_group_spec: WireRayGroup | None = None
+    worker_group_specs: list[WireRayGroup] | None = None
+
+
+class WireRaySpec(Struct, gc=False, rename="camel"):
+    ray_cluster_spec: WireRayClusterSpec | None = None
+    suspend: bool | None = None
+
+
+class WireRayStatus(Struct, gc=False, rename="camel"):
+    job_status: str | None = None
+    job_deployment_status: str | None = None
+    ray_cluster_name: str | None = None
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    message: str | None = None
+
+
+class WireRayJob(Struct, gc=False, rename="camel"):
+    metadata: WireMeta
+    api_version: str | None = None
+    spec: WireRaySpec | None = None
+    status: WireRayStatus | None = None
+
+
+_DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
+
+
+def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> Job:
+    """The job; the name of its RayCluster, by which its pods are labelled, stands among its labels."""
+    meta, spec, status = wire.metadata, wire.spec or WireRaySpec(), wire.status or WireRayStatus()
+    labels = dict(parse_labels(meta.labels))
+    if status.ray_cluster_name:
+        labels[LABEL_RAY_CLUSTER] = status.ray_cluster_name
+    return Job(
+        type=type_,
+        kind=kind,
+        api_version=wire.api_version or api_version,
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=meta.uid or "",
+        labels=labels,
+        annotations=kept_annotations(meta.annotations),
+        roles=_parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
+        conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
+        phase=status.job_deployment_status or "",
+        suspended=bool(spec.suspend),
+        created_at=epoch(meta.creation_timestamp),
+        started_at=epoch(status.start_time),
+        finished_at=epoch(status.end_time),
+        deleted_at=epoch(meta.deletion_timestamp),
+    )
+
+
+def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
+    head = spec.head_group_spec or WireRayGroup()
+    groups = {"head": WireReplica(1, head.template)}
+    for group in spec.worker_group_specs or ():
+        groups[group.group_name or "worker"] = WireReplica(group.replicas or 0, group.template)
+    return parse_roles(groups)
+
+
+def _parse_conditions(status: WireRayStatus, *, is_suspended: bool) -> tuple[Condition, ...]:
+    word = _DEPLOYMENT_STATES.get(status.job_deployment_status or "", "Created")
+    if word == "Succeeded" and status.job_status == "FAILED":
+        word = "Failed"
+    if word == "Created" and is_suspended:
+        word = "Suspended"
+    at = epoch(status.end_time) or epoch(status.start_time)
+    return (Condition(type=word, status="True", message=status.message or "", at=at),)
