@@ -288,13 +288,9 @@ def test_a_node_that_was_not_ready_stays_so_and_its_pods_as_they_are() -> None:
     assert world.cluster.get(PODS, "default", "going") is not None
 
 
-def test_a_pod_in_its_grace_has_what_is_left_of_it_and_no_tracking_finalizer() -> None:
+def test_a_pod_in_its_grace_has_what_is_left_of_it() -> None:
     going = a_pod("going", "n", {})
-    going["metadata"] |= {
-        "deletionTimestamp": "2026-01-05T08:10:00Z",
-        "deletionGracePeriodSeconds": 3600,
-        "finalizers": ["batch.kubernetes.io/job-tracking"],
-    }
+    going["metadata"] |= {"deletionTimestamp": "2026-01-05T08:10:00Z", "deletionGracePeriodSeconds": 3600}
     world = world_of(a_node("n", {}), going)
     live(world, 590)
     assert world.cluster.get(PODS, "default", "going") is not None

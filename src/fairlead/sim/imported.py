@@ -28,9 +28,6 @@ from fairlead.wire.kube_time import parse_time
 
 Object = dict[str, Any]
 
-_TRACKED = "batch.kubernetes.io/job-tracking"
-"""A finalizer of pods that the real Job controller takes away; the simulated one counts without it."""
-
 
 def imported_world(objects: Iterable[Object], snapshot: ClusterSnapshot) -> SavedWorld:
     """The world at the moment of the snapshot. `objects` are what was saved beside it (`wire.kept_objects`)."""
@@ -69,12 +66,11 @@ def _prepared(obj: Object, cards: Mapping[str, _Cards], snapshot: ClusterSnapsho
         return cards[metadata["name"]].with_inventory(obj)
     if obj["kind"] != "Pod":
         return obj
-    finalizers = [kept for kept in metadata.get("finalizers") or () if kept != _TRACKED]
-    metadata = {key: value for key, value in metadata.items() if key != "finalizers"} | ({"finalizers": finalizers} if finalizers else {})
     pod = snapshot.pod_by_key.get(f"{metadata['namespace']}/{metadata['name']}")
     if pod is not None and pod.node in cards and (ours := cards[pod.node].grant_text(pod)):
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: ours}
-    return {**obj, "metadata": metadata}
+        annotations = {**(metadata.get("annotations") or {}), names.ANNOTATION_ALLOCATION: ours}
+        return {**obj, "metadata": {**metadata, "annotations": annotations}}
+    return obj
 
 
 class _Cards:
