@@ -102,7 +102,7 @@ def test_system_metadata_is_not_the_writers(cluster: Cluster) -> None:
 
 
 def test_a_version_may_not_be_set_at_creation(cluster: Cluster) -> None:
-    with refused("BadRequest"):
+    with pytest.raises(ApiStatus, match="resourceVersion should not be set on objects to be created"):
         cluster.create(config_map(resourceVersion="5"))
 
 
