@@ -102,6 +102,135 @@ def test_a_fault_names_line_and_key(old: str, new: str, key: str, told: str) -> 
     assert told in what
 
 
+MORE = """
+[[priority_classes]]
+name = "high"
+value = 10
+
+[[services]]
+name = "web"
+namespace = "a"
+image = "web:1"
+
+[[pods]]
+name = "one"
+namespace = "kube-system"
+
+[[network_services]]
+name = "dns"
+namespace = "kube-system"
+cluster_ip = "10.96.0.10"
+ports = ["53/UDP"]
+
+[[outages]]
+node = "gpu-1"
+at = "2h"
+until = "3h"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "told"),
+    [
+        ("[[teams]]", "[[node_pools]]\nnames = ['x', 'gpu-1']\n\n[[teams]]", "node_pools[1].names", "there are two nodes `gpu-1`"),
+        ("[[teams]]", "[[node_pools]]\nname = 'gpu'\n\n[[teams]]", "node_pools[1].name", "there are two nodes `gpu-1`"),
+        ('name = "gpu"', "names = ['a', 'b']\ncount = 3", "node_pools[0].count", "`names` gives 2 machines, `count` 3"),
+        ('name = "gpu"', "names = ['a', 'B']", "node_pools[0].names", "`B` is not a Kubernetes name"),
+        ('name = "gpu"\n', "", "node_pools[0].name", "a pool needs a `name`, or exact `names`"),
+        ('name = "gpu"', "names = ['a', 'b']\naddresses = ['10.0.0.1']", "node_pools[0].addresses", "there are 1 addresses for 2 names"),
+        ('name = "gpu"', "names = ['a']\naddresses = ['10.0.0.256']", "node_pools[0].addresses", "`10.0.0.256` is no IPv4 address"),
+        (
+            'name = "gpu"',
+            "names = ['a', 'b']\naddresses = ['10.0.0.1', '10.0.0.1']",
+            "node_pools[0].addresses",
+            "two nodes have the address",
+        ),
+        ("gpus = 2", "gpus = 0", "node_pools[0].gpu_model", "a model (`Tesla T4`) of no cards"),
+        ("gpus = 2", "gpus = 2\ncpu = 0", "node_pools[0].cpu", "0 is not between 1 and 4096"),
+        ("gpus = 2", "gpus = 2\nmemory = '-1Gi'", "node_pools[0].memory", "`-1Gi` is below 0"),
+        (
+            'namespaces = ["a"]',
+            'namespaces = ["a"]\n\n[[teams]]\nname = "b"\nnamespaces = ["a"]',
+            "teams[1].namespaces",
+            "`a` is already of team `a`",
+        ),
+        ('namespaces = ["a"]', 'namespaces = ["a", "kube-system"]', "teams[0].namespaces", "`kube-system` is the cluster's own"),
+        ('namespaces = ["a"]', 'namespaces = ["a", "B"]', "teams[0].namespaces", "`B` is not a Kubernetes name"),
+        ('path = "root.a"', 'path = "root"', "quota[1].path", "`root` is there twice: also `quota[0]`"),
+        ('path = "root.a"', 'path = "other"', "quota[1].path", "there is one root already, `root`"),
+        (
+            'path = "root.a"',
+            'path = "root.b.a"\n\n[[quota]]\npath = "root.b"',
+            "quota[1].path",
+            "`root.b.a` stands before its parent `root.b`",
+        ),
+        (
+            'path = "root.a"',
+            'path = "root.a"\nmin = { cpu = 3 }',
+            "quota[0].min",
+            "its children's min of cpu (root.a 3) is more than its own min 0",
+        ),
+        ("max = { cpu = 4 }", "min = { cpu = 5 }\nmax = { cpu = 4 }", "quota[0].min", "min 5 of cpu is more than max 4"),
+        ("max = { cpu = 4 }", "min = { cpu = -5 }", "quota[0].min", "-5 of cpu is below 0"),
+        (
+            "max = { cpu = 4 }",
+            'max = { cpu = 4 }\nnamespaces = ["a"]',
+            "quota[0].namespaces",
+            "`root` has children: namespaces belong to leaves",
+        ),
+        ('path = "root.a"\nnamespaces = ["a"]', 'path = "root.a"\nnamespaces = ["b"]', "quota[1].namespaces", "no team has namespace `b`"),
+        ("value = 10", "value = 2000000000", "priority_classes[0].value", "2000000000 is not between"),
+        ('name = "high"', 'name = "system-high"', "priority_classes[0].name", "names that begin with `system-`"),
+        ("value = 10", "value = 10\n\n[[priority_classes]]\nname = 'high'\nvalue = 3", "priority_classes[1].name", "`high` is there twice"),
+        (
+            'image = "web:1"',
+            'image = "web:1"\npriority_class = "low"',
+            "services[0].priority_class",
+            "`low` is not among `priority_classes`",
+        ),
+        ('image = "web:1"', 'image = "web:1"\ngpus = 3', "services[0].gpus", "3 fits on no machine; the largest has 2"),
+        ('image = "web:1"', 'image = "web:1"\ngpu_memory = 4', "services[0].gpu_memory", "4 fits on no machine; the largest has 0"),
+        ('image = "web:1"', 'image = "web:1"\ncpu = "17"', "services[0].cpu", "`17` fits on no machine; the largest has 16"),
+        ('image = "web:1"', 'image = "web:1"\nmemory = "1Ti"', "services[0].memory", "`1Ti` fits on no machine; the largest has `64Gi`"),
+        ('image = "web:1"', 'image = "web:1"\ngpus = -1', "services[0].gpus", "-1 is below 0"),
+        (
+            'image = "web:1"',
+            'image = "web:1"\n\n[[services]]\nname = "web"\nnamespace = "a"\nimage = "x"',
+            "services[1].name",
+            "`web` is there twice",
+        ),
+        ('kind = "mpijob"', 'kind = "mpijob"\nparameter_servers = 1', "streams[0].parameter_servers", "a mpijob has no parameter servers"),
+        ('kind = "mpijob"', 'kind = "mpijob"\nfailing = -0.1', "streams[0].failing", "-0.1 is no share"),
+        ('kind = "mpijob"', 'kind = "mpijob"\nbackoff_limit = -1', "streams[0].backoff_limit", "must be 0 to 2000"),
+        ('name = "one"', 'name = "One"', "pods[0].name", "`One` is not a Kubernetes name"),
+        ('ports = ["53/UDP"]', 'ports = ["53"]', "network_services[0].ports", "`53` is not a port such as"),
+        ('ports = ["53/UDP"]', 'ports = ["53:30053/UDP"]', "network_services[0].ports", "a Service of type `ClusterIP` does not have"),
+        ('cluster_ip = "10.96.0.10"', 'cluster_ip = "here"', "network_services[0].cluster_ip", "`here` is no IPv4 address"),
+        ("code = 79", "code = 0", "xids[0].code", "0 is no XID"),
+        ('at = "1h"', 'at = "-1h"', "xids[0].at", "`-1h` is not a length of time"),
+        ('until = "3h"', 'until = "1h"', "outages[0].until", "is not after `at`"),
+        ('until = "3h"', 'until = "3h"\n\n[[outages]]\nnode = "gpu-1"\nat = "150m"', "outages[1].at", "`gpu-1` is silent already"),
+        ("gpus = 2", "gpus = 2\nready = false", "outages[0].node", "`gpu-1` is never heard at all"),
+    ],
+)
+def test_a_contradiction_names_line_and_key(old: str, new: str, key: str, told: str) -> None:
+    whole = GOOD + MORE
+    assert parse_scenario(whole, "mine.toml").services
+    text = whole.replace(old, new, 1)
+    assert text != whole
+    what = refusal(text)
+    assert f"key `{key}`: " in what
+    assert told in what
+    line = int(what.partition(" line ")[2].partition(",")[0])
+    named = text.splitlines()[line - 1]
+    assert named.startswith((key.rpartition(".")[2], f"[[{key.partition('[')[0]}")), f"line {line} is `{named}`"
+
+
+def test_what_asks_too_much_on_purpose_is_let_be() -> None:
+    text = (GOOD + MORE).replace('image = "web:1"', 'image = "web:1"\ngpus = 99\noversized = true', 1)
+    assert parse_scenario(text, "mine.toml").services[0].gpus == 99
+
+
 @pytest.mark.parametrize("replicas", [-1, 2001])
 def test_a_service_of_too_many_pods_is_told(replicas: int) -> None:
     text = f'{GOOD}\n[[services]]\nname = "s"\nnamespace = "a"\nimage = "x:1"\nreplicas = {replicas}\n'

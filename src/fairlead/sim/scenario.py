@@ -110,12 +110,16 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem."""
+    """What one container requests (= its limits). `gpu_memory` is in units of aliyun.com/gpu-mem.
+
+    `oversized`: more than any machine has, on purpose: it waits for ever.
+    """
 
     cpu: str = "1"
     memory: str = "2Gi"
     gpus: int = 0
     gpu_memory: int = 0
+    oversized: bool = False
 
 
 class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
