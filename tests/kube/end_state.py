@@ -54,7 +54,7 @@ def _aliases(objects: dict[str, list[Object]]) -> dict[str, str]:
             owner = _controller(obj)
             if owner is None and obj["metadata"].get("generateName"):
                 aliases[obj["metadata"]["name"]] = f"{obj['metadata']['generateName']}…"
-            if owner is None or owner["kind"] == "StatefulSet" and plural == "pods":
+            if owner is None or (owner["kind"] == "StatefulSet" and plural == "pods"):
                 continue
             mark = "revision" if plural == "replicasets" else plural.rstrip("s")
             number = _revision(obj) if plural == "replicasets" else ""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.contracts.api_client import JSON_PATCH
+from tests.kube.kubectl import Kubectl
 from tests.kube.places import Object, Place
+from tests.kube.programs import program
 from tests.kube.workload_cases import workload
 from tests.kube.workload_objects import daemon_set, deployment, pod, replica_set, rolling, stateful_set, template, tolerates
 
@@ -170,13 +175,13 @@ def parallel_stateful_set(place: Place) -> None:
     place.create(stateful_set(template("missing:1"), 3, podManagementPolicy="Parallel"))
 
 
-def _sts_updated(place: Place, image: str, count: int) -> None:
+def _sts_updated(place: Place, image: str, count: int, of: int = 3) -> None:
     def is_so() -> bool:
         images = [item["spec"]["containers"][0]["image"] for item in place.list("pods")]
         return images.count(image) == count
 
     place.until(f"{count} run {image}", is_so)
-    _available(place, "statefulsets")
+    _available(place, "statefulsets", of)
 
 
 @workload
@@ -258,3 +263,37 @@ def daemon_set_rolls_with_surge(place: Place) -> None:
     _on_nodes(place, 3)
     _use(place, "app:2", "daemonsets")
     _on_nodes(place, 3, "app:2")
+
+
+# --- undone by kubectl ---------------------------------------------------------------------------------------------------------------
+
+
+def _undo(place: Place, plural: str, rolled: Callable[[str], None]) -> None:
+    """Two templates, then back to the first with the real kubectl, which reads the history."""
+    rolled("app:1")
+    _use(place, "app:2", plural)
+    rolled("app:2")
+    with tempfile.TemporaryDirectory() as scratch:
+        kubectl = Kubectl(program("kubectl"), place.api.kubeconfig, Path(scratch))
+        target = (f"{plural.rstrip('s')}/web", "-n", place.namespace)
+        assert [line.split()[0] for line in kubectl.run("rollout", "history", *target).splitlines()[2:] if line] == ["1", "2"]
+        assert "app:1" in kubectl.run("rollout", "history", *target, "--revision=1")
+        kubectl.run("rollout", "undo", *target)
+        rolled("app:1")
+        assert [line.split()[0] for line in kubectl.run("rollout", "history", *target).splitlines()[2:] if line] == ["2", "3"]
+
+
+@workload
+def stateful_set_undone_by_kubectl(place: Place) -> None:
+    place.create(stateful_set(template(), 2))
+
+    def rolled(image: str) -> None:
+        _sts_updated(place, image, 2, of=2)
+
+    _undo(place, "statefulsets", rolled)
+
+
+@workload
+def daemon_set_undone_by_kubectl(place: Place) -> None:
+    place.create(daemon_set(template()))
+    _undo(place, "daemonsets", lambda image: _on_nodes(place, 3, image))
