@@ -96,7 +96,11 @@ class Ledger:
             return self._filter_plain(pod, need, names)
         answer = Filtered([], {}, {})
         for name in names:
-            _sort_in(answer, name, self.verdict_on(name, pod, need))
+            account = self.nodes.get(name)
+            if account is not None and not account.promised and account.has_room(need):
+                answer.passed.append(name)
+            else:
+                _sort_in(answer, name, self.verdict_on(name, pod, need))
         return answer
 
     def verdict_on(self, name: str, pod: Pod, need: GpuNeed | None = None) -> Verdict | None:

@@ -17,6 +17,7 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, counted
+from fairlead.model.sharing import GpuNeed
 from fairlead.rules.cards import cards_of
 from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
@@ -127,6 +128,18 @@ class NodeAccount:
             if card.uuid == grant.uuid if has_name else card.index == grant.index:
                 return card
         return None
+
+    def has_room(self, need: GpuNeed) -> bool:
+        """Whether enough cards are free for a pod that asks the same of each; a quick yes, and no is to be asked again in full."""
+        units, core, missing = need.units, need.core_percent, need.cards
+        if not units or need.is_split or not self.mode.is_shared:
+            return False
+        for card in self.cards:
+            if card.free >= units and card.core_free >= core:  # a card in trouble has none free
+                missing -= 1
+                if not missing:
+                    return True
+        return False
 
     def usable(self) -> list[CardAccount]:
         return [card for card in self.cards if not card.trouble]
