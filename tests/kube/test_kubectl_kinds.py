@@ -123,7 +123,7 @@ def test_the_operators_definitions_go_over_ours(kubectl: Kubectl) -> None:
     operators = module_folder("TRAINING_OPERATOR") / "manifests/base/crds"
     for path in (module_folder("MPI_OPERATOR") / "manifests/base/kubeflow.org_mpijobs.yaml", operators / "kubeflow.org_tfjobs.yaml"):
         assert "serverside-applied" in apply(path)
-    assert "RunPolicy encapsulates" in kubectl.run("explain", "mpijob.spec.runPolicy")
+    assert "RunPolicy encapsulates" in kubectl.run("explain", "mpijob.spec.runPolicy", "--api-version=kubeflow.org/v2beta1")
     example = module_folder("MPI_OPERATOR") / "examples/v2beta1/pi/pi.yaml"
     assert "created" in kubectl.run("create", "-f", str(example))
     broken = yaml.safe_load(example.read_text(encoding="utf-8"))

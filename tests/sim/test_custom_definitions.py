@@ -105,5 +105,5 @@ def test_the_kinds_of_controllers_keep_their_identity_under_a_new_definition(clu
     versions = [*found["spec"]["versions"], {**found["spec"]["versions"][0], "name": "v3", "storage": False}]
     cluster.update({**found, "spec": {**found["spec"], "versions": versions}})
     assert cluster.kind_of({"apiVersion": "kubeflow.org/v3", "kind": "MPIJob"}) is MPI_JOBS
-    assert [ref.version for ref in cluster.served_kinds() if ref.plural == "mpijobs"] == ["v2beta1", "v3"]
+    assert {"v2beta1", "v3"} <= {ref.version for ref in cluster.served_kinds() if ref.plural == "mpijobs"}
     assert PODS in cluster.served_kinds()
