@@ -285,7 +285,7 @@ def _popen(kubectl: Kubectl, server: SimulatedServer, *arguments: str) -> subpro
         (["get", "pods", "-l", "a in b"], "Error from server (BadRequest)"),
         (["delete", "pod", "nobody"], 'Error from server (NotFound): pods "nobody" not found'),
         (["patch", "pod", "train-a", "-p", '{"spec":{"restartPolicy":"Never"}}'], 'The Pod "train-a" is invalid: spec: Forbidden'),
-        (["exec", "train-a", "--", "ls"], "the server could not find the requested resource"),
+        (["exec", "train-a", "--", "ls"], "containers are scripts without a process or a network: no exec"),
     ],
 )
 def test_what_cannot_be_done_is_said(kubectl: Kubectl, arguments: list[str], said: str) -> None:
