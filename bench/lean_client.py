@@ -84,4 +84,4 @@ def access(kubeconfig: Path) -> tuple[str, str, ssl.SSLContext]:
     connection = find_connection(str(kubeconfig))
     assert connection is not None
     issued = connection.credentials.current()
-    return connection.server, issued.authorization, make_ssl_context(connection, issued.certificate)
+    return connection.server, issued.authorization or "", make_ssl_context(connection, issued.certificate)
