@@ -1,8 +1,9 @@
-"""How long does a simulated week of the default scenario take, and how much memory? Aim (issue 4): 30 s.
+"""How long does a simulated week of the default scenario take, and how much memory? Aim: 30 s.
 
     .venv/bin/python bench/simulated_week.py [--scenario default] [--days 7] [--seed 0] [--profile]
 
-The world alone, as `fairlead time advance 7d` lives it, without a server around it.
+The world alone, as `fairlead time advance 7d` lives it, without a server around it. It works on one thread: CPU seconds are what an idle
+machine needs, and what is compared with the aim.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ AIM_SECONDS_PER_DAY = 30 / 7
 
 
 def live(world: World, days: int) -> float:
-    """Day by day, with what each cost; the seconds of all."""
-    began = time.perf_counter()
+    """Day by day, with what each cost; the CPU seconds of all."""
+    began = time.process_time()
     for day in range(1, days + 1):
         timers = world.run_until(world.clock.now() + DAY)
-        spent = time.perf_counter() - began
+        spent = time.process_time() - began
         rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(f"day {day}: {spent:6.1f} s  {timers:6} timers  {world.cluster.resource_version:8} writes so far  {rss_mib} MiB", flush=True)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def main() -> None:
@@ -45,10 +46,12 @@ def main() -> None:
     profile = cProfile.Profile()
     if args.profile:
         profile.enable()
+    began = time.perf_counter()
     seconds = live(world, args.days)
+    wall = time.perf_counter() - began
     profile.disable()
     aim = AIM_SECONDS_PER_DAY * args.days
-    print(f"{args.days} days of {args.scenario}: {seconds:.1f} s (aim {aim:.1f} s): {'met' if seconds <= aim else 'NOT met'}")
+    print(f"{args.days} days of {args.scenario}: {seconds:.1f} CPU s, {wall:.1f} s wall (aim {aim:.1f} s): {'met' if seconds <= aim else 'NOT met'}")
     if args.profile:
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
