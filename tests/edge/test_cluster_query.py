@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from tests.cli.api_objects import node, pod
 from tests.edge.scripted import Reply, ScriptedServer
 
@@ -138,3 +139,40 @@ def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
     text = b'nvidia_gpu_duty_cycle{node_name="gpu-1",minor_number="3",uuid="GPU-3",allocate_mode="none"} 5\n'
     with cluster(**{"/metrics": [Reply(text)]}) as (server, _):
         assert [(gpu.node, gpu.index, gpu.utilization_ratio) for gpu in page_readings(server.url + "/metrics")] == [("gpu-1", 3, 0.05)]
+
+
+def test_objects_are_read_kind_after_kind_and_hold_no_environment(caplog: pytest.LogCaptureFixture) -> None:
+    """What may not be read is said; a kind that is not served, or only in another version, is not missed."""
+    mpi = "/apis/kubeflow.org/{}/mpijobs"
+    job = {"metadata": {"name": "j", "namespace": "a", "uid": "j"}, "spec": {"slotsPerWorker": 1, "secret": "x"}}
+    holding = pod("p", "gpu-1", {"nvidia.com/gpu": "1"})
+    holding["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
+    script = {path: [page()] for path in EVERY_KIND} | {
+        NODES: [page(GPU_NODE, token="more"), page(TOPOLOGY_NODE)],
+        PODS: [page(holding)],
+        "/apis/apps/v1/replicasets": [Reply(FORBIDDEN, 403)],
+        mpi.format("v2beta1"): [Reply(NOT_FOUND, 404)],
+        mpi.format("v1"): [page(job)],
+        "/apis/kubeflow.org/v1/tfjobs": [Reply(NOT_FOUND, 404)],
+    }
+    with cluster(**script) as (server, api):
+        objects = ClusterQuery(api).read_objects()
+    assert [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in objects] == [
+        ("v1", "Node", "gpu-1"),
+        ("v1", "Node", "gpu-2"),
+        ("kubeflow.org/v1", "MPIJob", "j"),
+        ("v1", "Pod", "p"),
+    ]
+    assert objects[2]["spec"] == {"slotsPerWorker": 1}
+    assert "hunter2" not in str(objects) and "PASSWORD" not in str(objects)
+    (told,) = (record.message for record in caplog.records)
+    assert told.startswith("replicasets.apps are not among the objects: configmaps is forbidden; hint: ")
+    assert not [each.path for each in server.seen if "secrets" in each.path or "configmaps" in each.path]
+
+
+EVERY_KIND = (
+    *("/api/v1/namespaces", "/apis/scheduling.k8s.io/v1/priorityclasses", "/apis/scheduling.sigs.k8s.io/v1beta1/elasticquotatrees"),
+    "/apis/policy/v1/poddisruptionbudgets",
+    *(f"/apis/apps/v1/{plural}" for plural in ("deployments", "statefulsets", "daemonsets", "controllerrevisions")),
+    *("/apis/batch/v1/jobs", "/apis/batch/v1/cronjobs", "/apis/kubeflow.org/v1/pytorchjobs"),
+)
