@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -258,12 +259,41 @@ def test_waiting_and_deleting(twins: Twins, space: str) -> None:
             "auth can-i list pods --as=nobody",
             "get pods --as=nobody",
             "cluster-info",
+            "get --raw /healthz",
+            "get --raw /nope",
+            "get namespaces,nodes --no-headers -o custom-columns=:kind -l kubernetes.io/hostname=twin-1",
+            "api-resources --api-group=apps",
+            "api-resources --api-group=batch -o name",
+            "describe namespace " + space,
             "delete namespace default",
             "create priorityclass twin --value=5",
             "describe priorityclass twin",
             "delete priorityclass twin",
         ),
     )
+
+
+def test_a_watch_tells_what_happens(twins: Twins, space: str) -> None:
+    twins.same("-n", space, "create", "configmap", "c")
+    told = {world: _watched(twins, world, space) for world in ("simulated", "real")}
+    assert told == {"simulated": ["1 2 ", "1 2 "], "real": ["1 2 ", "1 2 "]}
+
+
+def _watched(twins: Twins, world: str, space: str) -> list[str]:
+    """What `--watch`, after what was there, and `--watch-only` print of two changes of a label."""
+    shown = ("--field-selector=metadata.name=c", "-o", "jsonpath={.metadata.labels.n}{' '}")
+    watching = [twins.start(world, "-n", space, "get", "configmap", *shown, flag) for flag in ("--watch", "--watch-only")]
+    outputs = [process.stdout for process in watching if process.stdout is not None]
+    try:
+        assert outputs[0].read(1) == " "
+        time.sleep(1.0)  # --watch-only says nothing of its start
+        for number in ("1", "2"):
+            twins.ask(world, "-n", space, "label", "configmap", "c", f"n={number}", "--overwrite")
+        return [output.read(4) for output in outputs]
+    finally:
+        for process in watching:
+            process.kill()
+            process.wait()
 
 
 def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:

@@ -68,10 +68,20 @@ class Twins:
 
     def ask(self, world: str, *arguments: str, stdin: str | None = None, editor: str = "", seconds: float = 60.0) -> str:
         """What `kubectl ARGUMENTS` prints, and how it ends."""
-        environment = {**os.environ, "HOME": str(self.scratch), "KUBECACHEDIR": str(self.scratch / world), "KUBE_EDITOR": editor}
-        argv = [str(program("kubectl")), f"--kubeconfig={self.kubeconfigs[world]}", *arguments]
+        environment = {**self._environment(world), "KUBE_EDITOR": editor}
+        argv = self._argv(world, arguments)
         told = subprocess.run(argv, input=stdin, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
         return f"{told.stdout}{told.stderr}exit {told.returncode}\n"
+
+    def start(self, world: str, *arguments: str) -> subprocess.Popen[str]:
+        """A kubectl that goes on; its output comes letter by letter."""
+        return subprocess.Popen(self._argv(world, arguments), stdout=subprocess.PIPE, env=self._environment(world), text=True, bufsize=1)
+
+    def _argv(self, world: str, arguments: Sequence[str]) -> list[str]:
+        return [str(program("kubectl")), f"--kubeconfig={self.kubeconfigs[world]}", *arguments]
+
+    def _environment(self, world: str) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.scratch), "KUBECACHEDIR": str(self.scratch / world)}
 
     def both(self, *arguments: str, stdin: str | None = None, editor: str = "") -> tuple[str, str]:
         """(simulated, real), without what differs by nature."""

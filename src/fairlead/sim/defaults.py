@@ -285,6 +285,8 @@ def _replication_controller(obj: Object) -> Object:
 
 def _service(obj: Object) -> Object:
     spec = _filled(obj.get("spec") or {}, internalTrafficPolicy="Cluster", sessionAffinity="None", type="ClusterIP")
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec.get("ports"):
         spec["ports"] = [_filled(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
     return {**obj, "spec": spec}
