@@ -51,7 +51,8 @@ def main() -> None:
     wall = time.perf_counter() - began
     profile.disable()
     aim = AIM_SECONDS_PER_DAY * args.days
-    print(f"{args.days} days of {args.scenario}: {seconds:.1f} CPU s, {wall:.1f} s wall (aim {aim:.1f} s): {'met' if seconds <= aim else 'NOT met'}")
+    verdict = "met" if seconds <= aim else "NOT met"
+    print(f"{args.days} days of {args.scenario}: {seconds:.1f} CPU s, {wall:.1f} s wall (aim {aim:.1f} s): {verdict}")
     if args.profile:
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
