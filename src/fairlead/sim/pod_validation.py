@@ -18,6 +18,8 @@ from fairlead.sim.field_rules import (
     forbidden,
     labels,
     not_there,
+    object_of,
+    objects_of,
     one_of,
     requirement,
     selector,
@@ -60,19 +62,19 @@ def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
 def _container_errors(field: str, spec: Object) -> list[FieldError]:
     errors, names = [], set()
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
+        for index, container in enumerate(objects_of(spec, kind)):
             here, name = f"{field}.{kind}[{index}]", container.get("name")
             errors += _CONTAINER(here, container)
-            if name and name in names:
+            if name and str(name) in names:
                 errors.append(duplicate(f"{here}.name", name))
-            names.add(name)
+            names.add(str(name))
     return errors
 
 
 def _whole_container(field: str, container: Object) -> list[FieldError]:
-    image = container.get("image") or ""
+    image = str(container.get("image") or "")
     errors = [wrong_value(f"{field}.image", image, "must not have leading or trailing whitespace")] if image != image.strip() else []
-    return errors + _resource_errors(f"{field}.resources", container.get("resources") or {})
+    return errors + _resource_errors(f"{field}.resources", object_of(container, "resources"))
 
 
 def _environment(field: str, variable: Object) -> list[FieldError]:
@@ -81,7 +83,9 @@ def _environment(field: str, variable: Object) -> list[FieldError]:
     return []
 
 
-def _has_handler(field: str, probe: Object) -> list[FieldError]:
+def _has_handler(field: str, probe: Any) -> list[FieldError]:
+    if not isinstance(probe, dict):
+        return []
     handlers = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
     return [] if any(probe.get(key) is not None for key in handlers) else [required(field, "must specify a handler type")]
 
@@ -123,7 +127,7 @@ _STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 def _resource_errors(field: str, resources: Object) -> list[FieldError]:
     """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not their limit."""
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
     errors = [
         error for side, amounts in (("limits", limits), ("requests", requests)) for error in _amount_errors(f"{field}.{side}", amounts)
     ]
@@ -185,14 +189,14 @@ def _is_counted(name: str) -> bool:
 
 
 def _volume_errors(field: str, spec: Object) -> list[FieldError]:
-    volumes = spec.get("volumes") or ()
-    names = {volume.get("name") for volume in volumes}
+    volumes = objects_of(spec, "volumes")
+    names = {str(volume.get("name")) for volume in volumes}
     errors = _VOLUMES(f"{field}.volumes", volumes)
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
+        for index, container in enumerate(objects_of(spec, kind)):
             for use in ("volumeMounts", "volumeDevices"):
-                for number, mount in enumerate(container.get(use) or ()):
-                    if mount.get("name") and mount["name"] not in names:
+                for number, mount in enumerate(objects_of(container, use)):
+                    if mount.get("name") and str(mount["name"]) not in names:
                         errors.append(not_there(f"{field}.{kind}[{index}].{use}[{number}].name", mount["name"]))
     return errors
 
@@ -250,8 +254,8 @@ _NODE_AFFINITY = fields(
 )
 
 
-def _skew(field: str, value: int) -> list[FieldError]:
-    return [] if value > 0 else [wrong_value(field, value, "must be greater than zero")]
+def _skew(field: str, value: Any) -> list[FieldError]:
+    return [] if not isinstance(value, int) or value > 0 else [wrong_value(field, value, "must be greater than zero")]
 
 
 def _whole_spec(field: str, spec: Object) -> list[FieldError]:
@@ -271,7 +275,7 @@ _SPEC = fields(
         "nodeName": spelled(subdomain_faults),
         "hostname": spelled(label_faults),
         "subdomain": spelled(label_faults),
-        "os": lambda field, value: one_of("linux", "windows")(field, value.get("name", "")),
+        "os": lambda field, value: one_of("linux", "windows")(field, object_of({"os": value}, "os").get("name", "")),
         "schedulingGates": lambda field, gates: _gate_errors(field, gates),
         "tolerations": each(fields({"effect": _EFFECTS, "key": spelled(qualified_name_faults)}, also=_toleration)),
         "affinity": fields({"nodeAffinity": _NODE_AFFINITY, "podAffinity": _POD_AFFINITY, "podAntiAffinity": _POD_AFFINITY}),
@@ -288,8 +292,8 @@ _SPEC = fields(
 
 def _gate_errors(field: str, gates: Any) -> list[FieldError]:
     errors, seen = [], set()
-    for index, gate in enumerate(gates):
-        name = gate.get("name") or ""
+    for index, gate in enumerate(objects_of({"gates": gates}, "gates")):
+        name = str(gate.get("name") or "")
         errors += [wrong_value(f"{field}[{index}]", name, why) for why in qualified_name_faults(name)]
         if name in seen:
             errors.append(duplicate(f"{field}[{index}]", name))

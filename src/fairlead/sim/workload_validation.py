@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.sim import resources as served
 from fairlead.sim.cron_schedule import parse_schedule
-from fairlead.sim.field_rules import Rule, at_least, fields, forbidden, frozen, labels, one_of, selector, share
+from fairlead.sim.field_rules import Rule, at_least, fields, forbidden, frozen, labels, object_of, one_of, selector, share
 from fairlead.sim.pod_validation import pod_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
@@ -64,7 +64,7 @@ def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
 
 
 def _template_labels(spec: Object) -> Object:
-    return ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    return object_of(object_of(object_of(spec, "template"), "metadata"), "labels")
 
 
 def _unmatched(spec: Object) -> FieldError:
@@ -72,8 +72,7 @@ def _unmatched(spec: Object) -> FieldError:
 
 
 def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> list[FieldError]:
-    template = spec.get("template") or {}
-    pod = template.get("spec") or {}
+    pod = object_of(object_of(spec, "template"), "spec")
     errors = [*labels(f"{field}.labels", _template_labels(spec)), *pod_errors(f"{field}.spec", pod)]
     policy = pod.get("restartPolicy", "Always")
     if not errors and policy not in policies:
@@ -142,7 +141,7 @@ def _job_errors(field: str, spec: Object) -> list[FieldError]:
     errors = _JOB(field, spec)
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         errors.append(required(f"{field}.completions", "when completion mode is Indexed"))
-    pod = (spec.get("template") or {}).get("spec") or {}
+    pod = object_of(object_of(spec, "template"), "spec")
     errors += pod_errors(f"{field}.template.spec", pod)
     if pod.get("restartPolicy", "Always") == "Always":
         why = 'Required value: valid values: "OnFailure", "Never"'
