@@ -109,7 +109,7 @@ def test_orphans_stay_without_their_owner(cluster: Cluster) -> None:
 
 def test_in_the_foreground_the_owner_waits_for_its_pods(cluster: Cluster) -> None:
     top = cluster.create(job("top"))
-    running(cluster, "a", owners=[owner(top)])
+    running(cluster, "a", owners=[{**owner(top), "blockOwnerDeletion": True}])
     cluster.delete(JOBS, "default", "top", propagation="Foreground")
     waiting = cluster.get(JOBS, "default", "top")
     assert waiting is not None and waiting["metadata"]["finalizers"] == ["foregroundDeletion"]

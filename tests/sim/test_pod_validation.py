@@ -1,4 +1,4 @@
-"""The rules of pods hold for what comes over HTTP (tests/contracts) and stumble over nothing that a controller copies out of a custom resource."""
+"""The rules of pods stumble over nothing that a controller copies out of a custom resource; that they hold, tests/contracts shows."""
 
 from __future__ import annotations
 
