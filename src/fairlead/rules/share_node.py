@@ -183,11 +183,11 @@ def account_of(node: Node, withheld: Collection[int] = ()) -> NodeAccount:
             core_total=core_total,
             trouble=_trouble(card, card.index in withheld),
         )
-        if account.key in accounts:  # two cards that claim one UUID: nobody could tell whose memory a grant is
-            account.key, account.uuid, account.trouble = f"{account.key}#{card.index}", "", UNHEALTHY
-            accounts[card.uuid].trouble = UNHEALTHY
+        twin = accounts.get(account.key)
+        if twin is not None:  # two cards that claim one UUID (or one index): nobody could tell whose memory a grant is
+            twin.trouble = account.trouble = UNHEALTHY
+            account.key, account.uuid = f"{account.key}#{len(accounts)}", ""
         accounts[account.key] = account
-        account.take(0, 0)
     for account in accounts.values():
         account.take(0, 0)
     return NodeAccount(node.name, mode, unit, sorted(accounts.values(), key=lambda card: card.index))
