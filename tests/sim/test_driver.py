@@ -110,6 +110,14 @@ def test_a_step_pauses_and_goes_to_the_next_write_and_tells_it() -> None:
     assert any(verb == "added" and kind == "Event" for verb, kind, _ in words)
 
 
+def test_a_step_lives_through_an_instant_whole() -> None:
+    driver, world, _ = driven()
+    for name in ("a", "b"):
+        world.timers.at(EPOCH + 0.5, partial(world.cluster.create, pod(name)))
+    told = [each.name for each in driver.step() if (each.verb, each.kind) == ("added", "Pod")]
+    assert told == ["a", "b"]
+
+
 def test_a_step_where_nothing_ever_happens_ends() -> None:
     driver, world, _ = driven(cost=0.001)
     while world.step() and world.clock.now() < EPOCH + 10:
