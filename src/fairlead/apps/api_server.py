@@ -149,7 +149,7 @@ class ApiServer:
         if ref.namespaced is (path.namespace is None) and (path.namespace is not None or path.name):
             raise unknown_path()
         if path.name in (".", ".."):
-            raise bad_request(f'Name parameter invalid: "{path.name}": may not be \'{path.name}\'')
+            raise bad_request(f"Name parameter invalid: \"{path.name}\": may not be '{path.name}'")
         request = ApiRequest(http, path, ref, who)
         check_options(request)
         body = b"" if http.method in _READS else await read_body(http)
