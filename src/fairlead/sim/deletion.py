@@ -13,7 +13,7 @@ from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import forbidden
-from fairlead.wire.kube_time import render_time
+from fairlead.wire.kube_time import parse_time, render_time
 
 if TYPE_CHECKING:
     from fairlead.sim.cluster import Cluster
@@ -76,7 +76,11 @@ def _marked(cluster: Cluster, ref: ResourceKind, old: Object, grace: int, finali
     before = old["metadata"]
     if before.get("deletionGracePeriodSeconds") == grace and before.get("finalizers", []) == finalizers:
         return old
-    metadata = {**before, "deletionTimestamp": render_time(cluster.clock.now() + grace), "deletionGracePeriodSeconds": grace}
+    metadata = {
+        **before,
+        "deletionTimestamp": render_time(_asked_at(before, cluster.clock.now()) + grace),
+        "deletionGracePeriodSeconds": grace,
+    }
     if finalizers:
         metadata["finalizers"] = finalizers
     if "generation" in metadata and "deletionTimestamp" not in before:
@@ -85,6 +89,13 @@ def _marked(cluster: Cluster, ref: ResourceKind, old: Object, grace: int, finali
     if ref is NAMESPACES:
         new["status"] = {**(old.get("status") or {}), "phase": "Terminating"}
     return cluster.replace(ref, old, new)
+
+
+def _asked_at(metadata: Object, now: float) -> float:
+    """When the deletion was first asked for: a second request shortens the grace, and begins no new one."""
+    if "deletionTimestamp" not in metadata:
+        return now
+    return parse_time(metadata["deletionTimestamp"]) - metadata.get("deletionGracePeriodSeconds", 0)
 
 
 def _remove(cluster: Cluster, ref: ResourceKind, old: Object) -> Object:
