@@ -293,7 +293,7 @@ class Kubelets:
             self._later(run, 0.5, self._start_next)
         elif run.will_restart(container):
             self._restart_later(run, container, now)
-        elif container in run.inits:
+        elif container in run.inits and not container.is_sidecar:
             self._finish(run, "Failed")
         else:
             run.settle()
