@@ -87,6 +87,10 @@ class Ledger:
         self._promise(uid, None)
         self._unseat(uid)
 
+    def node(self, name: str) -> Node:
+        """The node as it was last told."""
+        return self._sources[name][0]
+
     # --- what the scheduler asks -------------------------------------------------------------------------------------------------
 
     def filter(self, pod: Pod, names: Iterable[str]) -> Filtered:

@@ -1,0 +1,43 @@
+"""What keeps the pods on a node's shared cards apart, and how well? (sharing contract 5)
+
+What a newcomer gets wrong: `guard` is cooperative, a quota for well-behaved programs. No word here may claim more than is enforced, and
+a node on which nobody has said what is in force is `unknown`, not safe.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.model.inspection import Isolation
+from fairlead.model.keys import LABEL_ISOLATION, LABEL_NO_ISOLATION
+from fairlead.model.node import Node
+
+UNKNOWN: Final = "unknown"
+_LEVELS: Final = {
+    "cgroup": ("enforced", "none", "shared"),
+    "mig": ("enforced", "enforced", "isolated"),
+    "mps": ("per client", "SM fraction", "one fatal fault kills all clients"),
+    "guard": ("cooperative", "soft", "shared"),
+    "none": ("none", "none", "none"),
+}
+"""By provider: memory, compute, fault."""
+
+
+def isolation_of(node: Node) -> Isolation:
+    """
+    >>> isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": "guard"})).memory, isolation_of(Node("n")).provider
+    ('cooperative', 'unknown')
+    """
+    provider = "none" if node.labels.get(LABEL_NO_ISOLATION) == "true" else node.labels.get(LABEL_ISOLATION, "")
+    if provider not in _LEVELS:
+        provider = UNKNOWN
+    return Isolation(provider, *_LEVELS.get(provider, (UNKNOWN, UNKNOWN, UNKNOWN)))
+
+
+def isolation_text(isolation: Isolation) -> str:
+    """The provider with the level of its memory limit, in one cell.
+
+    >>> isolation_text(Isolation("guard", "cooperative", "soft", "shared")), isolation_text(Isolation("none", "none", "none", "none"))
+    ('guard(cooperative)', 'none')
+    """
+    return isolation.provider if isolation.memory in ("none", UNKNOWN) else f"{isolation.provider}({isolation.memory})"
