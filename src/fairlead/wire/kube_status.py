@@ -114,7 +114,9 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
     text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     causes = [{"reason": error.reason, "message": error.message, "field": error.field} for error in errors]
     details = {"name": name, "group": ref.group, "kind": ref.kind, "causes": causes}
-    return ApiStatus(422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', {key: value for key, value in details.items() if value})
+    return ApiStatus(
+        422, "Invalid", f'{ref.group_kind} "{name}" is invalid: {text}', {key: value for key, value in details.items() if value}
+    )
 
 
 def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
