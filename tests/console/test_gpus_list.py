@@ -53,8 +53,11 @@ def test_a_row_has_everything_about_its_card_and_numbers_that_nobody_knows_are_n
         "state": "allocated",
         "health": "Healthy",
         "holders": ["team-a/a"],
+        "units": 0,
+        "unitsAllocated": 0,
         "utilPercent": 0,
         "memoryUsedMiB": 1000,
+        "memoryAllocatedMiB": CARD_MIB,
         "memoryTotalMiB": CARD_MIB,
         "temperatureC": 60,
         "powerW": 400,
@@ -112,6 +115,6 @@ def test_the_choices_of_each_filter_are_told() -> None:
 
 def test_the_file_has_a_line_per_gpu() -> None:
     head, first, *rest = render_csv(found(""), ListedGpu).decode("utf-8-sig").splitlines()
-    assert head.startswith("node,index,uuid,model,mode,state,health,holders,utilPercent")
+    assert head.startswith("node,index,uuid,model,mode,state,health,holders,units,unitsAllocated,utilPercent")
     assert first.startswith("gpu-1,0,GPU-gpu-1-0,NVIDIA H200,exclusive,allocated,Healthy,team-a/a,0")
     assert len(rest) == 4

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.console.clusters import EPOCH, living_cluster
+from tests.console.clusters import EPOCH, cluster, living_cluster
+from tests.console.test_shared_nodes import notebook, t4
 
 from fairlead.console.chart_answer import heatmap
 from fairlead.console.picture import Picture
@@ -21,11 +22,16 @@ ANSWERS: dict[str, Callable[[Picture], Any]] = {
     "gpu-map": lambda picture: picture.gpu_map,
     "nodes": lambda picture: {"sentence": picture.nodes_sentence, "facets": picture.nodes.facets, "items": rows(picture.nodes)},
     "node": lambda picture: picture.node("gpu-1"),
+    "shared-node": lambda picture: three_notebooks(),
     "jobs": lambda picture: {"sentence": picture.jobs_sentence, "facets": picture.jobs.facets, "items": rows(picture.jobs)},
     "job": lambda picture: picture.job("team-a", "pytorchjob", "bert"),
     "quota": lambda picture: {"sentence": picture.quota_sentence, "facets": picture.quota.facets, "items": rows(picture.quota)},
     "heat-map": heatmap,
 }
+
+
+def three_notebooks() -> Any:
+    return Picture(cluster([t4()], [notebook(number) for number in (1, 2, 3)]), EPOCH).node("t4")
 
 
 def rows(row_set: Any) -> list[Any]:

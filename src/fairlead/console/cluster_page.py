@@ -77,7 +77,10 @@ class RecentWarning(Json, frozen=True):
 
 
 class Pool(Json, frozen=True):
-    """All GPUs of one model and mode. `gpus_free`: what could be had now, without broken, draining and unreachable cards."""
+    """All GPUs of one model and mode. `gpus_free`: what could be had now, without broken, draining and unreachable cards.
+
+    `largest_free_mib`: the most that one pod can have on one shared card now; null of whole cards.
+    """
 
     model: str
     mode: str
@@ -85,6 +88,7 @@ class Pool(Json, frozen=True):
     gpus: int
     gpus_allocated: float
     gpus_free: float
+    largest_free_mib: float | None
     gpus_unhealthy: int
 
 

@@ -11,7 +11,9 @@ from fairlead.console.gpu_map_cells import withheld_gpus
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
-from fairlead.rules.node_status import gpu_model, is_ready
+from fairlead.rules.node_status import SHARE, gpu_model, is_ready
+from fairlead.rules.occupancy import granted_mib
+from fairlead.rules.share_node import SHARED
 
 
 def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Pool]:
@@ -36,6 +38,17 @@ def free_gpus(occupied: NodeOccupancy) -> float:
     return max(0.0, sum(1 - card.allocated_ratio for card in usable) - unseated - withheld_gpus(occupied))
 
 
+def largest_free_mib(occupied: NodeOccupancy) -> float:
+    """Memory that one pod could be given on one shared card of the node now. A card that a broken one may be is not counted on.
+
+    Rooms of two cards never add up: who asks for 4 GiB needs a card with 4 GiB.
+    """
+    if not free_gpus(occupied):
+        return 0
+    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == SHARED]
+    return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
+
+
 def _pool(model: str, mode: str, nodes: list[NodeOccupancy]) -> Pool:
     return Pool(
         model=model,
@@ -44,5 +57,6 @@ def _pool(model: str, mode: str, nodes: list[NodeOccupancy]) -> Pool:
         gpus=sum(each.gpus_total for each in nodes),
         gpus_allocated=neat(sum(each.gpus_allocated for each in nodes)),
         gpus_free=neat(sum(free_gpus(each) for each in nodes)),
+        largest_free_mib=neat(max(map(largest_free_mib, nodes))) if mode == SHARE else None,
         gpus_unhealthy=sum(each.gpus_unhealthy for each in nodes),
     )

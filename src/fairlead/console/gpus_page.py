@@ -9,7 +9,10 @@ from fairlead.console.envelope import Json, ListAnswer
 
 
 class ListedGpu(Json, frozen=True):
-    """`holders`: pods as `namespace/name`. `idle_seconds`: how long below 1 %, null when busy or unknown."""
+    """`holders`: pods as `namespace/name`. `units`, `units_allocated`: of a shared card, in its node's unit; 0 of others.
+
+    `memory_allocated_mib` is null where nobody knows. `idle_seconds`: how long below 1 %, null when busy or unknown.
+    """
 
     node: str
     index: int
@@ -19,8 +22,11 @@ class ListedGpu(Json, frozen=True):
     state: str
     health: str
     holders: list[str]
+    units: int
+    units_allocated: int
     util_percent: float | None
     memory_used_mib: float | None
+    memory_allocated_mib: float | None
     memory_total_mib: float | None
     temperature_c: float | None
     power_w: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.console.envelope import neat_or_null, percent
-from fairlead.console.gpu_map import STATES
+from fairlead.console.gpu_map import STATES, UNKNOWN
 from fairlead.console.gpu_map_cells import SeenCard, idle_seconds, seen_cards
 from fairlead.console.gpus_page import ListedGpu
 from fairlead.console.rows import Entry, RowSet, choices, lowered
@@ -62,13 +62,23 @@ def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
         state=STATES[seen.state],
         health=HEALTH_WORDS[card.is_healthy],
         holders=_holders(seen, card),
+        units=card.units,
+        units_allocated=card.units_allocated,
         util_percent=percent(reading.utilization_ratio if reading else None),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
+        memory_allocated_mib=neat_or_null(_memory_allocated(seen)),
         memory_total_mib=neat_or_null(card.memory_total_mib),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
         power_w=neat_or_null(reading.power_watts if reading else None),
         idle_seconds=idle_seconds(card, now),
     )
+
+
+def _memory_allocated(seen: SeenCard) -> float | None:
+    """A card that a pod must have though nothing names it is granted whole; of one that somebody may have, nobody can tell."""
+    if seen.state == UNKNOWN and not seen.card.holders:
+        return None
+    return seen.card.memory_total_mib if seen.claimant else seen.card.memory_allocated_mib
 
 
 def _mode(card: CardOccupancy, node_mode: str) -> str:

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.console.envelope import neat, neat_or_null, percent, timestamp
-from fairlead.console.jobs_page import Instance, JobEvent
-from fairlead.console.jobs_rows import memory_allocated
+from fairlead.console.envelope import neat, neat_or_null, percent
+from fairlead.console.events import EventRow, event_rows
+from fairlead.console.jobs_page import Instance
+from fairlead.console.jobs_rows import memory_allocated, told_why
 from fairlead.model.event import Event
 from fairlead.model.job_instances import JobInstances
 from fairlead.model.pod import Pod
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.job_status import instance_age
 from fairlead.rules.pod_status import pod_status
+from fairlead.rules.share_why import ShareWhy
+from fairlead.rules.waiting import why_pod_waits
 
 
-def instance_rows(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> list[Instance]:
+def instance_rows(each: JobInstances, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> list[Instance]:
     """The job's pods, the chief first, then by name."""
-    rows = [_instance(pod, role, pod is each.chief, occupancy, now) for pod, role in zip(each.pods, each.roles, strict=True)]
+    rows = [_instance(pod, role, pod is each.chief, occupancy, now, share_why) for pod, role in zip(each.pods, each.roles, strict=True)]
     return sorted(rows, key=lambda row: (not row.is_chief, row.name))
 
 
-def event_rows(each: JobInstances, events: Iterable[Event]) -> list[JobEvent]:
+def job_events(each: JobInstances, events: Iterable[Event]) -> list[EventRow]:
     """Events of the job and of its pods only, newest first."""
     uids = {each.job.uid, *(pod.uid for pod in each.pods)} - {""}
     named = {(each.job.kind, each.job.name), *(("Pod", pod.name) for pod in each.pods)}
-    found = [event for event in events if _is_about(event, each.job.namespace, uids, named)]
-    found.sort(key=lambda event: (-(event.at or 0.0), event.name))
-    return [
-        JobEvent(
-            at=timestamp(event.at),
-            type=event.type,
-            reason=event.reason,
-            object=f"{event.object_kind}/{event.object_name}",
-            message=event.message,
-            count=event.count,
-        )
-        for event in found
-    ]
+    return event_rows(events, lambda event: _is_about(event, each.job.namespace, uids, named))
 
 
 def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str, str]]) -> bool:
@@ -47,8 +38,8 @@ def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str
     return event.object_namespace == namespace and (event.object_kind, event.object_name) in named
 
 
-def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float) -> Instance:
-    use = occupancy.use(pod)
+def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> Instance:
+    use, wait = occupancy.use(pod), why_pod_waits(pod)
     cards = [card for card, _ in occupancy.seats(pod)]
     return Instance(
         name=pod.name,
@@ -65,4 +56,5 @@ def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, 
         restarts=sum(status.restarts for status in pod.statuses),
         age_seconds=int(instance_age(pod, now)),
         is_chief=is_chief,
+        waiting=told_why(wait, [pod], share_why) if wait else None,
     )

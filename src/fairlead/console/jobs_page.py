@@ -7,11 +7,15 @@ requested GPUs come from the spec and are right before any pod exists.
 from __future__ import annotations
 
 from fairlead.console.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.events import EventRow
 
 
 class Waiting(Json, frozen=True):
+    """`message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room."""
+
     reason: str
     message: str
+    room: str
 
 
 class InstanceCounts(Json, frozen=True):
@@ -75,18 +79,10 @@ class Instance(Json, frozen=True):
     restarts: int
     age_seconds: int
     is_chief: bool
-
-
-class JobEvent(Json, frozen=True):
-    at: Timestamp | None
-    type: str
-    reason: str
-    object: str
-    message: str
-    count: int
+    waiting: Waiting | None
 
 
 class JobDetail(Answer, frozen=True):
     job: JobRow
     instances: list[Instance]
-    events: list[JobEvent]
+    events: list[EventRow]

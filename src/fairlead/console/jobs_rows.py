@@ -18,18 +18,20 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.job_status import PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
-from fairlead.rules.waiting import why_job_waits
+from fairlead.rules.share_why import ShareWhy
+from fairlead.rules.waiting import UNSCHEDULABLE, Wait, why_job_waits
 from fairlead.wire import names
 
 STATUSES: Final = {"PENDING": "Pending", "RUNNING": "Running", "SUCCEEDED": "Succeeded", "FAILED": "Failed"}
-_MIB_PER_UNIT: Final = 1024
 
 
-def job_rows(instances: Iterable[JobInstances], occupancy: ClusterOccupancy, quota: QuotaNode | None, now: float) -> RowSet[JobRow]:
+def job_rows(
+    instances: Iterable[JobInstances], occupancy: ClusterOccupancy, quota: QuotaNode | None, now: float, share_why: ShareWhy
+) -> RowSet[JobRow]:
     """All jobs, newest first."""
     leaf_paths = paths_by_namespace(quota)
     found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), each.job.name, each.job.namespace))
-    entries = [_entry(job_row(each, occupancy, leaf_paths, now), each.job) for each in found]
+    entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why), each.job) for each in found]
     rows = [entry.row for entry in entries]
     facets = {
         "job_namespace": choices(row.namespace for row in rows),
@@ -60,7 +62,7 @@ def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobIns
     return Sentence(code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
 
 
-def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping[str, str], now: float) -> JobRow:
+def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping[str, str], now: float, share_why: ShareWhy) -> JobRow:
     job, pods = each.job, each.pods
     state = job_status(job, pods)
     board = board_state(state)
@@ -73,11 +75,11 @@ def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping
         type=job.type,
         status=STATUSES[board],
         state=state,
-        waiting=Waiting(reason=wait.reason, message=wait.message) if wait else None,
+        waiting=told_why(wait, pods, share_why) if wait else None,
         duration_seconds=int(job_duration(job, now)),
         gpus_requested=requested_gpus(job),
         gpus_allocated=neat(use.gpus),
-        gpu_memory_requested_mib=units * _MIB_PER_UNIT if units else None,
+        gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
         gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
         gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
         gpu_util_percent=percent(use.utilization_ratio),
@@ -96,6 +98,12 @@ def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping
         list_cost=None,
         live=True,
     )
+
+
+def told_why(wait: Wait, pods: Iterable[Pod], share_why: ShareWhy) -> Waiting:
+    """The reason, and for a pod that no scheduler found a place for what every node answers to its need of shared GPUs."""
+    asking = (pod for pod in pods if not pod.node and not pod.is_finished) if wait.reason == UNSCHEDULABLE else ()
+    return Waiting(reason=wait.reason, message=wait.message, room=next(filter(None, map(share_why, asking)), ""))
 
 
 def memory_allocated(use: PodUse) -> float | None:

@@ -1,21 +1,32 @@
-"""What is there to know about one node? Conditions, taints, one row per GPU, and the pods on them."""
+"""What is there to know about one node? Conditions, taints, one row per GPU, and the pods on them.
+
+What is free on a shared card is the ledger's answer, the one that the scheduler gets. What a newcomer gets wrong: a pod may hold part of
+a GPU that nobody can name; it is among the pods of the node and on no card.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.console.envelope import neat, neat_or_null, percent, timestamp
 from fairlead.console.gpu_map_cells import idle_seconds
 from fairlead.console.gpus_rows import HEALTH_WORDS
 from fairlead.console.jobs_rows import memory_allocated
-from fairlead.console.nodes_page import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, TaintRow
+from fairlead.console.nodes_page import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, Sharing, TaintRow
 from fairlead.console.overview import is_idle
+from fairlead.model.event import Event
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
+from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy, seat_used, seat_utilization
-from fairlead.rules.pod_devices import has_gpu
+from fairlead.rules.node_status import SHARE
+from fairlead.rules.occupancy import granted_mib
+from fairlead.rules.pod_devices import has_gpu, memory_units
+from fairlead.rules.pod_status import pod_status
+from fairlead.rules.share_ledger import Ledger
+from fairlead.rules.share_node import CardAccount, NodeAccount
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
 """Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""
@@ -32,40 +43,87 @@ def taint_rows(node: Node) -> list[TaintRow]:
     return [TaintRow(key=each.key, value=each.value, effect=each.effect) for each in node.taints]
 
 
-def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
-    """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(card, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+def is_about_node(node: Node) -> Callable[[Event], bool]:
+    """Whether an event is about this very node. A kubelet writes the node's name where its uid belongs."""
+    known = ("", node.uid, node.name)
+    return lambda event: event.object_kind == "Node" and event.object_name == node.name and event.object_uid in known
 
 
-def node_pods(node: Node, snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]) -> list[NodePod]:
-    """Pods that hold GPUs of the node, the largest first."""
-    rows = []
+def card_accounts(node: Node, snapshot: ClusterSnapshot) -> NodeAccount:
+    """What the scheduler's ledger knows of the node."""
+    ledger = Ledger()
+    ledger.set_node(node)
     for pod in snapshot.pods_on(node.name):
-        if pod.is_holding and has_gpu(pod):
-            use = occupancy.use(pod)
-            rows.append(
-                NodePod(
-                    namespace=pod.namespace,
-                    name=pod.name,
-                    job=job_by_pod.get(pod.key, ""),
-                    phase=pod.phase,
-                    gpus=neat(use.gpus),
-                    gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
-                    created_at=timestamp(pod.created_at),
-                )
-            )
-    return sorted(rows, key=lambda row: (-row.gpus, row.namespace, row.name))
+        ledger.set_pod(pod)
+    return ledger.nodes[node.name]
 
 
-def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
-    reading = card.reading
+def sharing(occupied: NodeOccupancy, account: NodeAccount) -> Sharing | None:
+    if occupied.mode != SHARE and not account.mode.is_shared and not account.mode.conflict:
+        return None
+    free = [_units_free(card, account) for card in occupied.cards]
+    rooms = [_room_mib(card, account) for card in occupied.cards]
+    return Sharing(
+        offers=account.mode.is_shared,
+        placement=account.mode.placement,
+        conflict=account.mode.conflict,
+        units_free=sum(free),
+        largest_free=max(free, default=0),
+        largest_free_mib=neat_or_null(max((room for room in rooms if room is not None), default=None)),
+    )
+
+
+def gpu_rows(occupied: NodeOccupancy, account: NodeAccount, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
+    """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
+    return [_gpu_row(card, account, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+
+
+def node_pods(
+    occupied: NodeOccupancy, snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]
+) -> list[NodePod]:
+    """Pods that hold GPUs of the node, the largest first; those on unknown shared cards at the end."""
+    unplaced = {pod.key for pod in occupied.unplaced}
+    holding = [pod for pod in snapshot.pods_on(occupied.node.name) if pod.is_holding and has_gpu(pod)]
+    rows = [_node_pod(pod, pod.key in unplaced, occupancy, job_by_pod) for pod in holding]
+    return sorted(rows, key=lambda row: (row.pending, -row.gpus, row.namespace, row.name))
+
+
+def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]) -> NodePod:
+    use, seats = occupancy.use(pod), occupancy.seats(pod)
+    asked = memory_units(pod.limits)
+    is_pending = is_unplaced and bool(asked)
+    return NodePod(
+        namespace=pod.namespace,
+        name=pod.name,
+        job=job_by_pod.get(pod.key, ""),
+        phase=pod.phase,
+        status=pod_status(pod),
+        terminating=pod.deleted_at is not None,
+        pending=is_pending,
+        gpu_indexes=sorted({card.index for card, _ in seats}),
+        units=asked if is_pending else sum(holder.units for _, holder in seats),
+        gpus=neat(use.gpus),
+        gpu_memory_allocated_mib=neat_or_null(None if is_pending else memory_allocated(use)),
+        created_at=timestamp(pod.created_at),
+    )
+
+
+def _gpu_row(card: CardOccupancy, account: NodeAccount, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
+    reading, booked = card.reading, _booked(card, account)
+    has_cores = booked is not None and booked.core_total > 0
     return GpuRow(
         index=card.index,
         uuid=card.uuid,
         model=card.model,
         mode=card.mode,
+        units=card.units,
+        units_allocated=card.units_allocated,
+        units_free=_units_free(card, account),
+        core_allocated_percent=booked.core_used if booked and has_cores else None,
+        core_free_percent=booked.core_free if booked and has_cores else None,
         memory_total_mib=neat_or_null(card.memory_total_mib),
-        memory_allocated_mib=neat_or_null(None if has_unplaced and not card.holders else card.memory_allocated_mib),
+        memory_allocated_mib=neat_or_null(_allocated_mib(card, has_unplaced)),
+        memory_free_mib=neat_or_null(_free_mib(card, account, has_unplaced)),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
         util_percent=percent(reading.utilization_ratio if reading else None),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
@@ -84,16 +142,58 @@ def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, s
     return GpuPod(
         namespace=holder.pod.namespace,
         name=holder.pod.name,
+        container=holder.container,
         job=job_by_pod.get(holder.pod.key, ""),
+        mode=holder.mode,
+        units=holder.units,
+        core_percent=holder.core_percent,
         allocated_mib=neat_or_null(holder.memory_granted_mib),
         used_mib=neat_or_null(seat_used(card, holder)),
         util_percent=percent(seat_utilization(card, holder)),
     )
 
 
+def _booked(card: CardOccupancy, account: NodeAccount) -> CardAccount | None:
+    """The ledger's account of the card; it knows the inventory alone, so it may lack a UUID that the device told."""
+    return next((each for each in account.cards if each.index == card.index and each.uuid in ("", card.uuid)), None)
+
+
+def _is_shared(card: CardOccupancy) -> bool:
+    return card.units > 0 or card.mode == "shared"
+
+
+def _units_free(card: CardOccupancy, account: NodeAccount) -> int:
+    """None of a node whose labels let no pod in; none of a card that a device reports as broken, whatever the inventory still says."""
+    booked = _booked(card, account)
+    return booked.free if booked and account.mode.is_shared and card.is_healthy is not False else 0
+
+
+def _room_mib(card: CardOccupancy, account: NodeAccount) -> float | None:
+    return granted_mib(card, _units_free(card, account))
+
+
+def _free_mib(card: CardOccupancy, account: NodeAccount, has_unplaced: bool) -> float | None:
+    """What a new pod could get of the card: of a whole one all or nothing."""
+    if card.is_healthy is False or card.is_draining:
+        return 0.0
+    if _is_shared(card):
+        return _room_mib(card, account)
+    allocated = _allocated_mib(card, has_unplaced)
+    return None if allocated is None else 0.0 if card.holders else card.memory_total_mib
+
+
+def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
+    """Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it is held by its grants."""
+    if has_unplaced and not card.holders and not _is_shared(card):
+        return None
+    return card.memory_allocated_mib
+
+
 def _flags(card: CardOccupancy, has_unplaced: bool, now: float) -> list[str]:
     used = card.reading.memory_used_mib if card.reading else None
     flags = []
+    if card.units_overcommitted:
+        flags.append("overcommitted")
     if used is not None and used > USED_WITHOUT_ALLOCATION_MIB and not card.holders and not has_unplaced:
         flags.append("used-without-allocation")
     if is_idle(card, now):

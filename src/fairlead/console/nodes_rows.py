@@ -16,6 +16,7 @@ from fairlead.model.resources import CPU, MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.node_status import NO_GPU, SHARE, gpu_model, node_ip, role_text, status_word
+from fairlead.rules.pod_devices import memory_units
 from fairlead.wire import names
 
 _MIB = 1_048_576
@@ -77,7 +78,13 @@ def node_row(node: Node, occupied: NodeOccupancy, snapshot: ClusterSnapshot) -> 
         gpu_model=gpu_model(node, snapshot),
         isolation=node.labels.get(names.LABEL_ISOLATION, ""),
         gpus_unhealthy=occupied.gpus_unhealthy,
+        gpus_draining=occupied.gpus_draining,
         gpus_reporting=occupied.gpus_reporting,
+        gpu_unit=occupied.unit if occupied.units_total else "",
+        gpu_units_total=occupied.units_total,
+        gpu_units_allocated=occupied.units_allocated,
+        gpu_units_pending=sum(memory_units(pod.limits) for pod in occupied.unplaced),
+        gpu_units_overcommitted=occupied.units_overcommitted,
         driver_version=",".join(sorted({reading.driver_version for reading in readings} - {""})),
         instance_type=node.labels.get(names.LABEL_INSTANCE_TYPE, ""),
         zone=node.labels.get(names.LABEL_ZONE, ""),

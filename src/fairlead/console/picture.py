@@ -10,15 +10,16 @@ from functools import cached_property
 
 from fairlead.console.cluster_page import Overview
 from fairlead.console.envelope import Sentence, Warning, exact_timestamp, percent
+from fairlead.console.events import event_rows
 from fairlead.console.gpu_map import GpuMap
 from fairlead.console.gpu_map_cells import map_parts
 from fairlead.console.gpu_pools import gpu_pools
 from fairlead.console.gpus_page import ListedGpu
 from fairlead.console.gpus_rows import listed_gpus
-from fairlead.console.job_detail import event_rows, instance_rows
+from fairlead.console.job_detail import instance_rows, job_events
 from fairlead.console.jobs_page import JobDetail, JobRow
 from fairlead.console.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
-from fairlead.console.node_detail import condition_rows, gpu_rows, node_pods, taint_rows
+from fairlead.console.node_detail import card_accounts, condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
 from fairlead.console.nodes_page import NodeDetail, NodeRow
 from fairlead.console.nodes_rows import node_row, node_rows, nodes_sentence
 from fairlead.console.notices import is_stale, series_missing, warnings_of
@@ -44,6 +45,8 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.node_status import NO_GPU
 from fairlead.rules.quota_usage import DEFAULT_RESOURCES, managed_resources, quota_usage
+from fairlead.rules.share_ledger import ledger_of
+from fairlead.rules.share_why import ShareWhy
 
 
 class Picture:
@@ -89,6 +92,10 @@ class Picture:
         return {pod.key: f"{each.job.type}/{each.job.name}" for each in self.instances for pod in each.pods}
 
     @cached_property
+    def share_why(self) -> ShareWhy:
+        return ShareWhy(lambda: ledger_of(self.snapshot))
+
+    @cached_property
     def nodes(self) -> RowSet[NodeRow]:
         return node_rows(self.snapshot, self.occupancy)
 
@@ -98,7 +105,7 @@ class Picture:
 
     @cached_property
     def jobs(self) -> RowSet[JobRow]:
-        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now)
+        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.share_why)
 
     @cached_property
     def job_list(self) -> list[JobRow]:
@@ -188,20 +195,23 @@ class Picture:
         if node is None:
             return None
         occupied = self.occupancy.by_node.get(name) or NodeOccupancy(node, NO_GPU)
+        account = card_accounts(node, self.snapshot)
         return NodeDetail(
             generated_at=self.generated_at,
             stale=self.is_stale("nodes"),
             version=self.version("nodes"),
             warnings=self.warnings("nodes"),
             node=node_row(node, occupied, self.snapshot),
+            sharing=sharing(occupied, account),
             conditions=condition_rows(node),
             taints=taint_rows(node),
             labels=dict(sorted(node.labels.items())),
             kubelet_version=node.kubelet_version,
             runtime_version=node.runtime_version,
             os_image=node.os_image,
-            gpus=gpu_rows(occupied, self.job_by_pod, self.now),
-            pods=node_pods(node, self.snapshot, self.occupancy, self.job_by_pod),
+            gpus=gpu_rows(occupied, account, self.job_by_pod, self.now),
+            pods=node_pods(occupied, self.snapshot, self.occupancy, self.job_by_pod),
+            events=event_rows(self.snapshot.events, is_about_node(node)),
         )
 
     def job(self, namespace: str, type_: str, name: str) -> JobDetail | None:
@@ -214,7 +224,7 @@ class Picture:
             stale=self.is_stale("jobs"),
             version=self.version("jobs"),
             warnings=self.warnings("jobs"),
-            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now),
-            instances=instance_rows(each, self.occupancy, self.now),
-            events=event_rows(each, self.snapshot.events),
+            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.share_why),
+            instances=instance_rows(each, self.occupancy, self.now, self.share_why),
+            events=job_events(each, self.snapshot.events),
         )

@@ -86,7 +86,7 @@ def _instance_samples(picture: Picture) -> Iterator[Sample]:
     for each in picture.instances:
         if each.job.key not in running:
             continue
-        for instance in instance_rows(each, picture.occupancy, picture.now):
+        for instance in instance_rows(each, picture.occupancy, picture.now, picture.share_why):
             if instance.status != "Running" or not instance.gpus:
                 continue
             job = each.job

@@ -53,6 +53,15 @@ class CardOccupancy(Struct, frozen=True, gc=False):
         return min(1.0, sum(holder.ratio for holder in self.holders))
 
     @property
+    def units_allocated(self) -> int:
+        return sum(holder.units for holder in self.holders)
+
+    @property
+    def units_overcommitted(self) -> int:
+        """Units that are granted and not there: the card shrank below its grants."""
+        return max(0, self.units_allocated - self.units)
+
+    @property
     def memory_allocated_mib(self) -> float | None:
         """MiB given away, None when a holder's part is not known in MiB."""
         granted = [holder.memory_granted_mib for holder in self.holders]
@@ -63,7 +72,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 class NodeOccupancy(Struct, frozen=True, gc=False):
     """GPUs of one node. `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown.
 
-    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in the node's unit. `unplaced` pods hold GPUs that nobody can name.
+    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody can name.
     """
 
     node: Node
@@ -74,12 +83,21 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     gpus_reporting: int = 0
     units_total: int = 0
     units_allocated: int = 0
+    unit: str = "GiB"
     memory_total_mib: float | None = None
     memory_allocated_mib: float | None = None
     memory_used_mib: float | None = None
     utilization_ratio: float | None = None
     cards: tuple[CardOccupancy, ...] = ()
     unplaced: tuple[Pod, ...] = ()
+
+    @property
+    def gpus_draining(self) -> int:
+        return sum(card.is_draining for card in self.cards)
+
+    @property
+    def units_overcommitted(self) -> int:
+        return sum(card.units_overcommitted for card in self.cards)
 
     @property
     def is_allocated(self) -> bool:

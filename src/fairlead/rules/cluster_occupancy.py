@@ -14,6 +14,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.node_status import NO_GPU, is_ready
 from fairlead.rules.occupancy import node_occupancy
 from fairlead.rules.pod_devices import whole_gpus
+from fairlead.rules.share_units import GIB, MIB_PER_UNIT
 
 _NO_USE = PodUse()
 Seat = tuple[CardOccupancy, CardHolder]
@@ -31,6 +32,11 @@ class ClusterOccupancy:
             for card in each.cards:
                 for holder in card.holders:
                     self._seats.setdefault(holder.pod.key, []).append((card, holder))
+
+    @property
+    def unit_mib(self) -> int:
+        """MiB of one unit of `aliyun.com/gpu-mem` (a cluster has one unit): what a pod that is nowhere yet asks for."""
+        return next((MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB])
 
     def seats(self, pod: Pod) -> list[Seat]:
         """The cards the pod is known to sit on."""

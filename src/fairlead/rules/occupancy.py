@@ -20,7 +20,7 @@ from fairlead.rules.booked import booked_grants
 from fairlead.rules.cards import cards_of
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
-from fairlead.rules.share_units import grant_mib
+from fairlead.rules.share_units import grant_mib, unit_of
 
 _WHOLE: Final = 1.0
 
@@ -45,7 +45,8 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total),
         gpus_reporting=len(ratios),
         units_total=units_total,
-        units_allocated=sum(holder.units for card in cards for holder in card.holders) if mode == SHARE else 0,
+        units_allocated=sum(card.units_allocated for card in cards) if mode == SHARE else 0,
+        unit=unit_of(node, max((card.units for card in cards), default=0)),
         memory_total_mib=_memory_total(node, cards, total, units_total),
         memory_allocated_mib=_memory_allocated(mode, cards, asking),
         memory_used_mib=sum(used) if used else None,

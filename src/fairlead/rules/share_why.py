@@ -6,11 +6,34 @@ kube-scheduler asks the extender only about nodes whose *sum* of units would do;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fairlead.model.pod import Pod
+from fairlead.model.sharing import GpuNeed
 from fairlead.rules.gpu_need import gpu_need
 from fairlead.rules.share_ledger import Ledger
+
+
+class ShareWhy:
+    """`why_no_room` for the many pods of one moment: equal needs have one answer, and the ledger is made for the first that asks."""
+
+    def __init__(self, ledger: Callable[[], Ledger]) -> None:
+        self._make = ledger
+        self._ledger: Ledger | None = None
+        self._told: dict[tuple[GpuNeed, int], str] = {}
+
+    def __call__(self, pod: Pod) -> str:
+        need = gpu_need(pod)
+        if need.is_nothing:
+            return ""
+        if self._ledger is None:
+            self._ledger = self._make()
+        key = (need, pod.priority)
+        if pod.nominated_node:  # room that is promised to this very pod is free for it alone
+            return why_no_room(self._ledger, pod)
+        if key not in self._told:
+            self._told[key] = why_no_room(self._ledger, pod)
+        return self._told[key]
 
 
 def why_no_room(ledger: Ledger, pod: Pod, nodes: Iterable[str] | None = None) -> str:

@@ -15,6 +15,8 @@ from fairlead.model.job import Job
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.pod import ContainerStatus, Pod
 
+UNSCHEDULABLE: Final = "Unschedulable"
+"""The reason of a scheduler that found no node."""
 _QUIET: Final = frozenset(("", "PodInitializing", "ContainerCreating"))
 
 

@@ -78,6 +78,15 @@ export interface ErrorAnswer {
   requestId: string
 }
 
+export interface EventRow {
+  at: string | null
+  type: string
+  reason: string
+  object: string
+  message: string
+  count: number
+}
+
 /** `index` is null where a node offers fewer GPUs than it has and nobody says which are missing. */
 export interface FaultyGpu {
   node: string
@@ -145,24 +154,34 @@ export interface GpuNodeCounts {
   faulty: number
 }
 
-/** A pod on one GPU. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per pod. */
+/** One container of a pod on one GPU. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per container. `container` is "" where only the pod is known. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card. */
 export interface GpuPod {
   namespace: string
   name: string
+  container: string
   job: string
+  mode: string
+  units: number
+  corePercent: number
   allocatedMiB: number | null
   usedMiB: number | null
   utilPercent: number | null
 }
 
-/** `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour). */
+/** `mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into. `unitsFree`, `memoryFreeMiB`, `coreFreePercent`: what a new pod could get; a broken or draining card gives nothing. Core percents are null where the node offers none. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`. */
 export interface GpuRow {
   index: number
   uuid: string
   model: string
   mode: string
+  units: number
+  unitsAllocated: number
+  unitsFree: number
+  coreAllocatedPercent: number | null
+  coreFreePercent: number | null
   memoryTotalMiB: number | null
   memoryAllocatedMiB: number | null
+  memoryFreeMiB: number | null
   memoryUsedMiB: number | null
   utilPercent: number | null
   temperatureC: number | null
@@ -200,6 +219,7 @@ export interface Instance {
   restarts: number
   ageSeconds: number
   isChief: boolean
+  waiting: Waiting | null
 }
 
 export interface InstanceCounts {
@@ -225,16 +245,7 @@ export interface JobDetail {
   warnings: Array<Warning>
   job: JobRow
   instances: Array<Instance>
-  events: Array<JobEvent>
-}
-
-export interface JobEvent {
-  at: string | null
-  type: string
-  reason: string
-  object: string
-  message: string
-  count: number
+  events: Array<EventRow>
 }
 
 export interface JobList {
@@ -286,7 +297,7 @@ export interface LastXid {
   at: string | null
 }
 
-/** `holders`: pods as `namespace/name`. `idleSeconds`: how long below 1 %, null when busy or unknown. */
+/** `holders`: pods as `namespace/name`. `units`, `unitsAllocated`: of a shared card, in its node's unit; 0 of others. `memoryAllocatedMiB` is null where nobody knows. `idleSeconds`: how long below 1 %, null when busy or unknown. */
 export interface ListedGpu {
   node: string
   index: number
@@ -296,8 +307,11 @@ export interface ListedGpu {
   state: string
   health: string
   holders: Array<string>
+  units: number
+  unitsAllocated: number
   utilPercent: number | null
   memoryUsedMiB: number | null
+  memoryAllocatedMiB: number | null
   memoryTotalMiB: number | null
   temperatureC: number | null
   powerW: number | null
@@ -322,12 +336,14 @@ export interface NamespaceUse {
   used: number
 }
 
+/** `sharing` is null on a node that shares nothing. */
 export interface NodeDetail {
   generatedAt: string
   stale: boolean
   version: string
   warnings: Array<Warning>
   node: NodeRow
+  sharing: Sharing | null
   conditions: Array<ConditionRow>
   taints: Array<TaintRow>
   labels: Record<string, string>
@@ -336,6 +352,7 @@ export interface NodeDetail {
   osImage: string
   gpus: Array<GpuRow>
   pods: Array<NodePod>
+  events: Array<EventRow>
 }
 
 export interface NodeList {
@@ -351,18 +368,23 @@ export interface NodeList {
   items: Array<NodeRow>
 }
 
-/** A pod that holds GPUs of this node. */
+/** A pod that holds GPUs of this node. `gpuIndexes` is empty where nobody knows which. `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`). `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it holds until it is gone. */
 export interface NodePod {
   namespace: string
   name: string
   job: string
   phase: string
+  status: string
+  terminating: boolean
+  pending: boolean
+  gpuIndexes: Array<number>
+  units: number
   gpus: number
   gpuMemoryAllocatedMiB: number | null
   createdAt: string | null
 }
 
-/** `gpusAllocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`. */
+/** `gpusAllocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. */
 export interface NodeRow {
   name: string
   ip: string
@@ -379,7 +401,13 @@ export interface NodeRow {
   gpuModel: string
   isolation: string
   gpusUnhealthy: number
+  gpusDraining: number
   gpusReporting: number
+  gpuUnit: string
+  gpuUnitsTotal: number
+  gpuUnitsAllocated: number
+  gpuUnitsPending: number
+  gpuUnitsOvercommitted: number
   driverVersion: string
   instanceType: string
   zone: string
@@ -413,7 +441,7 @@ export interface Person {
   role: string
 }
 
-/** All GPUs of one model and mode. `gpusFree`: what could be had now, without broken, draining and unreachable cards. */
+/** All GPUs of one model and mode. `gpusFree`: what could be had now, without broken, draining and unreachable cards. `largestFreeMiB`: the most that one pod can have on one shared card now; null of whole cards. */
 export interface Pool {
   model: string
   mode: string
@@ -421,6 +449,7 @@ export interface Pool {
   gpus: number
   gpusAllocated: number
   gpusFree: number
+  largestFreeMiB: number | null
   gpusUnhealthy: number
 }
 
@@ -476,6 +505,16 @@ export interface Sentence {
   text: string
 }
 
+/** How a node shares its GPUs. `offers`: its labels let new pods in. `placement`: its own wish, "" = as the scheduler is set. `unitsFree`: on all cards together; `largestFree`: on the one that has most, which is what decides. `conflict`: labels that contradict each other. */
+export interface Sharing {
+  offers: boolean
+  placement: string
+  conflict: string
+  unitsFree: number
+  largestFree: number
+  largestFreeMiB: number | null
+}
+
 /** A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`. */
 export interface StarvedLeaf {
   path: string
@@ -492,9 +531,11 @@ export interface TaintRow {
   effect: string
 }
 
+/** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. */
 export interface Waiting {
   reason: string
   message: string
+  room: string
 }
 
 /** What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English. */
