@@ -26,7 +26,12 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "fairlead-environment.json"
 LOG = REPOSITORY / "build" / "logs" / "environment.log"
 LOCKS = {name: REPOSITORY / "requirements" / f"{name}.txt" for name in ("run", "dev")}
-SCRIPTS = {"fairlead": "run_fairlead", "arena": "run_arena"}
+SCRIPTS = {
+    "fairlead": "run_fairlead",
+    "arena": "run_arena",
+    "kubectl-inspect-cgpu": "run_kubectl_inspect",
+    "kubectl-inspect-gpushare": "run_kubectl_inspect_gpushare",
+}
 
 
 def make_environment(kind: str) -> None:
@@ -104,7 +109,7 @@ def _run(installer: list[str], kind: str) -> float:
 
 
 def _write_own_files() -> None:
-    """The editable install by hand, a .pth line and two console scripts: no build backend at run time."""
+    """The editable install by hand, a .pth line and the console scripts: no build backend at run time."""
     site_packages = VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     (site_packages / "fairlead-checkout.pth").write_text(f"{REPOSITORY / 'src'}\n", encoding="utf-8")
     for script, function in SCRIPTS.items():

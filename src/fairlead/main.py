@@ -1,4 +1,4 @@
-"""From argv to an exit status: `fairlead` and `arena` begin here, and every error ends here.
+"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins begin here, and every error ends here.
 
 What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
 milliseconds). Which world a verb speaks to is chosen in `fairlead.worlds`, on its behalf and only when it asks.
@@ -30,6 +30,15 @@ def run_arena() -> NoReturn:
     sys.exit(main("arena", sys.argv[1:]))
 
 
+def run_kubectl_inspect() -> NoReturn:
+    """`kubectl inspect cgpu`: kubectl runs the file `kubectl-inspect-cgpu` of PATH with the words after it."""
+    sys.exit(main("kubectl inspect cgpu", sys.argv[1:]))
+
+
+def run_kubectl_inspect_gpushare() -> NoReturn:
+    sys.exit(main("kubectl inspect gpushare", sys.argv[1:]))
+
+
 def main(program: str, argv: Sequence[str]) -> int:
     """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
     fill_standard_streams()
@@ -40,7 +49,7 @@ def main(program: str, argv: Sequence[str]) -> int:
         return status
     except FairleadError as error:
         messages.error(error.what, error.hint)
-        return 1 if program == "arena" else error.exit_code
+        return error.exit_code if program == "fairlead" else 1
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

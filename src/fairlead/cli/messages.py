@@ -17,12 +17,13 @@ _LOGFMT_LEVEL: Final = {"warn": "warning"}
 _COLOUR: Final = {"debug": 37, "info": 36, "warn": 33, "error": 31}
 _SHORT: Final = {"debug": "DEBU", "info": "INFO", "warn": "WARN", "error": "ERRO"}
 _FAIRLEAD_WORD: Final = {"debug": "debug", "info": "info", "warn": "warning", "error": "error"}
+_KUBECTL_WORD: Final = {**_FAIRLEAD_WORD, "error": "Error"}
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/@^+")
 _ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", '"': '\\"', "\\": "\\\\"}
 
 
 class Messages:
-    """Lines on stderr from `level` up, in the dialect of `program` (`fairlead` or `arena`)."""
+    """Lines on stderr from `level` up, in the dialect of `program`. That of kubectl's plug-ins is Fairlead's, but for `Error:`."""
 
     def __init__(self, program: str, stream: TextIO, now: Callable[[], float] = time.time, level: str = "info") -> None:
         self._program = program
@@ -49,7 +50,8 @@ class Messages:
         if LEVELS.index(level) < LEVELS.index(self.level):
             return
         if self._program != "arena":
-            self._write(f"{_FAIRLEAD_WORD[level]}: {text}\n")
+            words = _KUBECTL_WORD if self._program.startswith("kubectl") else _FAIRLEAD_WORD
+            self._write(f"{words[level]}: {text}\n")
         elif self._stream.isatty():
             self._write(terminal_line(level, text, self._now() - self._started_at))
         else:

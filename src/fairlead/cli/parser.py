@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from fairlead.cli.context import Context, GlobalOptions
 from fairlead.cli.flags import BooleanFlag, canonical_order
 from fairlead.cli.messages import LEVELS
-from fairlead.cli.verbs import PLANNED, Verb, find_verb, verbs_of
+from fairlead.cli.verbs import PLANNED, PLUGINS, Verb, find_verb, plugin_verb, verbs_of
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
 
     Raises UserError for a verb that does not exist or is not built yet.
     """
+    if (plugin := plugin_verb(program)) is not None:
+        return plugin, list(argv)
     places = _word_places(argv)
     words = [argv[place] for place in places]
     verb = find_verb(words, program)
@@ -123,9 +125,8 @@ def _word_places(argv: Sequence[str]) -> list[int]:
 
 def make_parser(module: VerbModule, program: str) -> Parser:
     """The parser of one verb: its own flags, then the global ones it does not define itself."""
-    parser = Parser(
-        prog=f"{program} {module.NAME}", description=module.HELP, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False
-    )
+    prog = program if program in PLUGINS else f"{program} {module.NAME}"
+    parser = Parser(prog=prog, description=module.HELP, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False)
     module.add_arguments(parser)
     parser.usage = " ".join([parser.prog, *_placeholders(parser), "[FLAGS]"])
     _add_globals(parser, is_of_cluster=getattr(module, "READS_A_CLUSTER", True))

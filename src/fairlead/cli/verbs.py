@@ -27,8 +27,11 @@ VERBS: Final = (
     Verb(("console",), "console", "serve the console (the boards) of a cluster"),
     Verb(("cluster-exporter",), "cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "gpu_exporter", "serve Prometheus metrics of GPU devices"),
+    Verb(("scheduler-extender",), "scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
     Verb(("api-server",), "api_server", "serve the simulated cluster as a Kubernetes API"),
+    Verb(("admission-webhook",), "admission_webhook", "answer an API server's questions about pods that share GPUs (servers before 1.36)"),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("inspect", "gpu"), "inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
     Verb(("why",), "why", "say why a pod waits, or on which cards it sits"),
     Verb(("place",), "place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
     Verb(("time",), "simulated_time", "show and move the time of the laptop's simulated cluster"),
@@ -36,6 +39,9 @@ VERBS: Final = (
     Verb(("snapshot", "show"), "snapshot_show", "say what a snapshot file holds"),
     Verb(("version",), "version", "print the version of this program", is_arenas=True),
 )
+
+PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
+"""Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
 PLANNED: Final = frozenset(
     (
@@ -69,6 +75,11 @@ PLANNED: Final = frozenset(
 def verbs_of(program: str) -> tuple[Verb, ...]:
     """`arena` has only arena's own verbs; `fairlead` has all."""
     return tuple(verb for verb in VERBS if verb.is_arenas or program != "arena")
+
+
+def plugin_verb(program: str) -> Verb | None:
+    """The one verb of a plug-in of kubectl; None for programs that have several."""
+    return next(verb for verb in VERBS if verb.words == ("inspect", "gpu")) if program in PLUGINS else None
 
 
 def find_verb(words: Sequence[str], program: str) -> Verb | None:

@@ -1,0 +1,129 @@
+"""The tables of `kubectl inspect cgpu` (sharing contract 4): a line per node, or a block per node with a line per pod.
+
+What a newcomer gets wrong: the rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
+first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.model.inspection import InspectedCard, InspectedNode, InspectedPod
+from fairlead.rules.share_isolation import isolation_text
+from fairlead.rules.share_units import GIB, MIB, MIB_PER_UNIT
+from fairlead.wire.tabwriter import align, render_rows
+
+_SUMMARY_DASHES: Final = 20
+_DETAIL_DASHES: Final = 10
+Row = list[str]
+
+
+def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
+    """One line per node, in one unit."""
+    unit = table_unit(nodes)
+    indexes = _all_indexes(nodes)
+    has_pending = any(node.pending for node in nodes)
+    header = ["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in indexes)]
+    header += ["PENDING(Allocated)"] * has_pending + [f"GPU Memory({unit})"] + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
+    rows = [_summary_row(node, unit, indexes, has_pending=has_pending, is_wide=is_wide) for node in nodes]
+    first = "\t".join(rows[0] if rows else header) + "\n"
+    dashes = "-" * (len(first.encode()) + _SUMMARY_DASHES)
+    return f"{trimmed(render_rows([header, *rows]))}{dashes}\nAllocated/Total GPU Memory In Cluster:\n{_cluster(nodes, unit)}\n"
+
+
+def details(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
+    """One block per node; the dashes of all are as long as the first one's."""
+    unit = table_unit(nodes)
+    pods = [_pod_rows(node, unit) for node in nodes]
+    dashes = "-" * (sum(len(_terminated(row).encode()) for row in (pods[0] if pods else [])) + _DETAIL_DASHES)
+    blocks = [_block(node, unit, rows, is_wide=is_wide) + f"{dashes}\n" for node, rows in zip(nodes, pods, strict=True)]
+    return "\n".join(blocks) + f"\nAllocated/Total GPU Memory In Cluster:  {_cluster(nodes, unit)}\n"
+
+
+def table_unit(nodes: Iterable[InspectedNode]) -> str:
+    """MiB if all nodes count in MiB, else GiB; amounts of the others are rounded down to it."""
+    return MIB if {node.unit for node in nodes} == {MIB} else GIB
+
+
+def trimmed(text: str) -> str:
+    """The lines without blanks at their ends."""
+    return "".join(line.rstrip(" ") + "\n" for line in text.splitlines())
+
+
+def percent_floor(part: int, total: int) -> int:
+    """
+    >>> percent_floor(8, 15), percent_floor(12, 14), percent_floor(0, 0)
+    (53, 85, 0)
+    """
+    return 100 * part // total if total > 0 else 0
+
+
+def _summary_row(node: InspectedNode, unit: str, indexes: Iterable[int], *, has_pending: bool, is_wide: bool) -> Row:
+    cells = [node.name, node.address or "unknown", *(_card_cell(node, unit, index) for index in indexes)]
+    if has_pending:
+        cells.append(str(_shown(node, node.pending_units, unit)) if node.pending else "")
+    cells.append(f"{_shown(node, node.used, unit)}/{_shown(node, node.total, unit)}")
+    return cells + [isolation_text(node.isolation), node.mode, str(node.unhealthy)] * is_wide
+
+
+def _card_cell(node: InspectedNode, unit: str, index: int) -> str:
+    cards = [card for card in node.cards if card.index == index]
+    return f"{_shown(node, sum(card.used for card in cards), unit)}/{_shown(node, sum(card.total for card in cards), unit)}"
+
+
+def _block(node: InspectedNode, unit: str, pods: Sequence[Row], *, is_wide: bool) -> str:
+    head = [("NAME:", node.name), ("IPADDRESS:", node.address or "unknown")]
+    if is_wide:
+        head += [("ISOLATION:", isolation_text(node.isolation)), ("MODE:", node.mode), ("UNHEALTHY:", str(node.unhealthy))]
+    header = ["NAME", "NAMESPACE", *(f"GPU{index}(Allocated)" for index in _indexes(node))] + ["Pending(Allocated)"] * bool(node.pending)
+    used, total = _shown(node, node.used, unit), _shown(node, node.total, unit)
+    sums = [["Allocated :", f"{used} ({percent_floor(used, total)}%)"], ["Total :", str(total)]]
+    table = "".join(_terminated(row) for row in [header, *pods, *sums])
+    return trimmed(align("".join(f"{key}\t{value}\n" for key, value in head) + "\n" + table))
+
+
+def _pod_rows(node: InspectedNode, unit: str) -> list[Row]:
+    """A pod's units on each card, then those on none that is known."""
+    places: list[tuple[InspectedCard | None, tuple[InspectedPod, ...]]] = [(card, card.pods) for card in node.cards]
+    found: dict[tuple[str, str, str], dict[int, int]] = {}
+    pending: dict[tuple[str, str, str], int] = {}
+    for card, pods in [*places, (None, node.pending)]:
+        for pod in pods:
+            key = (pod.namespace, pod.name, pod.uid)
+            units = found.setdefault(key, {})
+            if card is None:
+                pending[key] = pending.get(key, 0) + pod.used
+            else:
+                units[card.index] = units.get(card.index, 0) + pod.used
+    rows = []
+    for key, units in sorted(found.items()):
+        amounts = [units.get(index, 0) for index in _indexes(node)] + [pending.get(key, 0)] * bool(node.pending)
+        rows.append([key[1], key[0], *(str(_shown(node, amount, unit)) for amount in amounts)])
+    return rows
+
+
+def _indexes(node: InspectedNode) -> list[int]:
+    return sorted({card.index for card in node.cards})
+
+
+def _all_indexes(nodes: Sequence[InspectedNode]) -> list[int]:
+    """From 0 up to the largest count of GPUs, and any beyond that a node has (an index may be missing on a node that lost a card)."""
+    counted = set(range(max((len(node.cards) for node in nodes), default=0)))
+    return sorted(counted.union(*(_indexes(node) for node in nodes)))
+
+
+def _cluster(nodes: Iterable[InspectedNode], unit: str) -> str:
+    """The sum of what the lines show."""
+    shown = [(_shown(node, node.used, unit), _shown(node, node.total, unit)) for node in nodes]
+    used, total = sum(used for used, _ in shown), sum(total for _, total in shown)
+    return f"{used}/{total} ({percent_floor(used, total)}%)"
+
+
+def _shown(node: InspectedNode, units: int, unit: str) -> int:
+    return units // (MIB_PER_UNIT[unit] // MIB_PER_UNIT[node.unit])
+
+
+def _terminated(row: Iterable[str]) -> str:
+    """A line of cells that all belong to columns, the last too."""
+    return "".join(f"{cell}\t" for cell in row) + "\n"
