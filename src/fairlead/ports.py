@@ -5,14 +5,18 @@ Worlds carry out and never decide: nothing here answers a question about the clu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot, Source
+
+Row = TypeVar("Row", contravariant=True)
 
 
 class Clock(Protocol):
@@ -145,3 +149,72 @@ class World(Struct, frozen=True):
     is_simulated: bool = False
     name: str = "kubernetes"
     timekeeper: Timekeeper | None = None
+
+
+# --- what the scheduler extender asks of a cluster -----------------------------------------------------------------------------------
+
+
+class RowSink(Protocol[Row]):
+    """Where followed objects go. Keys are uids; `replace` is all there is now, and what is `unreadable` stays as it was."""
+
+    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None: ...
+
+    def upsert(self, key: str, row: Row) -> None: ...
+
+    def remove(self, key: str) -> None: ...
+
+
+class Withheld(Struct, frozen=True):
+    """Cards of a node that an operator took out (ConfigMap `unhealthy-gpu-<node>`). `node` is "" for a ConfigMap of something else."""
+
+    node: str
+    indexes: frozenset[int]
+
+
+class BindOutcome(Struct, frozen=True):
+    """`error` "" = bound. Not `is_known`: the API server has not said, so the binding may have come true, or still may."""
+
+    error: str = ""
+    is_known: bool = True
+
+
+class LeaseRecord(Struct, frozen=True):
+    """Who may write. `renewed`: an opaque text that changes with each renewal; `version` what a write must be based on ("" = none yet).
+
+    `wanted_by`: somebody who was asked and asks for the lease.
+    """
+
+    holder: str = ""
+    seconds: int = 0
+    renewed: str = ""
+    wanted_by: str = ""
+    transitions: int = 0
+    version: str = ""
+
+
+class SharingApi(Protocol):
+    """The API server, for the extender. Every method but `bind` raises OutsideError when it was not done, or nobody knows."""
+
+    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+        """List all three anew, then watch them until cancelled. A kind that may not be read counts as empty where it is optional."""
+        ...
+
+    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+        """Write the annotations and the node in one call, of this very pod (uid)."""
+        ...
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None: ...
+
+    async def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        """Raises NotFound when this very pod (uid) is gone."""
+        ...
+
+    async def warn(self, subject: Pod | Node, reason: str, message: str) -> None:
+        """A Warning Event."""
+        ...
+
+    async def get_lease(self) -> LeaseRecord | None: ...
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        """The record as written, now; None when somebody else was quicker."""
+        ...

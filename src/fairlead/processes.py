@@ -1,4 +1,4 @@
-"""Which pieces does each server get? `console`, `cluster-exporter`, `gpu-exporter`, `api-server`; `up` is all of them.
+"""Which pieces does each server get? `console`, `cluster-exporter`, `gpu-exporter`, `api-server`, …; `up` is all of them.
 
 What a newcomer gets wrong: sockets are bound before anything else is built, so that a taken port is one sentence and not half a process.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import secrets
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -17,23 +19,30 @@ from typing import Any, Final
 
 from fairlead import settings
 from fairlead.apps import cluster_exporter, gpu_exporter
+from fairlead.apps.admission_webhook import ServingCertificate, webhook_app
 from fairlead.apps.api_credentials import make_credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.laptop import run_all
+from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
+from fairlead.apps.share_desk import ShareDesk
 from fairlead.beginnings import scenario_beginning
 from fairlead.cli.context import GlobalOptions
 from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
 from fairlead.cli.snapshot_load import load_snapshot
 from fairlead.cli.standard_streams import Stdout
+from fairlead.edge.clock import WallClock
 from fairlead.edge.connection import Connection
+from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.kubeconfig import find_connection
+from fairlead.edge.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
 from fairlead.laptop_process import run_laptop
 from fairlead.ports import World
 from fairlead.replay import replayed_world
+from fairlead.rules.placement import SharePolicies
 from fairlead.wiring import Simulation, followed_world, log_to_stderr
 
 
@@ -170,6 +179,58 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
         )
 
 
+async def _run_admission_webhook(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen)
+    certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
+    sock = bind_socket(host, port)
+    await run_all(
+        [lambda ready: serve(webhook_app(), sock=sock, ssl=certificate.context, ready=ready)],
+        [certificate.follow()],
+        probed=[],
+        on_ready=lambda: asked.messages.info(f"admission webhook on {_url(sock, 'https')}/scheduler and /grants"),
+        on_hangup=certificate.reload,
+    )
+
+
+async def _run_scheduler_extender(asked: Invocation) -> None:
+    args = asked.args
+    host, port = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
+    certificate = _serving_certificate(args)
+    connection = _required_connection(asked)
+    sock = bind_socket(host, port)
+    identity = args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    async with KubeApi(connection) as api:
+        sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
+        lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
+        desk = ShareDesk(sharing, WallClock(), identity, lease_name=lease, policies=SharePolicies(args.node_policy, args.gpu_policy))
+        scheme = "https" if certificate else "http"
+        app, tls = SchedulerExtender(desk), certificate.context if certificate else None
+        await run_all(
+            [lambda ready: serve(app, sock=sock, ssl=tls, ready=ready)],
+            [desk.run(), *([certificate.follow()] if certificate else [])],
+            probed=[] if certificate else [sock],
+            on_ready=lambda: asked.messages.info(f"scheduler extender of {connection.server} on {_url(sock, scheme)}{PREFIX}"),
+            on_hangup=certificate.reload if certificate else _keep_running,
+        )
+
+
+def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
+    """TLS, if it is asked for; a client that shows a certificate of `--client-ca-file` may place pods, others may read."""
+    if not args.tls_cert_file and not args.tls_private_key_file and not args.client_ca_file:
+        return None
+    if not args.tls_cert_file or not args.tls_private_key_file:
+        raise UserError("TLS needs a certificate and its key", "add `--tls-cert-file FILE --tls-private-key-file FILE`")
+    certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
+    if args.client_ca_file:
+        try:
+            certificate.context.load_verify_locations(args.client_ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise UserError(f"`{args.client_ca_file}` is no certificate authority: {error}", "name a PEM file") from error
+        certificate.context.verify_mode = ssl.CERT_OPTIONAL
+    return certificate
+
+
 def _keep_running() -> None:
     """SIGHUP asks a server to read its settings again; these have none that could change."""
 
@@ -213,4 +274,6 @@ _PROCESSES: Final[Mapping[str, Callable[[Invocation], Coroutine[Any, Any, None]]
     "cluster-exporter": _run_cluster_exporter,
     "gpu-exporter": _run_gpu_exporter,
     "api-server": _run_api_server,
+    "scheduler-extender": _run_scheduler_extender,
+    "admission-webhook": _run_admission_webhook,
 }

@@ -13,9 +13,13 @@ GPU_EXPORTER_PORT: Final = 9400
 CLUSTER_EXPORTER_PORT: Final = 9401
 CONSOLE_PORT: Final = 8080
 API_SERVER_PORT: Final = 6443
+SCHEDULER_EXTENDER_PORT: Final = 39999
 
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
+
+SHARE_LEASE: Final = "fairlead-gpushare"
+"""The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
 
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

@@ -15,6 +15,7 @@ import msgspec
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
+from fairlead.model.sharing import NO_ROOM, NOT_PLACED
 from fairlead.rules.gpu_need import MANAGED
 from fairlead.rules.share_admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.share_ledger import Ledger
@@ -38,8 +39,6 @@ from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 
 COMPONENT: Final = "fairlead-scheduler"
 EXTENDER_USER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
-NOT_PLACED: Final = "GPUShareNotPlaced"
-NO_ROOM: Final = "GPUShareNoRoom"
 assert EXTENDER_USER in GRANT_WRITERS
 
 Row = TypeVar("Row")

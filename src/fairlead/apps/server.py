@@ -20,6 +20,7 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from fairlead.apps.peer import TellingProtocol
 from fairlead.errors import UserError
 
 GRACE_SECONDS: Final = 2
@@ -123,7 +124,7 @@ async def serve(
     sock = sock or bind_socket(host, port)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=TellingProtocol,
         ws="none",
         loop="none",
         lifespan="off",

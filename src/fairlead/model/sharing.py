@@ -11,6 +11,10 @@ from msgspec import Struct
 
 BINPACK: Final = "binpack"
 SPREAD: Final = "spread"
+NOT_PLACED: Final = "GPUShareNotPlaced"
+"""Event: a pod that somebody else put on a node, and no card there has room for it."""
+NO_ROOM: Final = "GPUShareNoRoom"
+"""Event: the sentence over all nodes (`rules/share_why`)."""
 
 
 class ContainerNeed(Struct, frozen=True, gc=False):

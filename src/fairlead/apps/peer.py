@@ -1,0 +1,28 @@
+"""Who is at the other end of a TLS connection? uvicorn does not tell its apps; here it does.
+
+What a newcomer gets wrong: a certificate that is there has been verified, because the context does not let others through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+PEER_CERTIFICATE: Final = "fairlead.peer_certificate"
+"""Key in an app's scope: whether the client has shown a certificate that the server's authority has signed."""
+
+
+class TellingProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1, with `PEER_CERTIFICATE` in the scope."""
+
+    _has_certificate = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._has_certificate = bool(transport.get_extra_info("peercert"))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[PEER_CERTIFICATE] = self._has_certificate  # type: ignore[typeddict-unknown-key]

@@ -1,0 +1,180 @@
+"""How does the ledger of shared GPUs stay true? Nodes, pods and ConfigMaps as the API server tells them, put in one by one.
+
+What a newcomer gets wrong: a list that lacks a pod whose binding is on its way does not mean that the pod is gone. Such a reservation
+is handed to `on_doubt`, and somebody asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.ports import SharingApi, Withheld
+from fairlead.rules.gpu_need import asks_share
+from fairlead.rules.placement import SharePolicies
+from fairlead.rules.share_ledger import Ledger
+from fairlead.rules.share_node import RESERVED
+
+
+class ShareFeed:
+    """`pods`: those that name a resource of shared GPUs, by uid. `is_rebuilt`: all was listed since the last `rebuild`.
+
+    `touched`: nodes whose tenants may have to be looked at; whoever does empties it and waits for `changed`.
+    """
+
+    def __init__(self, api: SharingApi, policies: SharePolicies) -> None:
+        self.ledger = Ledger(policies)
+        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.touched: set[str] = set()
+        self.news: dict[str, Pod] = {}
+        self.changed = asyncio.Event()
+        self.rebuilt = asyncio.Event()
+        self.on_doubt: Callable[[Pod, str], None] = lambda _pod, _node: None
+        self.node_sink, self.pod_sink, self.withheld_sink = _NodeSink(self), _PodSink(self), _WithheldSink(self)
+        self._api = api
+        self._missing: set[object] = set()
+        self._restart = asyncio.Event()
+
+    @property
+    def is_rebuilt(self) -> bool:
+        return self.rebuilt.is_set()
+
+    async def run(self) -> None:
+        """Follow; on `rebuild` list everything anew."""
+        while True:
+            self.rebuilt.clear()
+            self._restart.clear()
+            self._missing = {self.node_sink, self.pod_sink, self.withheld_sink}
+            following = asyncio.ensure_future(self._api.follow(self.node_sink, self.pod_sink, self.withheld_sink))
+            restarting = asyncio.ensure_future(self._restart.wait())
+            try:
+                done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)
+                if following in done:
+                    following.result()
+            finally:
+                for task in (following, restarting):
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
+
+    def rebuild(self) -> None:
+        """What was known may be old: nobody is served before all was listed again."""
+        self.rebuilt.clear()
+        self._restart.set()
+
+    def listed(self, sink: object) -> None:
+        if self._restart.is_set():
+            return  # a list of the life before
+        self._missing.discard(sink)
+        if not self._missing and not self.rebuilt.is_set():
+            self.touched.update(self.ledger.nodes)
+            self.rebuilt.set()
+        self.changed.set()
+
+    def touch(self, node: str) -> None:
+        self.touched.add(node)
+        self.changed.set()
+
+
+class _NodeSink:
+    def __init__(self, feed: ShareFeed) -> None:
+        self._feed = feed
+        self._names: dict[str, str] = {}
+
+    def replace(self, rows: dict[str, Node], unreadable: Collection[str]) -> None:
+        for key in [key for key in self._names if key not in rows and key not in unreadable]:
+            self.remove(key)
+        for key, node in rows.items():
+            self.upsert(key, node)
+        self._feed.listed(self)
+
+    def upsert(self, key: str, row: Node) -> None:
+        feed, known = self._feed, self._feed.nodes.get(row.name)
+        self._names[key] = row.name
+        feed.nodes[row.name] = row
+        if known is None or _looks(known) != _looks(row):
+            feed.ledger.set_node(row, feed.withheld_sink.on(row.name))
+            feed.touch(row.name)
+
+    def remove(self, key: str) -> None:
+        name = self._names.pop(key, None)
+        if name is not None and name not in self._names.values():  # a namesake may have come already
+            self._feed.nodes.pop(name, None)
+            self._feed.ledger.remove_node(name)
+
+
+class _PodSink:
+    def __init__(self, feed: ShareFeed) -> None:
+        self._feed = feed
+
+    def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
+        ledger = self._feed.ledger
+        for uid in [uid for uid in {*self._feed.pods, *ledger.tenants} if uid not in rows and uid not in unreadable]:
+            tenant = ledger.tenants.get(uid)
+            if tenant is not None and tenant.state == RESERVED:
+                self._feed.on_doubt(tenant.pod, tenant.node)
+            else:
+                self.remove(uid)
+        for uid, pod in rows.items():
+            self.upsert(uid, pod)
+        self._feed.listed(self)
+
+    def upsert(self, key: str, row: Pod) -> None:
+        feed, ledger = self._feed, self._feed.ledger
+        if key not in feed.pods and key not in ledger.tenants and not asks_share(row):
+            return
+        feed.pods[key] = feed.news[key] = row
+        before = ledger.tenants.get(key)
+        ledger.set_pod(row)
+        after = ledger.tenants.get(key)
+        if before is None or after is None or before.booked != after.booked or not after.grants:
+            for tenant in (before, after):
+                if tenant is not None:
+                    feed.touch(tenant.node)
+        feed.changed.set()
+
+    def remove(self, key: str) -> None:
+        feed = self._feed
+        feed.pods.pop(key, None)
+        feed.news.pop(key, None)
+        tenant = feed.ledger.tenants.get(key)
+        feed.ledger.remove_pod(key)
+        if tenant is not None:
+            feed.touch(tenant.node)
+
+
+class _WithheldSink:
+    def __init__(self, feed: ShareFeed) -> None:
+        self._feed = feed
+        self._rows: dict[str, Withheld] = {}
+
+    def on(self, node: str) -> frozenset[int]:
+        return next((row.indexes for row in self._rows.values() if row.node == node), frozenset())
+
+    def replace(self, rows: dict[str, Withheld], unreadable: Collection[str]) -> None:
+        for key in [key for key in self._rows if key not in rows and key not in unreadable]:
+            self.remove(key)
+        for key, row in rows.items():
+            self.upsert(key, row)
+        self._feed.listed(self)
+
+    def upsert(self, key: str, row: Withheld) -> None:
+        if row.node:
+            self._rows[key] = row
+            self._feed.ledger.withhold(row.node, row.indexes)
+            self._feed.touch(row.node)
+
+    def remove(self, key: str) -> None:
+        row = self._rows.pop(key, None)
+        if row is not None:
+            self._feed.ledger.withhold(row.node, ())
+            self._feed.touch(row.node)
+
+
+def _looks(node: Node) -> tuple[object, ...]:
+    """The parts of a node that the ledger reads; most changes are heartbeats and touch none."""
+    return node.labels, node.annotations, node.capacity, node.allocatable, node.gpus, node.card_memory_mib

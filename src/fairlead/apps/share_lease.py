@@ -1,0 +1,145 @@
+"""Which of several extenders may write? The one that holds the Lease; who is called and does not hold it asks for it.
+
+What a newcomer gets wrong: time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before
+others may think that it has; a lease counts as expired only when it was seen unchanged for its whole length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.errors import OutsideError
+from fairlead.ports import LeaseRecord, SharingApi
+
+LEASE_SECONDS: Final = 4
+SAFE_SECONDS: Final = 3.0
+"""So long after a renewal was *sent* its holder serves; a second less than others wait."""
+RENEW_SECONDS: Final = 1.0
+CALLED_SECONDS: Final = 3.0
+"""A holder that was not called for so long gives way to one that was."""
+FENCE_SECONDS: Final = 1.0
+"""What a holder that died under our own name had on its way is decided by then."""
+_log = logging.getLogger(__name__)
+
+
+class ShareLease:
+    """`on_taken` is called when the lease comes to this process, not when it is renewed. `trouble`: why it cannot be had."""
+
+    def __init__(
+        self, api: SharingApi, identity: str, on_taken: Callable[[], None], *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.identity = identity
+        self.trouble = ""
+        self._api = api
+        self._on_taken = on_taken
+        self._monotonic = monotonic
+        self._held_until = float("-inf")
+        self._called_at = float("-inf")
+        self._written: LeaseRecord | None = None
+        self._seen: tuple[str, str] = ("", "")
+        self._seen_at = float("-inf")
+        self._wake = asyncio.Event()
+
+    @property
+    def is_held(self) -> bool:
+        return self._monotonic() < self._held_until
+
+    def called(self) -> None:
+        """The scheduler has asked this process."""
+        self._called_at = self._monotonic()
+        if not self.is_held:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Take it when it is free, renew it, give it to who needs it."""
+        while True:
+            self._wake.clear()
+            await self.turn()
+            pause = RENEW_SECONDS if self.is_held or not self._is_called else RENEW_SECONDS / 4
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause)
+            if not self.is_held:
+                await asyncio.sleep(RENEW_SECONDS / 8)  # a row of calls does not make a row of requests
+
+    async def release(self) -> None:
+        """Give it back at a clean end, so that the next need not wait."""
+        was_held, self._held_until = self.is_held, float("-inf")
+        if was_held and self._written is not None:
+            with contextlib.suppress(OutsideError, TimeoutError):
+                async with asyncio.timeout(SAFE_SECONDS):
+                    await self._api.put_lease(structs.replace(self._written, holder="", wanted_by=""))
+
+    async def turn(self) -> None:
+        """One look at the lease, and one write if it is ours to write."""
+        try:
+            async with asyncio.timeout(SAFE_SECONDS):
+                await self._turn()
+        except OutsideError as error:
+            self._note(error.what)
+        except TimeoutError:
+            self._note("the API server does not answer")
+
+    async def _turn(self) -> None:
+        record = await self._api.get_lease() or LeaseRecord()
+        self._observe(record)
+        if self._written is not None and record.holder == self.identity and record.renewed == self._written.renewed:
+            yields = record.wanted_by not in ("", self.identity) and not self._is_called
+            await (self._give(record) if yields else self._write(record, is_new=False))
+        elif record.holder == self.identity:
+            await asyncio.sleep(FENCE_SECONDS)
+            await self._write(record, is_new=True)
+        elif (not record.holder and record.wanted_by in ("", self.identity)) or self._is_expired(record):
+            await self._write(record, is_new=True)
+        else:
+            self._lose(record)
+            if self._is_called and record.wanted_by != self.identity:
+                await self._api.put_lease(structs.replace(record, wanted_by=self.identity))
+
+    async def _write(self, record: LeaseRecord, *, is_new: bool) -> None:
+        began = self._monotonic()
+        transitions = record.transitions + (record.holder != self.identity)
+        wanted_by = "" if is_new or record.wanted_by == self.identity else record.wanted_by
+        asked = LeaseRecord(self.identity, LEASE_SECONDS, "", wanted_by, transitions, record.version)
+        written = await self._api.put_lease(asked)
+        if written is None:
+            return  # somebody was quicker; the next turn sees who
+        self._written, self.trouble = written, ""
+        if is_new:
+            _log.info("took the lease as %s", self.identity)
+            self._on_taken()
+        self._held_until = began + SAFE_SECONDS
+
+    async def _give(self, record: LeaseRecord) -> None:
+        self._held_until = float("-inf")
+        self._written = None
+        _log.info("gave the lease to %s, which is called", record.wanted_by)
+        await self._api.put_lease(structs.replace(record, holder=""))
+
+    def _lose(self, record: LeaseRecord) -> None:
+        self._held_until = float("-inf")
+        self._written = None
+        self._note(f"{record.holder or record.wanted_by} holds the lease")
+
+    def _observe(self, record: LeaseRecord) -> None:
+        seen = (record.holder, record.renewed)
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, self._monotonic()
+
+    def _is_expired(self, record: LeaseRecord) -> bool:
+        return self._monotonic() - self._seen_at > max(record.seconds, LEASE_SECONDS)
+
+    @property
+    def _is_called(self) -> bool:
+        return self._monotonic() - self._called_at < CALLED_SECONDS
+
+    def _note(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            _log.warning("without the lease: %s", trouble)
+        self.trouble = trouble
