@@ -65,7 +65,6 @@ def test_short_boolean_flags_share_one_dash_with_one_that_takes_a_value() -> Non
         ("top node -d -r", "must specify only one node name when '-r' is enabled"),
         ("top node -n Team_A", "invalid namespace `Team_A`"),
         ("top node absent", "failed to display nodes's informations: not found nodes"),
-        ("top node --legacy", "not implemented: top node --legacy"),
         ("version 1", "it takes no argument `1`"),
     ],
 )

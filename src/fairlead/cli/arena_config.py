@@ -22,6 +22,11 @@ def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
     return parse_arena_config(text)
 
 
+def is_legacy_layout(env: Mapping[str, str]) -> bool:
+    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the file."""
+    return (env.get("ARENA_OUTPUT") or read_arena_config(env).get("output", "")) == "legacy"
+
+
 def parse_arena_config(text: str) -> dict[str, str]:
     """
     >>> parse_arena_config("# mine\\nnamespace = team-a\\n\\nprometheus_address=http://p:9090\\nnonsense")

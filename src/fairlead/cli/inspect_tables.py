@@ -6,7 +6,7 @@ first block) before its columns are aligned, plus a constant. No line ends with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from fairlead.model.inspection import InspectedCard, InspectedNode, InspectedPod
@@ -22,7 +22,7 @@ Row = list[str]
 def summary(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     """One line per node, in one unit."""
     unit = table_unit(nodes)
-    indexes = _all_indexes(nodes)
+    indexes = gpu_columns([_indexes(node) for node in nodes])
     has_pending = any(node.pending for node in nodes)
     header = ["NAME", "IPADDRESS", *(f"GPU{index}(Allocated/Total)" for index in indexes)]
     header += ["PENDING(Allocated)"] * has_pending + [f"GPU Memory({unit})"] + ["ISOLATION", "MODE", "UNHEALTHY"] * is_wide
@@ -49,6 +49,16 @@ def table_unit(nodes: Iterable[InspectedNode]) -> str:
 def trimmed(text: str) -> str:
     """The lines without blanks at their ends."""
     return "".join(line.rstrip(" ") + "\n" for line in text.splitlines())
+
+
+def gpu_columns(indexes: Sequence[Collection[int]]) -> list[int]:
+    """From 0 up to the largest count of GPUs, and any index beyond that a node has (of a node that lost a card one is missing).
+
+    >>> gpu_columns([[0, 1], [0, 2]]), gpu_columns([])
+    ([0, 1, 2], [])
+    """
+    counted = set(range(max((len(each) for each in indexes), default=0)))
+    return sorted(counted.union(*indexes))
 
 
 def percent_floor(part: int, total: int) -> int:
@@ -105,12 +115,6 @@ def _pod_rows(node: InspectedNode, unit: str) -> list[Row]:
 
 def _indexes(node: InspectedNode) -> list[int]:
     return sorted({card.index for card in node.cards})
-
-
-def _all_indexes(nodes: Sequence[InspectedNode]) -> list[int]:
-    """From 0 up to the largest count of GPUs, and any beyond that a node has (an index may be missing on a node that lost a card)."""
-    counted = set(range(max((len(node.cards) for node in nodes), default=0)))
-    return sorted(counted.union(*(_indexes(node) for node in nodes)))
 
 
 def _cluster(nodes: Iterable[InspectedNode], unit: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.arena_config import is_legacy_layout
 from fairlead.cli.context import ClusterReader, Context
 from fairlead.cli.flags import BooleanFlag
 from fairlead.cli.messages import Messages
@@ -41,9 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     mode = _checked(args)
+    is_legacy = args.legacy or is_legacy_layout(context.env)
     reader = context.world.reader()
     while True:
-        context.stdout.write(_output(args, mode, reader, context.messages))
+        context.stdout.write(_output(args, mode, reader, context.messages, is_legacy=is_legacy))
         if not args.refresh:
             return 0
         context.stdout.flush()
@@ -53,11 +55,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _checked(args: argparse.Namespace) -> str:
     """The GPU mode asked for (empty = all). Raises UserError before anything is read."""
-    if args.legacy or args.gpushare:
-        raise UserError(
-            f"not implemented: top node {'--legacy' if args.legacy else '-s'}",
-            "`top node -m share` shows shared GPUs in the current layout",
-        )
     if args.output not in _OUTPUTS:
         raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")
     if args.refresh and args.details and len(args.nodes) != 1:
@@ -70,7 +67,7 @@ def _checked(args: argparse.Namespace) -> str:
     raise UserError("unknown node type,only supports:[n(none)|e(exclusive)|t(topology)|s(share)]", "without `-m` every node is shown")
 
 
-def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages) -> str:
+def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages, *, is_legacy: bool) -> str:
     from fairlead.rules.node_report import report_nodes
 
     snapshot = reader.read_nodes(tuple(dict.fromkeys(args.nodes)), with_readings=args.metric)
@@ -78,7 +75,30 @@ def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages
     _warn(args, snapshot, messages)
     if not reports:
         raise UserError("failed to display nodes's informations: not found nodes", _whom_else(args, mode))
+    is_table = args.output not in ("json", "yaml")
+    if is_table and (args.gpushare or is_legacy):
+        _warn_of_both(reports, messages)
+        return _legacy(args, reports)
     return _rendered(args, reports)
+
+
+def _legacy(args: argparse.Namespace, reports: Sequence[NodeReport]) -> str:
+    if args.gpushare:
+        from fairlead.cli.legacy_shares import legacy_share_details, legacy_share_table
+
+        return (legacy_share_details if args.details else legacy_share_table)(reports)
+    from fairlead.cli.legacy_nodes import legacy_details, legacy_table
+
+    return (legacy_details if args.details else legacy_table)(reports)
+
+
+def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
+    """Arena 0.4 stops at such a node."""
+    from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
+
+    for report in reports:
+        if report.node.capacity.get(NVIDIA_GPU, 0) > 0 and report.node.capacity.get(GPU_MEMORY, 0) > 0:
+            messages.warn(f"node {report.node.name} has both {NVIDIA_GPU} and {GPU_MEMORY}; it counts as a node that shares GPUs")
 
 
 def _whom_else(args: argparse.Namespace, mode: str) -> str:
