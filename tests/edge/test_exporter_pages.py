@@ -37,9 +37,11 @@ class Exporters:
     def __init__(self) -> None:
         self.answers: dict[str, str | int] = {"a": PAGE.format("n1", 0.5), "b": PAGE.format("n2", 0)}
         self.url = ""
+        self.asked_encodings: list[str] = []
 
     async def answer(self, request: web.Request) -> web.Response:
         answer = self.answers[request.match_info["name"]]
+        self.asked_encodings.append(request.headers["Accept-Encoding"])
         if isinstance(answer, int):
             return web.Response(status=answer)
         return web.Response(body=gzip.compress(answer.encode()), headers={"Content-Encoding": "gzip"})
@@ -66,6 +68,11 @@ async def exporters() -> AsyncIterator[Exporters]:
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as made:
         yield made
+
+
+async def test_nothing_is_packed_to_be_unpacked_on_the_same_machine(exporters: Exporters, session: aiohttp.ClientSession) -> None:
+    await exporters.pages("a").read_once(session)
+    assert exporters.asked_encodings == ["identity"]
 
 
 async def test_all_pages_are_read(exporters: Exporters, session: aiohttp.ClientSession) -> None:

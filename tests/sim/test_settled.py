@@ -55,6 +55,15 @@ def test_everything_runs_at_the_first_instant_on_its_cards() -> None:
     assert len(world.cluster.list(REPLICA_SETS, NAMESPACE)) == 2
 
 
+def test_a_set_stands_as_its_controller_would_write_it() -> None:
+    world = sharing_world(settled_scenario(gpu_replicas=6), 1, EPOCH)
+    at_first = {each["metadata"]["name"]: each.get("status") for each in world.cluster.list(REPLICA_SETS, NAMESPACE)}
+    live(world, 5)
+    later = {each["metadata"]["name"]: each["status"] for each in world.cluster.list(REPLICA_SETS, NAMESPACE)}
+    same = {name.rpartition("-")[0] for name in later if at_first[name] == later[name]}
+    assert same == {"web"}  # not `infer`: two of its pods found no room, so its controller has to look
+
+
 def test_life_goes_on_as_in_any_world() -> None:
     world = sharing_world(settled_scenario(), 1, EPOCH)
     name = next(pod["metadata"]["name"] for pod in world.cluster.list(PODS, NAMESPACE) if pod["metadata"]["name"].startswith("infer"))

@@ -43,8 +43,9 @@ class _Line:
 
     def write(self, tick: int, value: float) -> None:
         size = len(self.slots)
-        for missed in range(max(self.newest + 1, tick - size + 1), tick):
-            self.slots[missed % size] = math.nan
+        if self.newest >= 0:  # a new line's slots are empty already; of a large cluster ten thousand begin at once
+            for missed in range(max(self.newest + 1, tick - size + 1), tick):
+                self.slots[missed % size] = math.nan
         self.slots[tick % size] = value
         self.newest = max(self.newest, tick)
 

@@ -79,6 +79,14 @@ def _status(obj: Object, active: list[Object], going: int, view: View) -> Object
         "readyReplicas": sum(is_true(pod, "Ready") for pod in active),
         "availableReplicas": sum(is_available(pod, obj, view.now) for pod in active),
     }
-    generation = obj["metadata"].get("generation", 1)
+    return _rendered(len(active), obj["metadata"].get("generation", 1), counts, going)
+
+
+def settled_status(count: int) -> Object:
+    """The status of a new set whose pods are all there and have long been available."""
+    return _rendered(count, 1, dict.fromkeys(("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), count), 0)
+
+
+def _rendered(replicas: int, generation: int, counts: dict[str, int], going: int) -> Object:
     shown = {key: value for key, value in counts.items() if value}
-    return {"replicas": len(active), "observedGeneration": generation, **shown, "terminatingReplicas": going}
+    return {"replicas": replicas, "observedGeneration": generation, **shown, "terminatingReplicas": going}

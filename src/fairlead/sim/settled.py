@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.model.resources import GPU_MEMORY
-from fairlead.sim import deployment
+from fairlead.sim import deployment, replica_set
 from fairlead.sim.chance import suffix_of
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelets
@@ -38,15 +38,16 @@ class Settlement:
     def put(self, service: Service) -> None:
         owner = self._cluster.create(render_service(service))
         label = template_hash(owner["spec"]["template"])
-        replica_set = self._cluster.create(deployment.replica_set(owner, label, service.replicas, 1))
+        owned = self._cluster.create(deployment.replica_set(owner, label, service.replicas, 1))
         names = [
-            f"{replica_set['metadata']['name']}-{suffix_of(self._seed, service.namespace, service.name, number)}"
+            f"{owned['metadata']['name']}-{suffix_of(self._seed, service.namespace, service.name, number)}"
             for number in range(service.replicas)
         ]
         example: Object | None = None
+        placed = 0
         for name in names:
             if example is None:
-                new = generated_pod(replica_set["spec"]["template"], replica_set, name)
+                new = generated_pod(owned["spec"]["template"], owned, name)
                 example = self._cluster.rehearsal().create(new)  # with defaults and admission, and not stored
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
@@ -54,9 +55,12 @@ class Settlement:
             asker = Tenant(pod, needs, int(example["spec"].get("priority") or 0))
             room = None if needs.get(GPU_MEMORY) else self._room_for(asker)  # shares of a card are the extender's to give
             if room is None:
-                self._cluster.create(generated_pod(replica_set["spec"]["template"], replica_set, name))
+                self._cluster.create(generated_pod(owned["spec"]["template"], owned, name))
             else:
                 self._place(pod, room)
+                placed += 1
+        if placed == service.replicas:  # as its controller would find it, which then looks at thousands of pods once and not twice
+            self._cluster.update_status({**owned, "status": replica_set.settled_status(placed)})
 
     def _room_for(self, asker: Tenant) -> Room | None:
         """The room where the last equal pod went, or the next one that fits; one round at most."""
