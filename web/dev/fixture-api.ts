@@ -131,23 +131,31 @@ function node(world: World, name: string): object | null {
   if (!row) return null;
   const each = (row.gpuMemoryTotalMiB ?? 0) / Math.max(1, row.gpusTotal);
   const gpus = cells.map(([index, state, util, memory, celsius, idle, slices]) => ({
-    index, uuid: `GPU-${name}-${index}`, model: row.gpuModel, mode: row.gpuMode, memoryTotalMiB: each, memoryAllocatedMiB: each, memoryUsedMiB: memory === null ? null : (memory / 100) * each, utilPercent: util, temperatureC: celsius, powerW: util === null ? null : 60 + util * 3,
+    index, uuid: `GPU-${name}-${index}`, model: row.gpuModel, mode: row.gpuMode === "share" ? "shared" : row.gpuMode, ...unitsOf(row.gpuMode, each, slices), coreAllocatedPercent: null, coreFreePercent: null, memoryTotalMiB: each, memoryAllocatedMiB: each, memoryUsedMiB: memory === null ? null : (memory / 100) * each, utilPercent: util, temperatureC: celsius, powerW: util === null ? null : 60 + util * 3,
     health: state === 3 ? "Unhealthy" : state === 5 ? "Unknown" : "Healthy", reason: state === 3 ? "XID 79" : "", lastXid: null, idleSeconds: idle, migInstances: [], flags: (idle ?? 0) > 3600 ? ["idle"] : [],
-    pods: slices.map(([team], i) => ({ namespace: world.map.teams[team], name: `resnet50-worker-${index}-${i}`, job: "mpijob/resnet50", allocatedMiB: each, usedMiB: null, utilPercent: null })),
+    pods: slices.map(([team], i) => ({ namespace: world.map.teams[team], name: `resnet50-worker-${index}-${i}`, container: "main", mode: row.gpuMode, units: row.gpuMode === "share" ? 3 : 0, corePercent: 0, job: "mpijob/resnet50", allocatedMiB: each, usedMiB: null, utilPercent: null })),
   }));
   return {
-    ...stamp(), node: row, gpus, kubeletVersion: "v1.33.1", runtimeVersion: "containerd://2.1.1", osImage: "Debian GNU/Linux 12",
+    ...stamp(), node: row, gpus, events: [],
+    sharing: row.gpuMode === "share" ? { offers: true, placement: "", conflict: "", unitsFree: row.gpuUnitsTotal - row.gpuUnitsAllocated, largestFree: 11, largestFreeMiB: 11264 } : null, kubeletVersion: "v1.33.1", runtimeVersion: "containerd://2.1.1", osImage: "Debian GNU/Linux 12",
     conditions: [{ type: "Ready", status: row.status === "Ready" ? "True" : "False", reason: "KubeletReady", message: "kubelet is posting ready status", at: row.createdAt }],
     taints: row.schedulable ? [] : [{ key: "node.kubernetes.io/unschedulable", value: "", effect: "NoSchedule" }],
     labels: { "kubernetes.io/hostname": name, "node.kubernetes.io/instance-type": row.instanceType, "nvidia.com/gpu.product": row.gpuModel },
-    pods: gpus.flatMap((g) => g.pods.map((p) => ({ namespace: p.namespace, name: p.name, job: p.job, phase: "Running", gpus: 1, gpuMemoryAllocatedMiB: each, createdAt: new Date(Date.now() - 9e6).toISOString() }))),
+    pods: gpus.flatMap((g) => g.pods.map((p) => ({ namespace: p.namespace, name: p.name, job: p.job, phase: "Running", status: "Running", terminating: false, pending: false, gpuIndexes: [g.index], units: p.units, gpus: 1, gpuMemoryAllocatedMiB: each, createdAt: new Date(Date.now() - 9e6).toISOString() }))),
   };
+}
+
+function unitsOf(mode: string, mib: number, slices: readonly (readonly [number, number])[]): object {
+  const units = mode === "share" ? Math.floor(mib / 1024) : 0;
+  const held = slices.reduce((sum, [, share]) => sum + share, 0);
+  const unitsAllocated = Math.round(units * held);
+  return { units, unitsAllocated, unitsFree: units - unitsAllocated, memoryFreeMiB: Math.max(0, Math.round(mib * (1 - held))) };
 }
 
 function job(world: World, [, namespace, type, name]: readonly string[]): object | null {
   const row = world.jobs.find((j) => j.namespace === namespace && j.type === type && j.name === name);
   if (!row) return null;
-  const instances = Array.from({ length: row.instances.desired }, (_, i) => ({ name: `${row.name}-${i ? `worker-${i - 1}` : "launcher"}`, role: i ? "worker" : "launcher", status: row.status, node: row.nodes[0] ?? "", ip: "172.16.0.9", gpus: i ? 8 : 0, gpuIndexes: i ? [0, 1, 2, 3] : [], gpuUuids: [], gpuMemoryAllocatedMiB: 81920, gpuMemoryUsedMiB: 61920, gpuUtilPercent: i ? 83.2 : null, restarts: 0, ageSeconds: row.durationSeconds, isChief: i === 0 }));
+  const instances = Array.from({ length: row.instances.desired }, (_, i) => ({ name: `${row.name}-${i ? `worker-${i - 1}` : "launcher"}`, role: i ? "worker" : "launcher", status: row.status, node: row.nodes[0] ?? "", ip: "172.16.0.9", gpus: i ? 8 : 0, gpuIndexes: i ? [0, 1, 2, 3] : [], gpuUuids: [], gpuMemoryAllocatedMiB: 81920, gpuMemoryUsedMiB: 61920, gpuUtilPercent: i ? 83.2 : null, restarts: 0, ageSeconds: row.durationSeconds, isChief: i === 0, waiting: null }));
   return { ...stamp(), job: row, instances, events: [{ at: row.createdAt, type: "Normal", reason: "Created", object: `MPIJob/${row.name}`, message: "MPIJob is created.", count: 1 }] };
 }
 

@@ -105,6 +105,12 @@ function nodeRow(name: string, i: number, model: number, mode: string, notReady:
     gpusTotal: gpus.length,
     gpusAllocated: held,
     gpusUnhealthy: gpus.filter((g) => g[1] === 3).length,
+    gpusDraining: gpus.filter((g) => g[1] === 4).length,
+    gpuUnit: mode === "share" ? "GiB" : "",
+    gpuUnitsTotal: mode === "share" ? gpus.length * Math.floor(mib / 1024) : 0,
+    gpuUnitsAllocated: mode === "share" ? Math.floor((held * mib) / 1024) : 0,
+    gpuUnitsPending: 0,
+    gpuUnitsOvercommitted: 0,
     gpusReporting: reporting.length,
     gpuMemoryTotalMiB: gpus.length * mib,
     gpuMemoryAllocatedMiB: held * mib,
@@ -120,7 +126,7 @@ function nodeRow(name: string, i: number, model: number, mode: string, notReady:
 }
 
 function cpuNode(i: number): NodeRow {
-  const none = { gpusTotal: 0, gpusAllocated: 0, gpusUnhealthy: 0, gpusReporting: 0, gpuMemoryTotalMiB: null, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, gpuUtilPercent: null };
+  const none = { gpusTotal: 0, gpusAllocated: 0, gpusUnhealthy: 0, gpusDraining: 0, gpuUnit: "", gpuUnitsTotal: 0, gpuUnitsAllocated: 0, gpuUnitsPending: 0, gpuUnitsOvercommitted: 0, gpusReporting: 0, gpuMemoryTotalMiB: null, gpuMemoryAllocatedMiB: null, gpuMemoryUsedMiB: null, gpuUtilPercent: null };
   return { ...none, name: `cpu-0${i + 1}`, ip: `10.0.9.${i + 11}`, role: i ? "<none>" : "control-plane", status: "Ready", schedulable: true, gpuMode: "none", gpuModel: "", isolation: "", driverVersion: "", instanceType: "g7.4xlarge", zone: "zone-a", createdAt: ago(86400 * 40), cpuTotalCores: 16, memoryTotalMiB: 65536 };
 }
 
@@ -137,7 +143,7 @@ function makeJob(rnd: () => number, i: number, teams: readonly string[], nodes: 
     type,
     status,
     state: status.toUpperCase(),
-    waiting: status === "Pending" ? { reason: "Unschedulable", message: `0/${nodes.length} nodes are available: insufficient nvidia.com/gpu (asked ${asked}, at most 2 free on one node).` } : null,
+    waiting: status === "Pending" ? { reason: "Unschedulable", message: `0/${nodes.length} nodes are available: insufficient nvidia.com/gpu (asked ${asked}, at most 2 free on one node).`, room: "" } : null,
     durationSeconds: age,
     gpusRequested: asked,
     gpusAllocated: held,
@@ -192,7 +198,7 @@ function makePools(nodes: readonly NodeRow[]): World["overview"]["pools"] {
   return MODELS.map((m, at) => {
     const members = nodes.filter((n) => n.gpuModel === m.name);
     const sum = (of: (n: NodeRow) => number) => Math.round(members.reduce((a, n) => a + of(n), 0) * 100) / 100;
-    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(freeOn), gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
+    return { model: m.name, mode: at === 2 ? "share" : "exclusive", nodes: members.length, gpus: sum((n) => n.gpusTotal), gpusAllocated: sum((n) => n.gpusAllocated), gpusFree: sum(freeOn), largestFreeMiB: at === 2 ? 11264 : null, gpusUnhealthy: sum((n) => n.gpusUnhealthy) };
   }).filter((p) => p.gpus > 0);
 }
 

@@ -1,12 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { Instance, JobRow, NodeRow } from "../src/api/types";
-import { jobColumns } from "../src/boards/jobs/columns";
+import type { GpuRow, Instance, JobRow, NodePod, NodeRow, Sentence, Sharing } from "../src/api/types";
+import { jobColumns, requested, whyOf } from "../src/boards/jobs/columns";
 import { instanceColumns } from "../src/boards/jobs/instances";
 import { jobSentence } from "../src/boards/jobs/sentence";
 import { CHART_NODES_MAX, chartFilters, focusOf, mustAsk } from "../src/boards/nodes/focus";
+import { isolationWord } from "../src/boards/nodes/columns";
+import { cardColumns, podColumns } from "../src/boards/nodes/NodeCards";
+import { noticesOf } from "../src/boards/nodes/NodeFacts";
 import { nodeSentence } from "../src/boards/nodes/sentence";
+import { gpus } from "../src/format/format";
 import type { Cell, CellState } from "../src/gpumap/cells";
 import { countMarks } from "../src/gpumap/counts";
+import { wholeOf } from "../src/gpumap/draw";
 import { isCardInFocus } from "../src/gpumap/focus";
 import { type Locale, type MessageKey, translate, translateCode, type Values } from "../src/i18n/translate";
 
@@ -64,17 +69,114 @@ const say = (sentence: { code: string; values: Values; text: string }) => transl
 const node = (more: Partial<NodeRow>) => ({ gpusTotal: 8, gpusAllocated: 6, gpusUnhealthy: 0, gpuUtilPercent: 71.25, ...more }) as NodeRow;
 const job = (status: string) => ({ status, state: "Suspended", gpusAllocated: 4, gpusRequested: 8, durationSeconds: 3700, instances: { running: 1, desired: 2, failed: 1, pending: 1, succeeded: 0 } }) as unknown as JobRow;
 
+const sharing = (more: Partial<Sharing>): Sharing => ({ offers: true, placement: "", conflict: "", unitsFree: 2, largestFree: 2, largestFreeMiB: 2154, ...more });
+const spokenOf = (sentence: Sentence) => ({ ...sentence, values: Object.fromEntries(Object.entries(sentence.values).map(([key, value]) => [key, typeof value === "number" ? gpus(value) : value])) });
+
+const card = (more: Partial<GpuRow>) => ({ index: 0, uuid: "GPU-a", units: 14, unitsAllocated: 12, unitsFree: 2, coreFreePercent: null, coreAllocatedPercent: null, memoryTotalMiB: 15079, memoryAllocatedMiB: 12924, memoryFreeMiB: 2154, flags: [], pods: [], ...more }) as unknown as GpuRow;
+const seat = { namespace: "team-a", name: "nb" };
+
+const cardShown = (of: Partial<GpuRow>, wide = false, how: Sharing | null = null) => {
+  const columns = cardColumns({ gpus: [card(of)], node: { gpuUnit: "GiB" } as NodeRow, sharing: how }, wide, en);
+  return Object.fromEntries(columns.map((c) => [c.key, c.cell(card(of))]));
+};
+
+describe("the cards of a node", () => {
+  it("a shared one says units granted and free, and its memory", () => {
+    const row = cardShown({});
+    expect([row["units"], row["granted"], row["free"]]).toEqual(["12 / 14", "12.6 / 14.7 GiB", "2 GiB"]);
+  });
+  it("a whole one has memory and no units; what nobody knows is a dash", () => {
+    const row = cardShown({ units: 0, unitsAllocated: 0, unitsFree: 0, memoryFreeMiB: 15079 });
+    expect([row["units"], row["free"]]).toEqual([undefined, "14.7 GiB"]);
+    expect(cardShown({ units: 0, memoryFreeMiB: null })["free"]).toBe("—");
+  });
+  it("cores stand there only where the node offers them", () => {
+    expect(cardShown({})["cores"]).toBeUndefined();
+    expect(cardShown({ coreAllocatedPercent: 30, coreFreePercent: 70 })["cores"]).toBe("30 / 100");
+  });
+  it("the full page also has UUID and model", () => {
+    expect(cardShown({ model: "Tesla T4" }, true)).toMatchObject({ uuid: "GPU-a", model: "Tesla T4" });
+    expect(cardShown({})["uuid"]).toBeUndefined();
+  });
+  it("who holds them stands in a table of its own on the page of a shared node", () => {
+    expect([cardShown({}, true, sharing({}))["pods"], cardShown({}, false, sharing({}))["pods"], cardShown({}, true)["pods"]]).toEqual([undefined, "—", "—"]);
+  });
+  it("two containers of one pod are one holder", () => {
+    expect(cardShown({ pods: [seat, seat] as GpuRow["pods"] })["pods"]).toBe("team-a/nb");
+  });
+});
+
+const podCell = (key: string, of: Partial<NodePod>) => podColumns("GiB", en).find((c) => c.key === key)?.cell({ gpuIndexes: [], units: 0, gpus: 0, pending: false, ...of } as NodePod);
+
+describe("the pods of a node", () => {
+  it("one on a card that nobody knows is never on card 0 and holds no counted GPU", () => {
+    expect(podCell("cards", { gpuIndexes: [0] })).toBe("0");
+    expect(podCell("cards", {})).toBe("—");
+    expect(podCell("cards", { pending: true })).not.toBe("—");
+    expect([podCell("units", { pending: true, units: 4 }), podCell("gpus", { pending: true })]).toEqual(["4 GiB", "—"]);
+  });
+});
+
+describe("what stands above the numbers of a node", () => {
+  const quiet = { gpuUnit: "GiB", gpuUnitsOvercommitted: 0, gpusDraining: 0, gpuUnitsPending: 0 };
+  const codes = (more: Partial<NodeRow>, how: Sharing | null = sharing({})) => noticesOf({ node: node({ ...quiet, ...more }), sharing: how }, en).map(([code]) => code);
+  it("nothing on a node that is well", () => {
+    expect([codes({}), codes({}, null)]).toEqual([[], []]);
+  });
+  it("the gravest first", () => {
+    expect(codes({ gpuUnitsPending: 4, gpusDraining: 1, gpuUnitsOvercommitted: 1 })).toEqual(["overcommitted", "draining", "pending"]);
+    expect(codes({}, sharing({ offers: false }))).toEqual(["closed"]);
+    expect(codes({}, sharing({ offers: false, conflict: "label a overrides b" }))).toEqual(["conflict"]);
+  });
+  it("one card changes, two change", () => {
+    const said = [1, 2].map((n) => noticesOf({ node: node({ ...quiet, gpusDraining: n }), sharing: null }, en)[0]?.[1]);
+    expect(said).toEqual([expect.stringContaining("1 GPU changes"), expect.stringContaining("2 GPUs change ")]);
+  });
+});
+
+describe("who limits memory", () => {
+  it("the guard is never called isolation without the word cooperative", () => {
+    expect([isolationWord("guard", en), isolationWord("", en), isolationWord("later", en)]).toEqual(["guard (cooperative)", "—", "later"]);
+    expect(isolationWord("guard", zh)).toContain("协作");
+  });
+});
+
+describe("why something waits, as a hint", () => {
+  it("the scheduler's words, then what shared GPUs answer", () => {
+    expect(whyOf({ reason: "Unschedulable", message: "0/6 nodes are available.", room: "need 4 GiB, largest free 2 GiB" })).toBe("0/6 nodes are available.\nneed 4 GiB, largest free 2 GiB");
+    expect([whyOf({ reason: "x", message: "m", room: "" }), whyOf(null)]).toEqual(["m", ""]);
+  });
+});
+
+describe("a split cell", () => {
+  it("slices of more than the card share the cell's width", () => {
+    expect(wholeOf({ slices: [[0, 0.5], [1, 0.25]] })).toBe(1);
+    expect(wholeOf({ slices: [[0, 1], [1, 0.25]] })).toBe(1.25);
+  });
+});
+
 describe("the sentence of a detail page", () => {
   it("of a node", () => {
-    expect(say(nodeSentence(node({})))).toBe("6 of 8 GPUs allocated, mean utilization 71.3%.");
-    expect(say(nodeSentence(node({ gpusUnhealthy: 1, gpuUtilPercent: null })))).toBe("6 of 8 GPUs allocated, mean utilization —; 1 GPU unhealthy.");
-    expect(say(nodeSentence(node({ gpusTotal: 0 })))).toBe("This node has no GPUs.");
+    expect(say(nodeSentence(node({}), null))).toBe("6 of 8 GPUs allocated, mean utilization 71.3%.");
+    expect(say(nodeSentence(node({ gpusUnhealthy: 1, gpuUtilPercent: null }), null))).toBe("6 of 8 GPUs allocated, mean utilization —; 1 GPU unhealthy.");
+    expect(say(nodeSentence(node({ gpusTotal: 0 }), null))).toBe("This node has no GPUs.");
   });
   it("of a job", () => {
     expect(say(jobSentence(job("Running")))).toBe("1 of 2 instances running on 4 of 8 GPUs for 1h1m.");
     expect(say(jobSentence(job("Pending")))).toBe("Waiting for 8 GPUs; 1 of 2 instances running.");
     expect(say(jobSentence(job("Failed")))).toBe("Failed after 1h1m on 8 GPUs; 1 of 2 instances failed.");
     expect(say(jobSentence(job("Odd")))).toBe("Odd · Suspended");
+  });
+  it("of a node that shares its cards: what one card still has, not the sum", () => {
+    const shared = node({ gpusTotal: 1, gpusAllocated: 0.857, gpuUnit: "GiB", gpuUnitsTotal: 14, gpuUnitsAllocated: 12 });
+    expect(say(spokenOf(nodeSentence(shared, sharing({ largestFree: 2 }))))).toBe("0.9 of 1 GPU allocated (12 of 14 GiB); up to 2 GiB free on one GPU.");
+  });
+  it("of a job that shares cards: memory, never 0 GPUs", () => {
+    const shares = { ...job("Pending"), gpusRequested: 0, gpuMemoryRequestedMiB: 4096 };
+    expect(say(jobSentence(shares))).toBe("Waiting for 4.0 GiB of shared GPU memory; 1 of 2 instances running.");
+    expect(requested(shares)).toBe("4.0 GiB");
+    expect(requested({ gpusRequested: 0, gpuMemoryRequestedMiB: null })).toBe("0");
+    for (const status of ["Running", "Pending", "Succeeded", "Failed"]) expect(say(jobSentence({ ...shares, status }))).not.toContain("0 GPU");
   });
 });
 

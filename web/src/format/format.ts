@@ -14,9 +14,10 @@ export function count(n: Maybe): string {
   return isKnown(n) ? groups.format(n) : UNKNOWN;
 }
 
-/** Whole GPUs as integer, fractions of shared cards with one decimal: `8`, `1.5`. */
+/** Whole GPUs as integer, fractions of shared cards with one decimal: `8`, `1.5`. A sliver is not nothing: `<0.1`. */
 export function gpus(n: Maybe): string {
   if (!isKnown(n)) return UNKNOWN;
+  if (n > 0 && n < 0.05) return "<0.1";
   return Math.abs(n - Math.round(n)) < 0.05 ? groups.format(Math.round(n)) : oneDecimal.format(n);
 }
 
@@ -32,6 +33,11 @@ export function memoryInGib(mib: Maybe): string {
   return memory(mib).replace(" GiB", "");
 }
 
+/** Exactly, where a limit is meant: `4,308 MiB`. */
+export function exactMemory(mib: Maybe): string {
+  return isKnown(mib) ? `${groups.format(mib)} MiB` : UNKNOWN;
+}
+
 /** Used of total in the unit of the total: `312.4 / 480.0 GiB`. */
 export function memoryFraction(used: Maybe, total: Maybe): string {
   if (isKnown(total) && total >= 1024) {
@@ -39,6 +45,11 @@ export function memoryFraction(used: Maybe, total: Maybe): string {
     return `${part} / ${oneDecimal.format(total / 1024)} GiB`;
   }
   return `${isKnown(used) ? groups.format(used) : UNKNOWN} / ${memory(total)}`;
+}
+
+/** Units of a shared card, or of all of a node: `12 / 14 GiB`; a dash where there is nothing to divide. */
+export function units(allocated: number, total: number, unit = ""): string {
+  return total > 0 || allocated > 0 ? `${count(allocated)} / ${count(total)} ${unit}`.trimEnd() : UNKNOWN;
 }
 
 /** 0..100 in: `63.5%`. */

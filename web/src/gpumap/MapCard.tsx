@@ -1,7 +1,7 @@
 // What is this GPU? The map knows the load; who holds it since when is asked from the node when the pointer rests.
 import { useNode } from "../api/queries";
 import type { GpuRow } from "../api/types";
-import { memoryFraction, percent, duration, UNKNOWN } from "../format/format";
+import { exactMemory, memoryFraction, percent, duration, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import type { Cell, GpuMapData } from "./cells";
@@ -47,6 +47,18 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
           {percent(cell.memory)}
           {gpu && <span className="dim"> {memoryFraction(gpu.memoryUsedMiB, gpu.memoryTotalMiB)}</span>}
         </dd>
+        {gpu && gpu.units > 0 && (
+          <>
+            <dt>{t("map.granted")}</dt>
+            <dd>
+              {t("map.grantedUnits", { units: gpu.unitsAllocated, total: gpu.units, unit: detail.data?.node.gpuUnit ?? "" })} <span className="dim">{exactMemory(gpu.memoryAllocatedMiB)}</span>
+            </dd>
+            <dt>{t("node.free")}</dt>
+            <dd>
+              {gpu.unitsFree} {detail.data?.node.gpuUnit} <span className="dim">{exactMemory(gpu.memoryFreeMiB)}</span>
+            </dd>
+          </>
+        )}
         <dt>{t("map.by.temperature")}</dt>
         <dd>{cell.celsius === null ? UNKNOWN : `${Math.round(cell.celsius)} °C`}</dd>
         {cell.idleSeconds ? (
@@ -57,6 +69,7 @@ export function MapCard({ map, cell, palette, x, y, size, announce }: Props) {
         ) : null}
       </dl>
       {cell.slices.length > 0 && <Holders map={map} cell={cell} palette={palette} gpu={gpu} since={sinceOf(detail.data?.pods)} />}
+      {gpu?.flags.includes("overcommitted") && <div className="flag broken">{t("flag.overcommitted")}</div>}
       {gpu?.reason && <div className="flag broken">{gpu.reason}</div>}
     </div>
   );
@@ -73,12 +86,13 @@ function Holders({ map, cell, palette, gpu, since }: { map: GpuMapData; cell: Ce
     return (
       <ul className="holders">
         {gpu.pods.slice(0, 6).map((pod) => (
-          <li key={`${pod.namespace}/${pod.name}`}>
+          <li key={`${pod.namespace}/${pod.name}/${pod.container}`}>
             <i className="mark" style={{ background: palette.teams[map.teams.indexOf(pod.namespace)] ?? palette.tokens.rest }} />
             <span className="mono clip" title={`${pod.namespace}/${pod.name}`}>
               {pod.namespace}/{pod.name}
             </span>
-            <span className="dim nowrap">
+            <span className="dim nowrap num">
+              {pod.units > 0 && `${exactMemory(pod.allocatedMiB)} · `}
               <Ago at={since.get(`${pod.namespace}/${pod.name}`) ?? null} />
             </span>
           </li>

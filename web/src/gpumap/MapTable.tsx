@@ -3,7 +3,7 @@
 import type { ReactNode } from "react";
 import { useNode } from "../api/queries";
 import type { GpuRow, NodeDetail } from "../api/types";
-import { duration, memoryFraction, percent, UNKNOWN } from "../format/format";
+import { duration, memory, memoryFraction, percent, units, UNKNOWN } from "../format/format";
 import { useWords } from "../i18n/locale";
 import { Ago } from "../parts/Ago";
 import { navigate } from "../router/router";
@@ -24,6 +24,7 @@ export function MapTable({ map }: { map: GpuMapData }) {
     { key: "state", head: t("map.state"), width: 92, cell: (c) => t(`map.state.${c.state}`) },
     { key: "util", head: t("map.by.util"), width: 76, number: true, cell: (c) => percent(c.util) },
     { key: "memory", head: t("map.by.memory"), width: 130, number: true, cell: (c) => told(c, memoryOf, percent(c.memory)) },
+    { key: "granted", head: t("map.granted"), width: 92, number: true, cell: (c) => told(c, (gpu) => grantedOf(gpu), UNKNOWN) },
     { key: "celsius", head: "°C", width: 44, number: true, cell: (c) => (c.celsius === null ? UNKNOWN : Math.round(c.celsius)) },
     { key: "idle", head: t("map.by.idle"), width: 76, number: true, cell: (c) => (c.idleSeconds ? duration(c.idleSeconds) : UNKNOWN) },
     { key: "holders", head: t("node.heldBy"), width: 190, mono: true, cell: (c) => (c.slices.length > 0 ? told(c, (gpu) => holdersOf(gpu) || teamsOf(c, map), teamsOf(c, map)) : UNKNOWN) },
@@ -61,6 +62,9 @@ const holdersOf = (gpu: GpuRow): ReactNode => {
   const names = gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`).join(", ");
   return names && <span title={names}>{names}</span>;
 };
+
+/** Of a shared card its units; of a whole one its memory. */
+const grantedOf = (gpu: GpuRow): ReactNode => (gpu.units > 0 ? units(gpu.unitsAllocated, gpu.units) : memory(gpu.memoryAllocatedMiB));
 
 /** Since the first of them. */
 const sinceOf: Say = (gpu, pods) => {

@@ -110,6 +110,9 @@ function fillTouching(context: CanvasRenderingContext2D, colour: string | Canvas
   context.fillRect(x, y, size, size);
 }
 
+/** What a cell's width stands for: the card, or more where more was granted than there is (and where shares were rounded up). */
+export const wholeOf = (cell: Pick<Cell, "slices">): number => Math.max(1, cell.slices.reduce((sum, [, share]) => sum + share, 0));
+
 /** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
 function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: ColourBy, cell: Cell, x: number, y: number, size: number): string | null {
   if (cell.state !== "shared" || by === "temperature" || cell.slices.length === 0) {
@@ -122,8 +125,9 @@ function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: Colou
   }
   let left = x;
   let last: string | null = null;
+  const whole = wholeOf(cell);
   cell.slices.forEach(([team, share], rank) => {
-    const width = share * size;
+    const width = (share / whole) * size;
     last = fillOf(cell, by, palette, team);
     if (last !== null) {
       context.fillStyle = last;

@@ -1,13 +1,15 @@
 // Everything about one job: why it waits first, then what it asked for, its instances, what happened.
 import { useJob } from "../../api/queries";
 import type { JobDetail } from "../../api/types";
-import { count, duration, gpus, memoryFraction, percent, UNKNOWN } from "../../format/format";
+import { count, duration, gpus, memory, memoryFraction, percent, UNKNOWN } from "../../format/format";
 import { useWords } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
+import { EventList } from "../../parts/EventList";
 import { Status } from "../../parts/Status";
 import { Answered, Bones } from "../../parts/States";
 import { Link } from "../../router/Link";
 import { DataTable } from "../../table/DataTable";
+import { requested, shares } from "./columns";
 import { instanceColumns } from "./instances";
 import type { JobId } from "./JobsBoard";
 
@@ -22,6 +24,7 @@ export function JobFacts({ id, wide }: { id: JobId; wide?: boolean }) {
             <div className="waits" data-testid="why-it-waits">
               <h2>{t("job.why")}</h2>
               <p>{detail.job.waiting.message || detail.job.waiting.reason}</p>
+              {detail.job.waiting.room && <p data-testid="why-no-room">{t("job.room", { room: detail.job.waiting.room })}</p>}
             </div>
           )}
           <Summary detail={detail} wide={Boolean(wide)} />
@@ -53,7 +56,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dt>{t("col.duration")}</dt>
       <dd>{duration(j.durationSeconds)}</dd>
       <dt>{t("job.gpus")}</dt>
-      <dd>{t("job.gpusHeld", { held: gpus(j.gpusAllocated), asked: gpus(j.gpusRequested) })}</dd>
+      <dd>{t("job.gpusHeld", { held: shares(j) ? memory(j.gpuMemoryAllocatedMiB) : gpus(j.gpusAllocated), asked: requested(j) })}</dd>
       <dt>{t("col.memoryUsed")}</dt>
       <dd>{memoryFraction(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB)}</dd>
       <dt>{t("col.utilization")}</dt>
@@ -96,22 +99,7 @@ function Events({ detail }: { detail: JobDetail }) {
   return (
     <section className="section">
       <h2>{t("job.events")}</h2>
-      <ul className="list nested">
-        {detail.events.slice(0, 30).map((event, i) => (
-          <li key={`${event.object} ${event.reason} ${i}`}>
-            <span className="when">
-              <Ago at={event.at} />
-            </span>
-            <div className="grow">
-              <div className="clip">
-                <b className={event.type === "Warning" ? "flag" : ""}>{event.reason}</b> <span className="mono dim">{event.object}</span>
-                {event.count > 1 && <span className="dim num"> ×{count(event.count)}</span>}
-              </div>
-              <div className="message">{event.message}</div>
-            </div>
-          </li>
-        ))}
-      </ul>
+      <EventList events={detail.events} />
     </section>
   );
 }

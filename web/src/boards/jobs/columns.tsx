@@ -1,6 +1,6 @@
 // The columns of document 000's `Training Jobs`, in its order, and the optional ones after them.
-import type { JobRow } from "../../api/types";
-import { duration, gpus, memoryInGib, percent, share, UNKNOWN } from "../../format/format";
+import type { JobRow, Waiting } from "../../api/types";
+import { duration, gpus, memory, memoryInGib, percent, share, UNKNOWN } from "../../format/format";
 import type { Words } from "../../i18n/locale";
 import { Ago } from "../../parts/Ago";
 import { Status } from "../../parts/Status";
@@ -15,14 +15,25 @@ const hours = (seconds: number | null): string => (seconds === null ? UNKNOWN : 
 
 export const jobKey = (job: Pick<JobRow, "namespace" | "type" | "name">): string => `${job.namespace}/${job.type}/${job.name}`;
 
+/** It asks for memory of shared cards, and for no whole one. */
+export const shares = (job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequestedMiB">): boolean => job.gpusRequested === 0 && job.gpuMemoryRequestedMiB !== null;
+
+/** What a job asks for: cards, or where it shares them their memory. */
+export function requested(job: Pick<JobRow, "gpusRequested" | "gpuMemoryRequestedMiB">): string {
+  return shares(job) ? memory(job.gpuMemoryRequestedMiB) : gpus(job.gpusRequested);
+}
+
+/** Why something waits, as a hint on its status: the scheduler's words, and what the nodes with shared GPUs answer. */
+export const whyOf = (waiting: Waiting | null): string => (waiting ? [waiting.message, waiting.room].filter(Boolean).join("\n") : "");
+
 export function jobColumns(t: Words["t"]): Column<JobRow>[] {
   return [
     { key: "namespace", head: t("col.namespace"), width: 112, mono: true, title: (j) => j.namespace, cell: (j) => j.namespace },
     { key: "name", head: t("col.jobName"), width: 184, mono: true, fixed: true, title: (j) => j.name, cell: (j) => j.name },
     { key: "type", head: t("col.jobType"), width: 92, mono: true, cell: (j) => j.type },
-    { key: "status", head: t("col.jobStatus"), width: 150, title: (j) => j.waiting?.message ?? "", cell: (j) => <Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /> },
+    { key: "status", head: t("col.jobStatus"), width: 150, title: (j) => whyOf(j.waiting), cell: (j) => <Status word={j.status} suffix={j.waiting?.reason ? ` · ${j.waiting.reason}` : ""} /> },
     { key: "durationSeconds", head: t("col.duration"), width: 76, number: true, cell: (j) => duration(j.durationSeconds) },
-    { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, cell: (j) => gpus(j.gpusRequested) },
+    { key: "gpusRequested", head: t("col.gpusRequested"), width: 74, number: true, title: (j) => (j.gpuMemoryRequestedMiB === null ? "" : `${t("col.memoryRequested")}: ${memory(j.gpuMemoryRequestedMiB)}`), cell: requested },
     { key: "gpuMemoryAllocatedMiB", head: t("col.jobMemoryAllocated"), unit: "GiB", width: 98, number: true, cell: (j) => memoryInGib(j.gpuMemoryAllocatedMiB) },
     { key: "gpuMemoryUsedMiB", head: t("col.memoryUsed"), unit: "GiB", width: 92, number: true, bar: (j) => ratio(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB), cell: (j) => memoryInGib(j.gpuMemoryUsedMiB) },
     { key: "gpuUtilPercent", head: t("col.utilization"), width: 92, number: true, bar: (j) => ratio(j.gpuUtilPercent, 100), cell: (j) => percent(j.gpuUtilPercent) },

@@ -1,11 +1,13 @@
 // How is this job, in one sentence? From the job's own answer, as the boards' sentences come from theirs.
 import type { JobRow, Sentence } from "../../api/types";
-import { duration } from "../../format/format";
+import { duration, memory } from "../../format/format";
+import { shares } from "./columns";
 
 const CODES: Readonly<Record<string, string>> = { Running: "job-running", Pending: "job-pending", Succeeded: "job-succeeded", Failed: "job-failed" };
 
 export function jobSentence(job: JobRow): Sentence {
   const { running, desired, failed } = job.instances;
-  const values = { running, desired, failed, held: job.gpusAllocated, asked: job.gpusRequested, duration: duration(job.durationSeconds) };
-  return { code: CODES[job.status] ?? "", values, text: `${job.status} · ${job.state}` };
+  const values = { running, desired, failed, held: job.gpusAllocated, asked: job.gpusRequested, memory: memory(job.gpuMemoryRequestedMiB), duration: duration(job.durationSeconds) };
+  const code = CODES[job.status];
+  return { code: code ? `${code}${shares(job) ? "-share" : ""}` : "", values, text: `${job.status} · ${job.state}` };
 }

@@ -1,0 +1,149 @@
+// The cards of one node, one row each, who sits on them with how much, and the pods that hold them.
+// A pod may hold part of a card that nobody can name: it stands among the pods, and on no card.
+import { useMemo } from "react";
+import type { GpuPod, GpuRow, NodeDetail, NodePod } from "../../api/types";
+import { count, exactMemory, gpus, memory, memoryFraction, percent, share, units, UNKNOWN } from "../../format/format";
+import { useWords, type Words } from "../../i18n/locale";
+import { isMessageKey } from "../../i18n/translate";
+import { Ago } from "../../parts/Ago";
+import { Empty } from "../../parts/States";
+import { Status, toneOf } from "../../parts/Status";
+import { Link } from "../../router/Link";
+import type { Column } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { modeWord } from "./columns";
+
+export function Cards({ detail, wide }: { detail: NodeDetail; wide: boolean }) {
+  const { t } = useWords();
+  const columns = useMemo(() => cardColumns(detail, wide, t), [detail, wide, t]);
+  if (detail.gpus.length === 0) return wide ? <NoCards /> : null;
+  return (
+    <section className="section">
+      <h2>{t("node.cards")}</h2>
+      <div className="nested">
+        <DataTable name="node-gpus" caption={t("node.cards")} columns={columns} rows={detail.gpus} rowKey={(g) => String(g.index)} walkable />
+      </div>
+    </section>
+  );
+}
+
+function NoCards() {
+  const { t } = useWords();
+  return (
+    <Empty why={t("node.noGpus")}>
+      {t("node.noGpusNext")} <code>kubectl -n kube-system get daemonsets</code>
+    </Empty>
+  );
+}
+
+/** Columns that no card has a value for are left out: units of whole cards, cores where the node offers none. The page of a shared node has holders in a table of their own. */
+export function cardColumns(detail: Pick<NodeDetail, "gpus" | "node" | "sharing">, wide: boolean, t: Words["t"]): Column<GpuRow>[] {
+  const unit = detail.node.gpuUnit;
+  const shares = detail.gpus.some((g) => g.units > 0);
+  const cores = detail.gpus.some((g) => g.coreFreePercent !== null);
+  const columns: (Column<GpuRow> | false)[] = [
+    { key: "index", head: "GPU", width: 52, number: true, cell: (g) => g.index },
+    wide && { key: "uuid", head: t("node.uuid"), width: 130, mono: true, title: (g) => g.uuid, cell: (g) => g.uuid || UNKNOWN },
+    wide && { key: "model", head: t("col.gpuModel"), width: 120, title: (g) => g.model, cell: (g) => g.model || UNKNOWN },
+    { key: "mode", head: t("col.gpuMode"), width: 78, cell: (g) => modeWord(g.mode, t) },
+    { key: "health", head: t("node.health"), width: 124, cell: (g) => <Health gpu={g} /> },
+    shares && { key: "units", head: t("node.units"), unit, width: 72, number: true, barTone: "blue", bar: (g) => ratioOf(g.unitsAllocated, g.units), cell: (g) => units(g.unitsAllocated, g.units) },
+    { key: "granted", head: t("col.memoryAllocated"), width: 132, number: true, barTone: "blue", bar: (g) => ratioOf(g.memoryAllocatedMiB, g.memoryTotalMiB), title: (g) => `${exactMemory(g.memoryAllocatedMiB)} / ${exactMemory(g.memoryTotalMiB)}`, cell: (g) => memoryFraction(g.memoryAllocatedMiB, g.memoryTotalMiB) },
+    { key: "free", head: t("node.free"), width: 98, number: true, title: (g) => exactMemory(g.memoryFreeMiB), cell: (g) => (g.units > 0 ? `${count(g.unitsFree)} ${unit}` : memory(g.memoryFreeMiB)) },
+    cores && { key: "cores", head: t("node.cores"), unit: "%", width: 76, number: true, cell: (g) => (g.coreAllocatedPercent === null ? UNKNOWN : `${g.coreAllocatedPercent} / 100`) },
+    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (g) => (g.utilPercent === null ? null : g.utilPercent / 100), cell: (g) => percent(g.utilPercent) },
+    { key: "memory", head: t("col.memoryUsed"), width: 132, number: true, bar: (g) => ratioOf(g.memoryUsedMiB, g.memoryTotalMiB), cell: (g) => memoryFraction(g.memoryUsedMiB, g.memoryTotalMiB) },
+    { key: "temperature", head: "°C", width: 42, number: true, cell: (g) => (g.temperatureC === null ? UNKNOWN : Math.round(g.temperatureC)) },
+    { key: "power", head: "W", width: 44, number: true, cell: (g) => (g.powerW === null ? UNKNOWN : Math.round(g.powerW)) },
+    !(wide && detail.sharing) && { key: "pods", head: t("node.heldBy"), width: 160, mono: true, title: heldBy, cell: (g) => heldBy(g) || UNKNOWN },
+  ];
+  return columns.filter((column) => column !== false);
+}
+
+const ratioOf = (part: number | null, total: number | null): number | null => {
+  const of100 = share(part, total);
+  return of100 === null ? null : of100 / 100;
+};
+
+/** Each pod once, however many of its containers sit on the card. */
+const heldBy = (gpu: GpuRow): string => [...new Set(gpu.pods.map((pod) => `${pod.namespace}/${pod.name}`))].join(", ");
+
+function Health({ gpu }: { gpu: GpuRow }) {
+  const { t } = useWords();
+  const why = gpu.reason || (gpu.lastXid ? `XID ${gpu.lastXid.code}` : "");
+  if (toneOf(gpu.health) !== "good") return <span title={why}><Status word={gpu.health} suffix={why ? ` · ${why}` : ""} /></span>;
+  const flags = gpu.flags.map((flag) => flagWord(flag, t)).join(", ");
+  if (flags) return <span className={`flag ${gpu.flags.includes("overcommitted") ? "broken" : ""}`} title={flags}>{flags}</span>;
+  return <Status word={gpu.mode === "draining" ? "Draining" : gpu.health} />;
+}
+
+function flagWord(flag: string, t: Words["t"]): string {
+  const key = `flag.${flag}`;
+  return isMessageKey(key) ? t(key) : flag;
+}
+
+type Seat = GpuPod & { readonly index: number };
+
+/** One row per container on a card: on shared cards that is what the tables of `kubectl inspect cgpu -d` say. */
+export function Seats({ detail }: { detail: NodeDetail }) {
+  const { t } = useWords();
+  const seats = detail.gpus.flatMap((gpu) => gpu.pods.map((pod): Seat => ({ ...pod, index: gpu.index })));
+  if (!detail.sharing) return null;
+  return (
+    <section className="section" data-testid="node-seats">
+      <h2>{t("node.seats")}</h2>
+      <div className="nested">
+        {seats.length === 0 ? (
+          <Empty why={t("node.noSeats")} />
+        ) : (
+          <DataTable name="node-seats" caption={t("node.seats")} columns={seatColumns(detail, seats, t)} rows={seats} rowKey={(s) => `${s.index} ${s.namespace}/${s.name}/${s.container}`} maxRows={12} walkable />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function seatColumns(detail: NodeDetail, seats: readonly Seat[], t: Words["t"]): Column<Seat>[] {
+  const columns: (Column<Seat> | false)[] = [
+    { key: "index", head: "GPU", width: 52, number: true, cell: (s) => s.index },
+    { key: "name", head: t("node.pod"), width: 220, mono: true, title: (s) => `${s.namespace}/${s.name}`, cell: (s) => `${s.namespace}/${s.name}` },
+    { key: "container", head: t("node.container"), width: 110, mono: true, title: (s) => s.container, cell: (s) => s.container || UNKNOWN },
+    { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (s) => <JobLink of={s} /> },
+    { key: "units", head: t("node.units"), unit: detail.node.gpuUnit, width: 72, number: true, cell: (s) => (s.units > 0 ? count(s.units) : UNKNOWN) },
+    { key: "granted", head: t("col.memoryAllocated"), width: 110, number: true, cell: (s) => exactMemory(s.allocatedMiB) },
+    seats.some((s) => s.corePercent > 0) && { key: "cores", head: t("node.cores"), unit: "%", width: 60, number: true, cell: (s) => s.corePercent || UNKNOWN },
+    { key: "used", head: t("col.memoryUsed"), width: 110, number: true, bar: (s) => ratioOf(s.usedMiB, s.allocatedMiB), cell: (s) => exactMemory(s.usedMiB) },
+    { key: "util", head: t("col.utilization"), width: 86, number: true, bar: (s) => ratioOf(s.utilPercent, 100), cell: (s) => percent(s.utilPercent) },
+  ];
+  return columns.filter((column) => column !== false);
+}
+
+function JobLink({ of }: { of: { readonly namespace: string; readonly job: string } }) {
+  return of.job ? <Link to={`/jobs/${of.namespace}/${of.job}`}>{of.job.split("/").at(-1)}</Link> : UNKNOWN;
+}
+
+export function Pods({ detail }: { detail: NodeDetail }) {
+  const { t } = useWords();
+  if (detail.pods.length === 0) return null;
+  return (
+    <section className="section">
+      <h2>{t("node.pods")}</h2>
+      <div className="nested">
+        <DataTable name="node-pods" caption={t("node.pods")} columns={podColumns(detail.node.gpuUnit, t)} rows={detail.pods} rowKey={(p) => `${p.namespace}/${p.name}`} maxRows={10} walkable />
+      </div>
+    </section>
+  );
+}
+
+export function podColumns(unit: string, t: Words["t"]): Column<NodePod>[] {
+  return [
+    { key: "name", head: t("node.pod"), width: 200, mono: true, title: (p) => `${p.namespace}/${p.name}`, cell: (p) => `${p.namespace}/${p.name}` },
+    { key: "job", head: t("col.jobName"), width: 120, mono: true, cell: (p) => <JobLink of={p} /> },
+    { key: "status", head: t("col.status"), width: 130, cell: (p) => <Status word={p.status} /> },
+    { key: "cards", head: "GPU", width: 92, number: true, cell: (p) => (p.pending ? <span className="flag">{t("node.pendingCard")}</span> : p.gpuIndexes.join(", ") || UNKNOWN) },
+    { key: "units", head: t("node.units"), width: 72, number: true, cell: (p) => (p.units > 0 ? `${count(p.units)} ${unit}` : UNKNOWN) },
+    { key: "gpus", head: t("node.gpus"), width: 52, number: true, cell: (p) => (p.pending ? UNKNOWN : gpus(p.gpus)) },
+    { key: "memory", head: t("col.memoryAllocated"), width: 94, number: true, title: (p) => exactMemory(p.gpuMemoryAllocatedMiB), cell: (p) => memory(p.gpuMemoryAllocatedMiB) },
+    { key: "since", head: t("node.since"), width: 76, cell: (p) => <Ago at={p.createdAt} /> },
+  ];
+}
