@@ -60,3 +60,13 @@ def _sorted(rows: list[Row], columns: list[str]) -> list[Row]:
 def words(text: str) -> str:
     """Lines with one space between words, and without what differs."""
     return "\n".join(" ".join(alike(word) for word in line.split()) for line in text.strip().splitlines())
+
+
+def same_endings(text: str) -> str:
+    """The lines as they are, but for generated endings (each letter an `x`) and blanks at the ends.
+
+    >>> same_endings("tf-notebook-gpu-695cb6cf89-dsjmv  default   \\n")
+    'tf-notebook-gpu-xxxxxxxxxx-xxxxx  default\\n'
+    """
+    masked = re.sub(r"-([a-f0-9]{8,10})-([a-z0-9]{5})\b", lambda found: f"-{'x' * len(found[1])}-{'x' * len(found[2])}", text)
+    return "".join(line.rstrip() + "\n" for line in masked.splitlines())

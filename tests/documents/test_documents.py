@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.printed import alike, compared, is_table, words
+from tests.documents.printed import alike, compared, is_table, same_endings, words
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
 
 HERE = Path(__file__).parent
+SCRIPTS = Path(sys.executable).parent  # `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
 LOGS = HERE.parents[1] / "test-output" / "kube"
 COMMANDS: list[dict[str, Any]] = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))["command"]
 TYPED = [each for each in COMMANDS if "needs" not in each]
@@ -34,6 +36,8 @@ KEYS = {
     "before",
     "times",
     "prints",
+    "exact",
+    "environment",
     "holds",
     "ignore",
     "partial",
@@ -66,8 +70,14 @@ def typed(command: dict[str, Any], laptop: Laptop, folder: Path) -> list[str]:
     if "pending" in command:
         arguments[-1] = pending_pod(laptop, command["pending"])
     stdin = (folder / command["stdin"]).read_text(encoding="utf-8") if "stdin" in command else None
-    kubectl = [str(program("kubectl")), f"--kubeconfig={laptop.kubeconfig}", *arguments]
-    done = subprocess.run(kubectl, input=stdin, cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    typed_in = {
+        **environment(),
+        "KUBECONFIG": str(laptop.kubeconfig),
+        "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
+        **command.get("environment", {}),
+    }
+    argv = [str(SCRIPTS / "arena") if line.startswith("arena ") else str(program("kubectl")), *arguments]
+    done = subprocess.run(argv, input=stdin, cwd=folder, env=typed_in, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         return [f"$ {line}\nended with {done.returncode}: {done.stderr}"]
     return [f"$ {line}\n{told}" for told in differences(command, done.stdout)]
@@ -77,6 +87,9 @@ def differences(command: dict[str, Any], actual: str) -> list[str]:
     if "holds" in command:
         said = words(actual)
         return [f"missing: {line}\nin:\n{said}" for line in command["holds"] if words(line) not in said]
+    if "exact" in command:
+        theirs, ours = same_endings(command["exact"]), same_endings(actual)
+        return [] if theirs == ours else [f"printed:\n{command['exact']}\nbut:\n{actual}"]
     printed = command["prints"].strip()
     if not is_table(printed):
         return [] if words(printed) == words(actual) else [f"printed:\n{printed}\nbut:\n{actual}"]
@@ -100,7 +113,7 @@ def pending_pod(laptop: Laptop, app: str) -> str:
 def test_every_line_of_the_list_is_typed_or_says_what_it_needs() -> None:
     for command in COMMANDS:
         assert set(command) <= KEYS, command
-        assert ("needs" in command) is not ("prints" in command or "holds" in command), command
+        assert ("needs" in command) is not bool({"prints", "holds", "exact"} & set(command)), command
         assert "because" in command or not {"ignore", "partial", "holds"} & set(command), f"say why: {command['line']}"
         assert "with" not in command or (HERE / "manifests" / command["with"]).exists()
     assert {each["document"] for each in COMMANDS} == {f"{number:03}" for number in range(5)}
