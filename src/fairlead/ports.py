@@ -179,7 +179,8 @@ class BindOutcome(Struct, frozen=True):
 
 
 class LeaseRecord(Struct, frozen=True):
-    """Who may write. `renewed`: an opaque text that changes with each renewal; `version` what a write must be based on ("" = none yet).
+    """Who may write. `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now); `version` what a write must
+    be based on ("" = there is no lease yet).
 
     `wanted_by`: somebody who was asked and asks for the lease.
     """

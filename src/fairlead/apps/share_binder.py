@@ -36,13 +36,16 @@ class Doubt(NamedTuple):
 class ShareBinder:
     """`results` counts binds by how they ended: bound, repeated, refused, unknown."""
 
-    def __init__(self, api: SharingApi, feed: ShareFeed, clock: Clock, may_write: Callable[[], str]) -> None:
+    def __init__(
+        self, api: SharingApi, feed: ShareFeed, clock: Clock, may_write: Callable[[], str], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self.results: dict[str, int] = dict.fromkeys(("bound", "repeated", "refused", "unknown"), 0)
         self.doubts: dict[str, Doubt] = {}
         self._api = api
         self._feed = feed
         self._clock = clock
         self._may_write = may_write
+        self._monotonic = monotonic
         self._seen: dict[str, Pod] = {}
         self._running: dict[str, tuple[str, asyncio.Task[str]]] = {}
         feed.on_doubt = self.doubt
@@ -73,7 +76,7 @@ class ShareBinder:
 
     def doubt(self, pod: Pod, node: str) -> None:
         """Whether the pod sits on the node has not been seen; unless it is, `settle_due` will ask."""
-        self.doubts[pod.uid] = Doubt(pod, node, time.monotonic() + SETTLE_SECONDS)
+        self.doubts[pod.uid] = Doubt(pod, node, self._monotonic() + SETTLE_SECONDS)
 
     async def settle_due(self) -> None:
         """Ask about each doubt whose time has come and that the watch has not answered."""
@@ -81,7 +84,7 @@ class ShareBinder:
             tenant = self._feed.ledger.tenants.get(uid)
             if tenant is None or tenant.state != RESERVED:
                 self.doubts.pop(uid, None)
-            elif time.monotonic() >= doubt.due_at and uid not in self._running:
+            elif self._monotonic() >= doubt.due_at and uid not in self._running:
                 await self._settle(uid, doubt)
 
     async def _settle(self, uid: str, doubt: Doubt) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections.abc import Callable
 from typing import Final
 
 from fairlead.apps.share_adoption import RETRY_SECONDS, ShareAdoption
@@ -31,11 +33,18 @@ class ShareDesk:
     """`lease_name` is for messages. `trouble` is "" when calls are answered."""
 
     def __init__(
-        self, api: SharingApi, clock: Clock, identity: str, *, lease_name: str, policies: SharePolicies = DEFAULT_POLICIES
+        self,
+        api: SharingApi,
+        clock: Clock,
+        identity: str,
+        *,
+        lease_name: str,
+        policies: SharePolicies = DEFAULT_POLICIES,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.feed = ShareFeed(api, policies)
-        self.lease = ShareLease(api, identity, self.feed.rebuild)
-        self.binder = ShareBinder(api, self.feed, clock, lambda: self.trouble)
+        self.lease = ShareLease(api, identity, self.feed.rebuild, monotonic)
+        self.binder = ShareBinder(api, self.feed, clock, lambda: self.trouble, monotonic)
         self.adoption = ShareAdoption(api, self.feed, clock)
         self._lease_name = lease_name
 

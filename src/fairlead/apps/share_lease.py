@@ -33,7 +33,7 @@ class ShareLease:
     """`on_taken` is called when the lease comes to this process, not when it is renewed. `trouble`: why it cannot be had."""
 
     def __init__(
-        self, api: SharingApi, identity: str, on_taken: Callable[[], None], *, monotonic: Callable[[], float] = time.monotonic
+        self, api: SharingApi, identity: str, on_taken: Callable[[], None], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.identity = identity
         self.trouble = ""

@@ -127,8 +127,8 @@ class KubeSharingApi:
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         namespace, name = self._lease
         metadata = {"name": name, "namespace": namespace, "annotations": {WANTED_BY: record.wanted_by}}
-        now = _micro_time(time.time())
-        spec = {"holderIdentity": record.holder, "leaseDurationSeconds": record.seconds, "renewTime": now}
+        renewed = record.renewed or _micro_time(time.time())
+        spec = {"holderIdentity": record.holder, "leaseDurationSeconds": record.seconds, "renewTime": renewed}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         spec["leaseTransitions"] = record.transitions
         try:

@@ -1,0 +1,222 @@
+"""An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost replies, requests that outlive their sender.
+
+What a newcomer gets wrong: the truth is `FakeServer.pods`. It is looked at after every write, so that not one instant is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from fairlead.errors import NotFound, OutsideError
+from fairlead.model.gpu import Grant
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
+from fairlead.wire.allocation import parse_grants
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """An event loop in which waiting costs nothing: when all wait, time jumps to who wakes first."""
+
+    def __init__(self) -> None:
+        super().__init__(_Jumper(self))
+        self.moment = 0.0
+
+    def time(self) -> float:
+        return self.moment
+
+
+class _Jumper(selectors.SelectSelector):
+    def __init__(self, loop: JumpingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        assert timeout is not None, "everybody waits for ever"
+        self._loop.moment += timeout
+        return super().select(0)
+
+
+@dataclass
+class FakeServer:
+    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`: what must never be."""
+
+    rng: random.Random
+    nodes: dict[str, Node]
+    pods: dict[str, Pod] = field(default_factory=dict)
+    lease: LeaseRecord | None = None
+    history: list[tuple[str, str, Any]] = field(default_factory=list)
+    events: list[tuple[str, str, str]] = field(default_factory=list)
+    bindings: dict[str, int] = field(default_factory=dict)
+    down_until: float = 0.0
+    used: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def write(self, pod: Pod) -> None:
+        self._recount(self.pods.get(pod.uid), pod)
+        self.pods[pod.uid] = pod
+        self._note("pods", pod.uid, pod)
+
+    def remove(self, uid: str) -> None:
+        gone = self.pods.pop(uid, None)
+        if gone is not None:
+            self._recount(gone, None)
+            self._note("pods", uid, None)
+
+    def find(self, namespace: str, name: str) -> Pod | None:
+        return next((pod for pod in self.pods.values() if (pod.namespace, pod.name) == (namespace, name)), None)
+
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+        now = self.find(pod.namespace, pod.name)
+        if now is None:
+            return BindOutcome(f'pods "{pod.name}" not found')
+        if now.uid != pod.uid:
+            return BindOutcome("Precondition failed: UID in precondition")
+        if now.deleted_at is not None:
+            return BindOutcome("pod is being deleted, cannot be assigned to a host")
+        if now.node:
+            return BindOutcome(f'pod {pod.name} is already assigned to node "{now.node}"', is_known=False)
+        self.bindings[pod.uid] = self.bindings.get(pod.uid, 0) + 1
+        self.write(annotated(msgspec.structs.replace(now, node=node), annotations))
+        return BindOutcome()
+
+    async def changed_since(self, cursor: int) -> None:
+        while len(self.history) <= cursor:
+            await self._changed.wait()
+
+    def _note(self, kind: str, key: str, row: Any) -> None:
+        self.history.append((kind, key, row))
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def _recount(self, before: Pod | None, after: Pod | None) -> None:
+        """The promise: at no instant are more units granted on a card than it has."""
+        for pod, sign in ((before, -1), (after, 1)):
+            for grant in held(pod) if pod is not None and pod.is_holding else ():
+                self.used[grant.uuid] = self.used.get(grant.uuid, 0) + sign * grant.units
+        units = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
+        self.faults += [f"{count} of {units[uuid]} units of {uuid} are granted" for uuid, count in self.used.items() if count > units[uuid]]
+
+
+def held(pod: Pod) -> list[Grant]:
+    """What the pod holds of its cards: the larger of what its first container and an init container that ends were given."""
+    running = {part.name for part in pod.containers} | {part.name for part in pod.init_containers if part.restartable}
+    booked = [grant for name, given in pod.grants.items() if name in running for grant in given]
+    for name in {part.name for part in pod.init_containers if not part.restartable}:
+        for grant in pod.grants.get(name, ()):
+            of_card = sum(each.units for each in booked if each.uuid == grant.uuid)
+            if grant.units > of_card:
+                booked.append(msgspec.structs.replace(grant, units=grant.units - of_card))
+    return booked
+
+
+def annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    written = {**pod.annotations, **annotations}
+    return msgspec.structs.replace(pod, annotations=written, grants=parse_grants(written, pod.containers))
+
+
+class FakeSharingApi:
+    """One client of it (`ports.SharingApi`), slow and unlucky as the storm wants. `kill`: nothing that it sends later arrives."""
+
+    def __init__(self, server: FakeServer, rng: random.Random, *, trouble: float = 0.0) -> None:
+        self._server = server
+        self._rng = rng
+        self._trouble = trouble
+        self._is_dead = False
+        self._commits: set[asyncio.Task[BindOutcome]] = set()
+
+    def kill(self) -> None:
+        self._is_dead = True
+
+    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+        server = self._server
+        while True:
+            try:
+                await self._answer()
+            except OutsideError:
+                continue
+            cursor, listed = len(server.history), dict(server.pods)
+            await self._pause(0.3)
+            withheld.replace({}, ())
+            nodes.replace({node.uid: node for node in server.nodes.values()}, ())
+            pods.replace(listed, ())
+            while True:
+                await server.changed_since(cursor)
+                await self._pause(0.2)
+                if self._strikes(0.01):
+                    break  # too old a version: list again
+                while asyncio.get_running_loop().time() < server.down_until or self._is_dead:  # noqa: ASYNC110 - of a clock
+                    await asyncio.sleep(0.2)
+                for _, key, row in server.history[cursor : (cursor := len(server.history))]:
+                    pods.upsert(key, row) if row is not None else pods.remove(key)
+
+    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+        try:
+            await self._answer()
+        except OutsideError as error:
+            return BindOutcome(error.what, is_known=False)
+        if self._strikes(0.02):
+            return BindOutcome("the server was busy")
+        commit = asyncio.ensure_future(self._commit(pod, node, annotations))
+        self._commits.add(commit)
+        commit.add_done_callback(self._commits.discard)
+        if self._strikes(0.1):
+            await self._pause(0.2)
+            return BindOutcome("connection reset", is_known=False)  # while the request may still be on its way
+        outcome = await asyncio.shield(commit)
+        return BindOutcome("connection reset", is_known=False) if self._strikes(0.1) else outcome
+
+    async def _commit(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+        """The server works on, whatever becomes of who asked."""
+        await self._pause(0.8 if self._strikes(0.2) else 0.02)
+        return self._server.bind(pod, node, annotations)
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None:
+        await self._answer()
+        return self._server.find(namespace, name)
+
+    async def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        await self._answer()
+        now = self._server.pods.get(pod.uid)
+        if now is None:
+            raise NotFound("kubernetes", "gone")
+        self._server.write(annotated(now, annotations))
+        if self._strikes(0.2):
+            raise OutsideError("kubernetes", "connection reset")
+
+    async def warn(self, subject: Pod | Node, reason: str, message: str) -> None:
+        await self._answer()
+        self._server.events.append((subject.name, reason, message))
+
+    async def get_lease(self) -> LeaseRecord | None:
+        await self._answer()
+        return self._server.lease
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        await self._answer()
+        now = self._server.lease
+        if record.version != (now.version if now else ""):
+            return None
+        version = str(int(record.version or "0") + 1)
+        self._server.lease = msgspec.structs.replace(record, renewed=record.renewed or version, version=version)
+        return self._server.lease
+
+    async def _answer(self) -> None:
+        await self._pause(0.02)
+        if self._is_dead or asyncio.get_running_loop().time() < self._server.down_until:
+            await asyncio.sleep(0.5)
+            raise OutsideError("kubernetes", "connection refused")
+
+    async def _pause(self, most: float) -> None:
+        await asyncio.sleep(self._rng.uniform(0, most))
+
+    def _strikes(self, chance: float) -> bool:
+        return self._rng.random() < chance * self._trouble

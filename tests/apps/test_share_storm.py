@@ -1,0 +1,74 @@
+"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods; and three faults that a storm must find.
+
+The same against a real kube-scheduler and API server, fewer and smaller: tests/kube/test_share_storms.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.apps.share_storm import live
+
+from fairlead.apps.share_desk import ShareDesk
+from fairlead.model.pod import Pod
+
+SEEDS = range(1, 21)
+PODS = 1000
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Replies are lost on purpose; a log of that would bury the seed of a failure."""
+    caplog.set_level("CRITICAL")
+    yield
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_card_is_ever_sold_twice_and_nothing_is_lost(seed: int) -> None:
+    server = live(seed, PODS)
+    assert len(server.bindings) > PODS // 10, "a storm in which nothing is bound proves nothing"
+
+
+def test_a_storm_can_be_lived_again() -> None:
+    once, again = ([(kind, key, getattr(row, "node", "")) for kind, key, row in live(3, 150).history] for _ in range(2))
+    assert once == again
+
+
+def without_reservation(*args: Any, **options: Any) -> ShareDesk:
+    """bind asks for cards and holds none."""
+    desk = ShareDesk(*args, **options)
+    reserve = desk.ledger.reserve
+
+    def forget(pod: Pod, node: str) -> Any:
+        grants = reserve(pod, node)
+        desk.ledger.roll_back(pod.uid)
+        return grants
+
+    desk.ledger.reserve = forget  # type: ignore[method-assign]
+    return desk
+
+
+def freeing_early(*args: Any, **options: Any) -> ShareDesk:
+    """A pod that is told to end is taken for gone."""
+    desk = ShareDesk(*args, **options)
+    set_pod = desk.ledger.set_pod
+    desk.ledger.set_pod = lambda pod: desk.ledger.remove_pod(pod.uid) if pod.deleted_at is not None else set_pod(pod)  # type: ignore[method-assign]
+    return desk
+
+
+def forgetful(*args: Any, **options: Any) -> ShareDesk:
+    """What was bound before the start is not looked at."""
+    desk = ShareDesk(*args, **options)
+    sink = desk.feed.pod_sink
+    replace = sink.replace
+    sink.replace = lambda rows, unreadable: replace({uid: pod for uid, pod in rows.items() if not pod.node}, unreadable)  # type: ignore[method-assign]
+    return desk
+
+
+@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful])
+def test_a_storm_finds_the_fault(fault: Callable[..., ShareDesk]) -> None:
+    with pytest.raises(AssertionError, match=r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m"):
+        for seed in SEEDS[:5]:
+            live(seed, PODS, fault)
