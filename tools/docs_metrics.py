@@ -1,4 +1,4 @@
-"""Write docs/metrics.md, the reference of every metric both exporters can print, from the metrics' own names. `tests/docs` compares."""
+"""Write docs/metrics.md, the reference of every metric that a process of ours can print, from the metrics' own names. `tests/docs` compares."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fairlead.rules import (
     exporter_metrics,
     gpu_metrics,
     legacy_gpu_metrics,
+    share_metrics,
 )
 
 FILE = Path(__file__).parent.parent / "docs" / "metrics.md"
@@ -49,17 +50,29 @@ CLUSTER: Sequence[Section] = (
     ("`arena_*`", "`--compat arena` (on): the reference suite's four boards; scrape every 5 s for them.", arena_metrics.NAMES),
     ("The cluster exporter itself", "", cluster_exporter_metrics.NAMES),
 )
+EXTENDER: Sequence[Section] = (
+    (
+        "Shared GPUs",
+        "And `fairlead_gpushare_extender_seconds`, a histogram by `verb` (filter, prioritize, bind, preempt) of how long answers took.",
+        share_metrics.NAMES,
+    ),
+)
 
 
 def metrics_text() -> str:
     return "".join(
-        [HEAD, "## GPU exporter (`:9400`)\n\n", *_sections(GPU), _dcgm(), "## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)]
+        [
+            HEAD,
+            *("## GPU exporter (`:9400`)\n\n", *_sections(GPU), _dcgm()),
+            *("## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)),
+            *("## Scheduler extender (`:39999`)\n\n", *_sections(EXTENDER)),
+        ]
     )
 
 
 def all_names() -> list[MetricName]:
     """Every metric of the reference but DCGM's, whose names are those of the counters file."""
-    return [metric for _, _, metrics in (*GPU, *CLUSTER) for metric in metrics]
+    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER) for metric in metrics]
 
 
 def _sections(sections: Iterable[Section]) -> Iterable[str]:
