@@ -7,18 +7,24 @@ running laptop, then the embedded simulated cluster. Every import stands in the 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.context import ClusterReader, GlobalOptions, LaptopClock
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, GlobalOptions, LaptopClock
 from fairlead.cli.messages import Messages
+from fairlead.cli.parser import check_namespace
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.edge.connection import Connection
     from fairlead.edge.kube_blocking import KubeBlocking
     from fairlead.model.gpu import GpuReading
+
+    Readings = Callable[[], tuple[GpuReading, ...]]
+    Now = Callable[[], float]
 
 EMBEDDED_SCENARIO: Final = "default"
 EMBEDDED_SEED: Final = 0
@@ -37,11 +43,43 @@ class ChosenWorld:
     def reader(self) -> ClusterReader:
         if self._options.snapshot:
             return self._saved(self._options.snapshot)
-        connection = self._connection()
-        if connection is not None:
-            return self._live(connection)
-        laptop = self._laptop()
-        return laptop or self._embedded()
+        found = self._api()
+        if found is None:
+            return self._embedded()
+        from fairlead.edge.cluster_query import ClusterQuery
+
+        return ClusterQuery(found[0], found[1])
+
+    def jobs(self) -> ClusterJobs:
+        from fairlead.cli.snapshot_jobs import SnapshotJobs
+
+        if self._options.snapshot:
+            return SnapshotJobs(self._saved(self._options.snapshot))
+        found = self._api()
+        if found is None:
+            return SnapshotJobs(self._embedded())
+        from fairlead.edge.job_query import JobQuery
+
+        return JobQuery(*found)
+
+    def objects(self) -> ClusterObjects | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.object_writer import ObjectWriter
+
+        return ObjectWriter(found[0])
+
+    def namespace(self) -> str:
+        if self._options.namespace:
+            return self._options.namespace
+        from fairlead.cli.arena_config import read_arena_config
+
+        named = read_arena_config(self._env).get("namespace", "")
+        if named:
+            check_namespace(named)
+            return named
+        return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         from fairlead.cli.laptop_state import laptop_home, laptop_in
@@ -59,38 +97,37 @@ class ChosenWorld:
 
         return run_process(name, args, self._options, self._env, self._messages)
 
+    @cached_property
     def _connection(self) -> Connection | None:
         from fairlead.edge.kubeconfig import find_connection
 
         return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
 
-    def _laptop(self) -> ClusterReader | None:
-        """The laptop that runs on this machine, if any; its GPU exporter answers for GPU values, there is no Prometheus."""
+    def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
+        """The API server meant, how to ask for GPU values, and what time it is there: of a real cluster, else of the laptop that runs here."""
         from fairlead.cli.laptop_state import running_laptop
 
-        laptop = running_laptop(self._env)
-        if laptop is None:
+        connection = self._connection
+        laptop = running_laptop(self._env) if connection is None else None
+        if connection is None and laptop is None:
             return None
-        from fairlead.edge.cluster_query import ClusterQuery
-        from fairlead.edge.gpu_query import page_readings
+        _log_to(self._messages)
         from fairlead.edge.kube_blocking import KubeBlocking
+
+        if connection is not None:
+            api = KubeBlocking(connection)
+            return api, self._readings(api), time.time
+        assert laptop is not None
+        from fairlead.edge.gpu_query import page_readings
         from fairlead.edge.kubeconfig import find_connection
 
         self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
         connection = find_connection(laptop.kubeconfig, env=self._env)
         assert connection is not None, "a named kubeconfig gives a connection or an error"
-        _log_to(self._messages)
-        return ClusterQuery(KubeBlocking(connection), lambda: page_readings(laptop.gpu_exporter))
+        page = laptop.gpu_exporter  # it answers for GPU values: a laptop has no Prometheus
+        return KubeBlocking(connection), lambda: page_readings(page), lambda: _laptop_now(laptop.console)
 
-    def _live(self, connection: Connection) -> ClusterReader:
-        from fairlead.edge.cluster_query import ClusterQuery
-        from fairlead.edge.kube_blocking import KubeBlocking
-
-        _log_to(self._messages)
-        api = KubeBlocking(connection)
-        return ClusterQuery(api, self._readings(api))
-
-    def _readings(self, api: KubeBlocking) -> Callable[[], tuple[GpuReading, ...]]:
+    def _readings(self, api: KubeBlocking) -> Readings:
         """How to ask for GPU values, when a command wants them: the Prometheus that is named, else the cluster's own."""
 
         def ask() -> tuple[GpuReading, ...]:
@@ -127,6 +164,18 @@ class ChosenWorld:
         what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
         self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")
         return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))
+
+
+def _laptop_now(console: str) -> float:
+    """The simulated time, from which ages count; while nobody tells it, the machine's."""
+    from fairlead.edge.laptop_clock import LaptopClock as Running
+    from fairlead.edge.timestamp import parse_rfc3339
+    from fairlead.errors import FairleadError
+
+    try:
+        return parse_rfc3339(Running(console).read().now)
+    except FairleadError:
+        return time.time()
 
 
 def _log_to(messages: Messages) -> None:

@@ -6,7 +6,7 @@ Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairlead.cli.messages import Messages
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import argparse
 
     from fairlead.console.clock_page import ClockFace, ClockMoved, ClockOrder
+    from fairlead.kinds.kind import JobKind
+    from fairlead.kinds.submission import Served
+    from fairlead.model.event import Event
+    from fairlead.model.job import Job
     from fairlead.model.snapshot import ClusterSnapshot
 
 
@@ -53,6 +57,56 @@ class ClusterReader(Protocol):
         ...
 
 
+class ClusterJobs(Protocol):
+    """The training jobs of a cluster as the job verbs see them. Blocking; `namespace` "" means all."""
+
+    def read_jobs(self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_readings: bool = False) -> ClusterSnapshot:
+        """The jobs of these kinds (with `name`: those called so) and their pods; `sources` says of each kind how it was read.
+
+        With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
+        """
+        ...
+
+    def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
+        """For each (namespace, uid) of an object its events, oldest first."""
+        ...
+
+    def delete(self, kind: JobKind, job: Job) -> bool:
+        """Delete a job and, in the background, all that belongs to it; False when it is gone already."""
+        ...
+
+    def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
+        """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
+        ...
+
+    def user(self) -> str:
+        """Who we are, as the cluster says."""
+        ...
+
+    def config(self, namespace: str, name: str) -> Mapping[str, str]:
+        """The data of a ConfigMap; empty when there is none, or none for us."""
+        ...
+
+
+class ClusterObjects(Protocol):
+    """Objects of any kind, to create and to remove. Blocking."""
+
+    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+        """What must be known before a job is made; `with_fields_of` is the version whose schema is read, `priority` a priority class.
+
+        Either may be empty. Raises OutsideError when the cluster does not even tell what it serves.
+        """
+        ...
+
+    def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
+        """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
+        ...
+
+    def delete(self, created: Mapping[str, Any]) -> None:
+        """Delete it and, in the background, all that belongs to it; one that is gone is no failure."""
+        ...
+
+
 class LaptopClock(Protocol):
     """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
 
@@ -66,6 +120,18 @@ class World(Protocol):
 
     def reader(self) -> ClusterReader:
         """The cluster that the global options, the environment and this machine's files mean (see `fairlead.worlds`)."""
+        ...
+
+    def jobs(self) -> ClusterJobs:
+        """The jobs of that same cluster."""
+        ...
+
+    def objects(self) -> ClusterObjects | None:
+        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is done to them."""
+        ...
+
+    def namespace(self) -> str:
+        """The namespace to work in: the flag's, else the config file's, else the context's, else `default`."""
         ...
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:

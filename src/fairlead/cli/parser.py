@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
             words = canonical_order(argv, self._option_string_actions)
         except UserError as error:
             raise UserError(error.what, error.hint or self._help_hint()) from error
-        return self.parse_args(words)
+        return self.parse_args(words, argparse.Namespace(words=tuple(words)))
 
     def _help_hint(self) -> str:
         return f"`{self.prog} --help` shows what it takes"
@@ -98,12 +98,12 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
         return verb, [word for place, word in enumerate(argv) if place not in taken]
     if not words or words[0] == "help":
         return None, list(argv)
-    if any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program)) and words[1:] != ["job"]:
+    if " ".join(words[:2]) in PLANNED:
+        raise UserError(f"not implemented: {' '.join(words[:2])}", f"`{program} --help` lists the commands there are")
+    if any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program)):
         return None, list(argv)
     if words[0] in PLANNED:
-        raise UserError(
-            f"not implemented: {' '.join(words[:2]) if words[0] == 'top' else words[0]}", f"`{program} --help` lists the commands there are"
-        )
+        raise UserError(f"not implemented: {words[0]}", f"`{program} --help` lists the commands there are")
     raise UserError(f'unknown command "{words[0]}" for "{program}"', f"`{program} --help` lists the commands")
 
 
@@ -172,9 +172,14 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
             "failed to create arena client: unknown loglevel,only support:[info,debug,error,warn]", "`--loglevel info` is the default"
         )
     for name in filter(None, (options.namespace, options.arena_namespace)):
-        if not _DNS_LABEL.fullmatch(name):
-            raise UserError(f"invalid namespace `{name}`", "a namespace has lower case letters, digits and `-`, at most 63 characters")
+        check_namespace(name)
     return options
+
+
+def check_namespace(name: str) -> None:
+    """Raises UserError for what can be no namespace, before it comes near a request."""
+    if not _DNS_LABEL.fullmatch(name):
+        raise UserError(f"invalid namespace `{name}`", "a namespace has lower case letters, digits and `-`, at most 63 characters")
 
 
 def overview(program: str, words: Sequence[str] = ()) -> str:

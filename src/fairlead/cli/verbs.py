@@ -10,12 +10,16 @@ from typing import Final, NamedTuple
 
 
 class Verb(NamedTuple):
-    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`."""
+    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
+
+    `aliases`: other words for its last word.
+    """
 
     words: tuple[str, ...]
     module: str
     summary: str
     is_arenas: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -30,29 +34,37 @@ VERBS: Final = (
     Verb(("scheduler-extender",), "scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
     Verb(("api-server",), "api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(("admission-webhook",), "admission_webhook", "answer an API server's questions about pods that share GPUs (servers before 1.36)"),
+    Verb(("submit", "mpijob"), "submit_mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
+    Verb(("submit", "tfjob"), "submit_tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
+    Verb(("submit", "pytorchjob"), "submit_pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("list",), "list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
+    Verb(("get",), "get_job", "show one training job, its pods, GPUs and events, and why it waits", is_arenas=True),
+    Verb(("top", "job"), "top_job", "show how the GPUs of training jobs are used", is_arenas=True),
+    Verb(("logs",), "job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
+    Verb(("delete",), "delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
     Verb(("inspect", "gpu"), "inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
     Verb(("why",), "why", "say why a pod waits, or on which cards it sits"),
     Verb(("place",), "place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
     Verb(("time",), "simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot_save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot_show", "say what a snapshot file holds"),
+    Verb(("whoami",), "whoami", "print who the cluster takes you for", is_arenas=True),
+    Verb(("completion",), "completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),
     Verb(("version",), "version", "print the version of this program", is_arenas=True),
 )
 
 PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 """Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
+_PLANNED_KINDS: Final = (
+    *("rayjob", "rj", "etjob", "et", "deepspeedjob", "dp", "deepspeed"),
+    *("volcanojob", "vj", "volcano", "sparkjob", "spark", "horovodjob", "horovod", "hj"),
+)
+
 PLANNED: Final = frozenset(
     (
-        "submit",
-        "list",
-        "ls",
-        "get",
-        "logs",
-        "log",
-        "delete",
-        "del",
+        *(f"submit {kind}" for kind in _PLANNED_KINDS),
         "attach",
         "prune",
         "scaleout",
@@ -61,12 +73,9 @@ PLANNED: Final = frozenset(
         "data",
         "cron",
         "logviewer",
-        "whoami",
-        "completion",
         "evaluate",
         "model",
         "llm",
-        "top",
     )
 )
 """Commands of the arena contract that are not built yet: they say so instead of "unknown command"."""
@@ -87,9 +96,12 @@ def find_verb(words: Sequence[str], program: str) -> Verb | None:
 
     >>> find_verb(["top", "node", "n1"], "arena").module, find_verb(["up"], "arena")
     ('top_node', None)
+    >>> find_verb(["ls"], "arena").name
+    'list'
     """
     for count in (2, 1):
+        asked = tuple(words[:count])
         for verb in verbs_of(program):
-            if verb.words == tuple(words[:count]):
+            if len(asked) == len(verb.words) and asked[:-1] == verb.words[:-1] and asked[-1] in (verb.words[-1], *verb.aliases):
                 return verb
     return None

@@ -16,9 +16,12 @@ CONNECT_SECONDS = 10.0
 
 
 class _Line(http.client.HTTPConnection):
-    """`timeout` bounds connecting; `read_seconds` each wait for bytes after that. TLS comes above a proxy's tunnel, if there is one."""
+    """`timeout` bounds connecting; `read_seconds` each wait for bytes after that (None: no bound).
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float]) -> None:
+    TLS comes above a proxy's tunnel, if there is one.
+    """
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float | None]) -> None:
         connect_seconds, self._read_seconds = seconds
         super().__init__(host, port, timeout=connect_seconds)
         self._tls_context = context
@@ -37,7 +40,7 @@ def open_connection(
     context: ssl.SSLContext | None = None,
     server_name: str | None = None,
     proxy: str | None = None,
-    read_seconds: float,
+    read_seconds: float | None,
     connect_seconds: float = CONNECT_SECONDS,
 ) -> http.client.HTTPConnection:
     """A connection to the server of a URL, not yet opened: it opens with its first request."""

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -183,6 +183,22 @@ class KubeBlocking:
                 log.info("API server `%s` asks to wait: %s; next try in %.1f s", self._label, error.message, delay)
                 self._sleep(delay)
 
+    def stream(self, request: ApiRequest) -> Iterator[bytes]:
+        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent for as long as it likes."""
+        issued = self.connection.credentials.current()
+        line = self._open(issued.certificate, read_seconds=None)
+        try:
+            self._put_request(line, request, issued, "identity")
+            response = line.getresponse()
+            if not 200 <= response.status < 300:
+                raise failure_of_answer(self._label, request, response.status, response.read(), response.getheader("Retry-After"))
+            while piece := response.read1(1 << 16):
+                yield piece
+        except _BROKEN as error:
+            raise failure_of_connection(self._label, error) from error
+        finally:
+            line.close()
+
     def _exchange(self, request: ApiRequest, type: Any = Any) -> Any:
         body, _ = self.send(request)
         try:
@@ -250,20 +266,23 @@ class KubeBlocking:
     def _take(self, certificate: ClientCertificate | None) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it was used before."""
         with self._lock:
+            if certificate == self._certificate and self._idle:
+                return self._idle.pop(), True
+        return self._open(certificate, READ_SECONDS), False
+
+    def _open(self, certificate: ClientCertificate | None, read_seconds: float | None) -> http.client.HTTPConnection:
+        with self._lock:
             if certificate != self._certificate:
                 self._certificate, self._context, self._idle = certificate, None, []
-            if self._idle:
-                return self._idle.pop(), True
             if self._context is None and self.connection.is_tls:
                 self._context = make_ssl_context(self.connection, certificate)
-        line = open_connection(
+        return open_connection(
             self.connection.server,
             context=self._context,
             server_name=self.connection.tls_server_name,
             proxy=self._proxy,
-            read_seconds=READ_SECONDS,
+            read_seconds=read_seconds,
         )
-        return line, False
 
     def _give_back(self, line: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         if response.will_close:

@@ -14,7 +14,10 @@ from fairlead.wire import names
 
 
 class JobKind(Protocol):
-    """`VERSIONS`: served versions we can read, best first. `WIRE`: the struct an item of a list decodes to."""
+    """`VERSIONS`: served versions we can read, best first. `WIRE`: the struct an item of a list decodes to.
+
+    `WORDS`: other words of `arena -T` for it, the long one first. `POD_LABELS`: every pod of such a job has one of them.
+    """
 
     @property
     def TYPE(self) -> str: ...
@@ -29,6 +32,10 @@ class JobKind(Protocol):
     @property
     def TITLE(self) -> str: ...
     @property
+    def WORDS(self) -> tuple[str, str]: ...
+    @property
+    def POD_LABELS(self) -> tuple[str, ...]: ...
+    @property
     def WIRE(self) -> type[Any]: ...
 
     def parse(self, wire: Any, version: str) -> Job: ...
@@ -38,6 +45,8 @@ class JobKind(Protocol):
     def is_member(self, pod: Pod, job: Job) -> bool: ...
 
     def pods_of(self, job: Job, snapshot: ClusterSnapshot) -> list[Pod]: ...
+
+    def pod_selectors(self, job: Job) -> tuple[str, ...]: ...
 
     def chief_of(self, job: Job, pods: list[Pod]) -> Pod | None: ...
 
@@ -50,6 +59,11 @@ def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...])
     candidates = snapshot.pods_labelled(job.namespace, names.LABEL_JOB_NAME, job.name) + snapshot.pods_owned_by(job.uid)
     members = {pod.key: pod for pod in candidates if is_labelled_member(pod, job, operators)}
     return [members[key] for key in sorted(members)]
+
+
+def label_selectors(job: Job) -> tuple[str, ...]:
+    """Label selectors that find the pods which `select_pods` takes, and perhaps a few more."""
+    return (f"{names.LABEL_JOB_NAME}={job.name}",)
 
 
 def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...]) -> bool:

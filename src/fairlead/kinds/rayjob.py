@@ -20,7 +20,9 @@ GROUP: Final = "ray.io"
 PLURAL: Final = "rayjobs"
 VERSIONS: Final = ("v1",)
 TITLE: Final = "RAYJOB"
+WORDS: Final = ("RayJob", "rj")
 WIRE: Final = WireRayJob
+POD_LABELS: Final = (names.LABEL_RAY_CLUSTER, names.LABEL_BATCH_JOB)
 _SUBMITTER: Final = "submitter"
 
 
@@ -50,6 +52,11 @@ def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
     candidates = candidates + snapshot.pods_labelled(job.namespace, names.LABEL_BATCH_JOB, job.name)
     members = {pod.key: pod for pod in candidates if is_member(pod, job)}
     return [members[key] for key in sorted(members)]
+
+
+def pod_selectors(job: Job) -> tuple[str, ...]:
+    cluster = job.labels.get(names.LABEL_RAY_CLUSTER, "")
+    return (*((f"{names.LABEL_RAY_CLUSTER}={cluster}",) if cluster else ()), f"{names.LABEL_BATCH_JOB}={job.name}")
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:

@@ -20,3 +20,24 @@ def kind_of(job: Job) -> JobKind:
 def kind_by_type(type_: str) -> JobKind | None:
     """The kind of an arena type word (`mpijob`), or None."""
     return _BY_TYPE.get(type_)
+
+
+_NOT_BUILT: Final = {
+    "horovodjob": ("Horovod", "horovod"),
+    "volcanojob": ("Volcano", "volcano"),
+    "etjob": ("ElasticTraining", "et"),
+    "sparkjob": ("Spark", "spark"),
+    "deepspeedjob": ("DeepSpeed", "dp"),
+}
+"""Types that arena has and no module here knows: their words are understood, their jobs are never found."""
+TYPE_WORDS: Final = {**{kind.TYPE: kind.WORDS for kind in KINDS}, **_NOT_BUILT}
+
+
+def type_of_word(word: str) -> str | None:
+    """The type that a word after `arena -T` means, in any case; None for a word that means nothing.
+
+    >>> type_of_word("TensorFlow"), type_of_word("et"), type_of_word("x")
+    ('tfjob', 'etjob', None)
+    """
+    wanted = word.lower()
+    return next((type_ for type_, words in TYPE_WORDS.items() if wanted in (type_, *(each.lower() for each in words))), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds.kind import is_labelled_member, newest_not_pending, select_pods
+from fairlead.kinds.kind import is_labelled_member, label_selectors, newest_not_pending, select_pods
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -17,7 +17,9 @@ GROUP: Final = "kubeflow.org"
 PLURAL: Final = "tfjobs"
 VERSIONS: Final = ("v1",)
 TITLE: Final = "TFJOB"
+WORDS: Final = ("Tensorflow", "tf")
 WIRE: Final = WireJob
+POD_LABELS: Final = (names.LABEL_JOB_NAME,)
 _OPERATORS: Final = ("tfjob-controller",)
 
 
@@ -35,6 +37,10 @@ def is_member(pod: Pod, job: Job) -> bool:
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
     return select_pods(job, snapshot, _OPERATORS)
+
+
+def pod_selectors(job: Job) -> tuple[str, ...]:
+    return label_selectors(job)
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:

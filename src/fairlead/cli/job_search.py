@@ -1,0 +1,124 @@
+"""Which jobs does a command mean, and what must it say of those that it could not see? Shared by every verb about jobs (arena contract §6).
+
+What a newcomer gets wrong: a kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be
+read is an error, never an empty table.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.errors import FairleadError, OutsideError, UserError
+
+if TYPE_CHECKING:
+    from fairlead.cli.context import ClusterJobs, Context
+    from fairlead.cli.messages import Messages
+    from fairlead.kinds.kind import JobKind
+    from fairlead.model.snapshot import ClusterSnapshot, Source
+    from fairlead.rules.job_report import JobReport
+
+NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
+WHERE_ELSE = "`arena list -A` shows every namespace"
+
+
+def add_type(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", "-T", metavar="TYPE", default="", help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob")
+
+
+def kinds_of(word: str) -> tuple[JobKind, ...]:
+    """The kinds that `-T word` means: all without a word, none for a type that arena has and we cannot read yet."""
+    from fairlead.kinds.registry import KINDS, TYPE_WORDS, kind_by_type, type_of_word
+
+    if not word:
+        return KINDS
+    type_ = type_of_word(word)
+    if type_ is None:
+        told = ",".join(f"{short}({long})" for long, short in TYPE_WORDS.values())
+        raise UserError(f"unsupport job type,arena only supports: [{told}]", "without `-T` jobs of every type are looked for")
+    kind = kind_by_type(type_)
+    return (kind,) if kind is not None else ()
+
+
+def in_namespace(namespace: str) -> str:
+    return f"namespace {namespace}" if namespace else "all namespaces"
+
+
+def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, namespace: str, messages: Messages) -> bool:
+    """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
+    names = {f"{kind.PLURAL}.{kind.GROUP}" for kind in kinds}
+    read = {name: source for name, source in found.sources.items() if name in names}
+    served = {name: source for name, source in read.items() if source.state != "missing"}
+    for name in sorted(read.keys() - served.keys()):
+        messages.debug(f"{name} is not served by this cluster")
+    if not served:
+        looked_for = ", ".join(sorted(names)) or word
+        messages.warn(f"no training job kind is served by this cluster (looked for: {looked_for})")
+        return False
+    failed = {name: source for name, source in served.items() if source.state != "ok"}
+    if len(failed) == len(served):
+        raise _nothing_read(failed, namespace)
+    if "pods" in found.sources and found.sources["pods"].state != "ok":
+        failed["pods"] = found.sources["pods"]
+    for name, source in failed.items():
+        messages.warn(f"skipped {name}: {source.message}")
+    return bool(failed)
+
+
+def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
+    first = next(iter(failed.values()))
+    if all(source.state == "forbidden" for source in failed.values()):
+        return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
+    return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
+
+
+def find_job(
+    jobs: ClusterJobs, name: str, namespace: str, word: str, *, absent: str = NOT_FOUND, with_readings: bool = False
+) -> ClusterSnapshot:
+    """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
+    found = jobs.read_jobs(kinds_of(word), namespace, name, with_readings=with_readings)
+    if len(found.jobs) == 1:
+        return found
+    if found.jobs:
+        raise UserError(
+            f"there are more than 1 training jobs with the same name {name}, please check it with `arena list | grep {name}` ",
+            f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` says which",
+        )
+    failed = [source for source in found.sources.values() if source.state in ("forbidden", "failing")]
+    if failed:
+        raise OutsideError("kubernetes", f"{absent} ({failed[0].name}: {failed[0].message})", failed[0].hint)
+    raise UserError(absent, WHERE_ELSE)
+
+
+def report_of(found: ClusterSnapshot) -> list[JobReport]:
+    """As of the moment when the cluster was read: a saved snapshot does not age."""
+    from fairlead.kinds.instances import all_instances
+    from fairlead.rules.job_report import report_jobs
+
+    return report_jobs(all_instances(found), found.taken_at, found.gpus)
+
+
+def warn_of_readings(found: ClusterSnapshot, reports: Sequence[JobReport], messages: Messages) -> None:
+    """Once, when pods hold GPUs and nobody says how these fare."""
+    from fairlead.model.snapshot import GPU_TELEMETRY
+    from fairlead.rules.pod_devices import has_gpu
+
+    holders = [each.pod for report in reports for each in report.instances if each.pod.is_holding and has_gpu(each.pod)]
+    if holders and not found.gpus:
+        source = found.sources.get(GPU_TELEMETRY)
+        messages.warn(f"GPU metrics unavailable: {(source and source.message) or 'no samples'}")
+
+
+def is_legacy(args: argparse.Namespace, context: Context) -> bool:
+    """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's `output=legacy`."""
+    if args.legacy:
+        return True
+    from fairlead.cli.arena_config import read_arena_config
+
+    return (context.env.get("ARENA_OUTPUT") or read_arena_config(context.env).get("output", "")) == "legacy"
+
+
+def check_output(output: str, *more: str) -> None:
+    if output not in ("", "wide", "json", "yaml", *more):
+        raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")

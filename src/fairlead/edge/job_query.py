@@ -1,0 +1,218 @@
+"""What does one command read of training jobs, and do to them, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+
+What a newcomer gets wrong: a kind that may not be read is no failure of the others. The answer is a snapshot whose `sources` say, per
+kind, how it went; whether that is an error is for the command to decide. Kinds are arguments: none is known here by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from fairlead.edge.api_discovery import Discovery
+from fairlead.edge.api_failure import ApiFailure, ForbiddenByServer, NotServed, Unauthorized, Unreachable
+from fairlead.edge.api_page import UNREADABLE, ItemReader
+from fairlead.edge.api_request import ApiRequest, Selection, with_query
+from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.resource import EVENTS, PODS, Resource
+from fairlead.errors import NotFound, OutsideError
+from fairlead.model.event import Event
+from fairlead.model.gpu import GpuReading
+from fairlead.model.job import Job
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.wire.kube import WireEvent, WirePod, parse_event, parse_pod
+
+if TYPE_CHECKING:
+    from fairlead.kinds.kind import JobKind
+
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
+REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", is_namespaced=False, kind="SelfSubjectReview")
+CHART_LABEL: Final = ("createdBy", "arena")
+"""On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
+
+Rows = list[Job] | list[Pod]
+
+
+class JobQuery:
+    """The training jobs of one cluster for one command. `readings` asks for GPU values; it raises OutsideError when they cannot be had.
+
+    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    """
+
+    def __init__(
+        self,
+        api: KubeBlocking,
+        readings: Callable[[], Sequence[GpuReading]] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
+        self._api = api
+        self._readings = readings
+        self._discovered: Discovery | None = None
+
+    def read_jobs(self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_readings: bool = False) -> ClusterSnapshot:
+        """See `cli.context.ClusterJobs`."""
+        self._discover(kinds)
+        served = [(kind, self._resource(kind)) for kind in kinds]
+        reads = [_Read(kind, resource) for kind, resource in served if resource is not None]
+        sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
+        jobs, pods = self._one(reads, namespace, name, sources) if name else self._all(reads, namespace, sources)
+        snapshot = ClusterSnapshot(
+            pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
+            jobs=tuple(sorted(jobs, key=lambda job: job.key)),
+            sources=sources,
+            taken_at=self._now(),
+        )
+        return self._with_readings(snapshot) if with_readings else snapshot
+
+    def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
+        reader = ItemReader(EVENTS, WireEvent, parse_event)
+
+        def one(namespace: str, uid: str) -> tuple[Event, ...]:
+            rows = self._api.list_all(reader, Selection(namespace, fields=f"involvedObject.uid={uid}")).rows.values()
+            return tuple(sorted(rows, key=lambda event: event.at or 0.0))
+
+        return [_value(each) for each in in_parallel([partial(one, *each) for each in uids])]
+
+    def delete(self, kind: JobKind, job: Job) -> bool:
+        resource = self._resource(kind)
+        if resource is None:
+            return False
+        try:
+            self._api.delete(resource, job.name, job.namespace)
+        except NotFound:
+            return False
+        if job.labels.get("heritage") not in (None, "fairlead"):
+            self._delete_chart_note(f"{job.name}-{job.type}", job.namespace)
+        return True
+
+    def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
+        path = with_query(PODS.path(namespace, pod, "log"), **options)
+        return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
+
+    def user(self) -> str:
+        try:
+            review = self._api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+            return str(review["status"]["userInfo"]["username"])
+        except (NotServed, ForbiddenByServer) as error:
+            from fairlead.edge.certificate import common_name
+
+            certificate = self._api.connection.credentials.current().certificate
+            name = common_name(certificate.certificate_pem) if certificate else None
+            if not name:
+                raise error
+            return name
+
+    def config(self, namespace: str, name: str) -> Mapping[str, str]:
+        try:
+            return dict(self._api.get(CONFIG_MAPS, name, namespace).get("data") or {})
+        except (NotFound, ForbiddenByServer):
+            return {}
+
+    def _all(self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
+        """Every kind and every family of pods at once."""
+        families = dict.fromkeys(label for read in reads for label in read.kind.POD_LABELS)
+        calls: list[Callable[[], Rows]] = [partial(self._list, read, namespace) for read in reads]
+        calls += [partial(self._pods, namespace, label) for label in families]
+        results = in_parallel(calls)
+        jobs = _sorted_out(zip([source_name(read.kind) for read in reads], results, strict=False), sources)
+        pods = _sorted_out((("pods", each) for each in results[len(reads) :]), sources)
+        return jobs, pods
+
+    def _one(self, reads: Sequence[_Read], namespace: str, name: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
+        calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
+        jobs: list[Job] = _sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
+        kinds = {read.kind.TYPE: read.kind for read in reads}
+        selectors = dict.fromkeys(chain.from_iterable(kinds[job.type].pod_selectors(job) for job in jobs))
+        lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
+        return jobs, _sorted_out((("pods", each) for each in in_parallel(lists)), sources)
+
+    def _list(self, read: _Read, namespace: str) -> list[Job]:
+        reader = ItemReader(read.resource, read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version))
+        return list(self._api.list_all(reader, Selection(namespace or None)).rows.values())
+
+    def _get(self, read: _Read, namespace: str, name: str) -> list[Job]:
+        try:
+            wire = self._api.get(read.resource, name, namespace, type=read.kind.WIRE)
+        except NotServed:
+            return []
+        try:
+            return [read.kind.parse(wire, read.resource.version)]
+        except UNREADABLE as error:
+            raise OutsideError("kubernetes", f"{read.resource.label} `{namespace}/{name}` cannot be read: {error}") from error
+
+    def _pods(self, namespace: str, selector: str) -> list[Pod]:
+        reader = ItemReader(PODS, WirePod, parse_pod)
+        return list(self._api.list_all(reader, Selection(namespace or None, labels=selector)).rows.values())
+
+    def _resource(self, kind: JobKind) -> Resource | None:
+        return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
+
+    def _discover(self, kinds: Sequence[JobKind]) -> Discovery:
+        """Once; a command asks about all its kinds first."""
+        if self._discovered is None:
+            self._discovered = self._api.discovery({kind.GROUP for kind in kinds})
+        return self._discovered
+
+    def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        """Asked only when a pod sits on a node, and only of those pods' cards."""
+        holding = {(pod.namespace, pod.name) for pod in snapshot.pods if pod.is_holding}
+        if not holding or self._readings is None:
+            return snapshot
+        try:
+            found = self._readings()
+        except OutsideError as error:
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
+        mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
+        return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
+
+    def _delete_chart_note(self, name: str, namespace: str) -> None:
+        label, value = CHART_LABEL
+        try:
+            labels: dict[str, Any] = self._api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
+            if labels.get(label) == value:
+                self._api.delete(CONFIG_MAPS, name, namespace)
+        except (NotFound, ForbiddenByServer):
+            return  # nobody misses it: only the reference reads it
+
+
+class _Read(Struct, frozen=True):
+    """A kind and the version of it that this cluster serves."""
+
+    kind: Any
+    resource: Resource
+
+
+def source_name(kind: JobKind) -> str:
+    """`mpijobs.kubeflow.org`: as the API server's own messages name it."""
+    return f"{kind.PLURAL}.{kind.GROUP}"
+
+
+def _sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
+    """The rows of those that answered; of the others, why, in `sources`. What no other request would survive is raised."""
+    rows: list[Any] = []
+    for name, result in results:
+        if isinstance(result, list):
+            rows += result
+            sources.setdefault(name, Source(name))
+        elif isinstance(result, NotServed):
+            sources[name] = Source(name, "missing", result.message)
+        elif isinstance(result, ForbiddenByServer):
+            sources[name] = Source(name, "forbidden", f"forbidden: {result.message}", result.hint)
+        elif isinstance(result, OutsideError) and not isinstance(result, Unauthorized | Unreachable):
+            sources[name] = Source(name, "failing", result.message if isinstance(result, ApiFailure) else result.what, result.hint)
+        else:
+            raise result
+    return rows
+
+
+def _value(result: Any) -> Any:
+    if isinstance(result, Exception):
+        raise result
+    return result
