@@ -46,6 +46,10 @@ class Messages:
     def debug(self, text: str) -> None:
         self._say("debug", text)
 
+    def plain(self, line: str) -> None:
+        """A line that has no level in either dialect, as pflag writes its notes."""
+        self._write(f"{line}\n")
+
     def _say(self, level: str, text: str) -> None:
         if LEVELS.index(level) < LEVELS.index(self.level):
             return

@@ -31,6 +31,15 @@ def load_yaml(text: str | bytes) -> Any:
         raise yaml.YAMLError(f"a value cannot be read: {error}") from error
 
 
+def load_yaml_documents(text: str | bytes) -> list[Any]:
+    """Every document of `text`, under the same bounds; an empty one is None."""
+    try:
+        _check_events(text)
+        return list(yaml.load_all(text, Loader=_LOADER))
+    except _UNREADABLE as error:
+        raise yaml.YAMLError(f"a value cannot be read: {error}") from error
+
+
 def is_too_deep(value: Any) -> bool:
     """Whether plain values are nested in more than `MAX_LEVELS` lists and objects.
 

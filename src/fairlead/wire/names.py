@@ -80,6 +80,7 @@ ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 
 # Jobs (arena contract 3, 4)
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
+LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
 LABEL_CONSOLE_USER: Final = "arena.kubeflow.org/console-user"
 LABEL_JOB_NAME: Final = "training.kubeflow.org/job-name"
 LABEL_JOB_ROLE: Final = "training.kubeflow.org/job-role"

@@ -1,0 +1,184 @@
+"""`arena submit KIND`: flags in, objects out, in a cluster or as YAML (arena contract §3). What the verbs of all kinds share.
+
+What a newcomer gets wrong: nothing is printed before everything is created, and a submit that fails half-way removes what it made, so
+a person never sees half a job.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.context import ClusterObjects, Context
+from fairlead.errors import FairleadError, OutsideError, UserError
+
+if TYPE_CHECKING:
+    from fairlead.kinds.job_spec import JobSpec
+    from fairlead.kinds.submission import Manifest, Served, Submission
+
+
+def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
+    for note in getattr(args, "deprecations", ()):
+        context.messages.plain(note)
+    if args.file:
+        from fairlead.cli.submit_file import is_job_file, read_documents, with_job_file
+
+        documents = read_documents(args.file)
+        if not is_job_file(documents):
+            return _submit_as_it_is(args, context, documents)
+        args = with_job_file(args, documents, type_)
+    from fairlead.cli.arena_config import read_arena_config
+    from fairlead.cli.submit_spec import job_spec
+    from fairlead.cli.submit_values import job_name
+    from fairlead.kinds.submission import SUBMISSIONS
+
+    job_name(args.name)
+    if not args.command:
+        context.stdout.write(args.parser.format_help())
+        raise UserError("not found command args", "the command to run stands after the flags, in quotes")
+    spec = job_spec(args, type_, context.world.namespace(), read_arena_config(context.env))
+    return _submit_spec(args, context, spec, SUBMISSIONS[type_])
+
+
+def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission) -> int:
+    import msgspec
+
+    cluster = context.world.objects()
+    if cluster is None and not args.dry_run:
+        raise _no_cluster()
+    served = _served(args, context, cluster, spec, submission)
+    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
+    _warn_of_lost_fields(context, spec, served)
+    objects = submission.objects(msgspec.structs.replace(spec, user=served.user), version, served.spec_fields)
+    if args.dry_run or cluster is None:
+        return _print(context, objects)
+    lines = _create(cluster, spec, objects)
+    context.stdout.write("".join(lines))
+    context.stdout.flush()
+    context.messages.info(f"The Job {spec.name} has been submitted successfully")
+    context.messages.info(f"You can run `arena get {spec.name} --type {submission.kind.TYPE} -n {spec.namespace}` to check the job status")
+    return 0
+
+
+def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission) -> Served:
+    """What the cluster says. A dry run does with what it can get; else the kind must be served and the priority exist."""
+    from fairlead.kinds.submission import Served
+
+    kind = submission.kind
+    versions = submission.manifests.CREATED_VERSIONS
+    if cluster is None:
+        return Served(versions[:1])
+    try:
+        # Only kinds with one version differ in their schemas between operators.
+        served = cluster.served(kind, versions[0] if len(versions) == 1 else "", spec.priority)
+    except OutsideError as error:
+        if not args.dry_run:
+            raise
+        context.messages.warn(f"the cluster was not asked: {error.what}")
+        return Served(versions[:1])
+    if submission.version(served) is None:
+        missing = f"the cluster serves no {kind.PLURAL}.{kind.GROUP} (looked for: {', '.join(versions)})"
+        if not args.dry_run:
+            raise UserError(missing, "install the operator of this kind of job")
+        context.messages.warn(missing)
+    _check_priority(context, spec.priority, served)
+    return served
+
+
+def _check_priority(context: Context, priority: str, served: Served) -> None:
+    from fairlead.cli.submit_values import invalid
+
+    if priority and served.has_priority is False:
+        raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
+    if priority and served.has_priority is None:
+        context.messages.warn(f"nobody could say whether the priority {priority} exists: priority classes may not be read")
+
+
+def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> None:
+    if served.spec_fields is None:
+        return
+    asked = {"startingDeadlineSeconds": spec.starting_seconds is not None, "nprocPerNode": bool(spec.nproc_per_node)}
+    for name, is_asked in asked.items():
+        if is_asked and name not in served.spec_fields:
+            context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
+
+
+def _create(cluster: ClusterObjects, spec: JobSpec, objects: Sequence[Manifest]) -> list[str]:
+    """Creates the job and then its companions; the lines to print. Whatever goes wrong on the way, nothing stays behind."""
+    from fairlead.kinds.job_companions import owned_by
+
+    job = cluster.create(objects[0], spec.namespace)
+    if job is None:
+        raise UserError(f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'")
+    made: list[Manifest] = [job]
+    try:
+        for manifest in objects[1:]:
+            created = cluster.create(owned_by(manifest, job), spec.namespace)
+            if created is None:
+                label, name = _label(manifest), manifest["metadata"]["name"]
+                raise UserError(f"the {label} {name} is already exist, so the job {spec.name} was not submitted", f"delete {label}/{name}")
+            made.append(created)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    return [_created_line(each) for each in made]
+
+
+def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseException) -> None:
+    """Newest first. What cannot be removed, either, is named in the hint of the failure."""
+    for each in reversed(made):
+        try:
+            cluster.delete(each)
+        except FairleadError as error:
+            left = f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: {error.what}"
+            if isinstance(why, FairleadError):
+                why.hint = f"{why.hint}; {left}" if why.hint else left
+
+
+def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
+    """`-f` with objects of Kubernetes: each is created as it stands."""
+    if args.dry_run:
+        return _print(context, documents)
+    cluster = context.world.objects()
+    if cluster is None:
+        raise _no_cluster()
+    namespace = context.world.namespace()
+    made: list[Manifest] = []
+    try:
+        for document in documents:
+            created = cluster.create(document, namespace)
+            if created is None:
+                name = document["metadata"].get("name")
+                raise UserError(f"the job {name} is already exist, please delete it first. use 'arena delete {name}'")
+            made.append(created)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    context.stdout.write("".join(_created_line(each) for each in made))
+    return 0
+
+
+def _print(context: Context, objects: Sequence[Manifest]) -> int:
+    from fairlead.wire.manifest_yaml import render_manifests
+
+    context.stdout.write(render_manifests(objects))
+    return 0
+
+
+def _created_line(created: Manifest) -> str:
+    return f"{_label(created)}/{created['metadata']['name']} created\n"
+
+
+def _label(manifest: dict[str, Any]) -> str:
+    """`mpijob.kubeflow.org`, `configmap`: as kubectl names an object."""
+    group = str(manifest["apiVersion"]).rpartition("/")[0]
+    kind = str(manifest["kind"]).lower()
+    return f"{kind}.{group}" if group else kind
+
+
+def _no_cluster() -> UserError:
+    return UserError(
+        "there is no cluster to submit to",
+        "`fairlead up` starts one on this machine, --kubeconfig FILE names another, --dry-run prints the objects",
+    )

@@ -1,0 +1,160 @@
+"""How do objects of any kind come into a cluster, and out again? Blocking, for `submit` (arena contract §6: a create per object, no list).
+
+What a newcomer gets wrong: an object that is there already is no failure here but an answer (None), because only the caller knows whether
+that is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.edge.api_discovery import Discovery
+from fairlead.edge.api_failure import ApiFailure, Conflict
+from fairlead.edge.api_request import ApiRequest
+from fairlead.edge.job_query import JobQuery
+from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.resource import Resource
+from fairlead.errors import Forbidden, NotFound, OutsideError, UserError
+from fairlead.kinds.kind import JobKind
+from fairlead.kinds.submission import Served
+
+Manifest = Mapping[str, Any]
+
+PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
+_WELL_KNOWN: Final = (Resource("", "v1", "configmaps", kind="ConfigMap"), Resource("", "v1", "services", kind="Service"))
+
+
+class _GroupKind(Struct):
+    kind: str = ""
+
+
+class _Spec(Struct):
+    properties: dict[str, msgspec.Raw] | None = None
+
+
+class _Properties(Struct):
+    spec: _Spec | None = None
+
+
+class _Schema(Struct, rename={"kinds": "x-kubernetes-group-version-kind"}):
+    kinds: list[_GroupKind] | None = None
+    properties: _Properties | None = None
+
+
+class _Components(Struct):
+    schemas: dict[str, _Schema] | None = None
+
+
+class _OpenApi(Struct):
+    components: _Components | None = None
+
+
+class ObjectWriter:
+    """One cluster for one command. What is served is asked once."""
+
+    def __init__(self, api: KubeBlocking) -> None:
+        self._api = api
+        self._discovered: Discovery | None = None
+
+    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+        """See `cli.context.ClusterObjects`."""
+        calls: list[Callable[[], Any]] = [
+            self._discover,
+            JobQuery(self._api).user,
+            partial(self._spec_fields, kind, with_fields_of) if with_fields_of else lambda: None,
+            partial(self._has_priority, priority) if priority else lambda: None,
+        ]
+        discovery, user, fields, has_priority = in_parallel(calls)
+        if isinstance(discovery, Exception):
+            raise discovery
+        versions = [
+            each.resource.version for each in discovery.served if (each.resource.group, each.resource.plural) == (kind.GROUP, kind.PLURAL)
+        ]
+        return Served(
+            versions=tuple(versions),
+            spec_fields=None if isinstance(fields, Exception) else fields,
+            user="" if isinstance(user, Exception) else user,
+            has_priority=_told(has_priority),
+        )
+
+    def create(self, manifest: Manifest, namespace: str) -> dict[str, Any] | None:
+        resource = self._resource(manifest)
+        namespace = str(manifest["metadata"].get("namespace") or namespace)
+        try:
+            created: dict[str, Any] = self._api.create(resource, manifest, namespace)
+        except Conflict as error:
+            if error.reason == "AlreadyExists":
+                return None
+            raise
+        return created
+
+    def delete(self, created: Manifest) -> None:
+        meta = created["metadata"]
+        try:
+            self._api.delete(self._resource(created), meta["name"], meta.get("namespace"))
+        except NotFound:
+            return
+
+    def _discover(self) -> Discovery:
+        if self._discovered is None:
+            self._discovered = self._api.discovery(["kubeflow.org", "apps"])
+        return self._discovered
+
+    def _resource(self, manifest: Manifest) -> Resource:
+        group, _, version = str(manifest["apiVersion"]).rpartition("/")
+        wanted = (group, version, manifest["kind"])
+        known = [resource for resource in _WELL_KNOWN if (resource.group, resource.version, resource.kind) == wanted]
+        if known:
+            return known[0]
+        discovery = self._discover()
+        found = _find(discovery, wanted)
+        if found is None:
+            discovery = self._api.discovery([group])  # neither ours nor a kind that comes with ours: the core API, or an older server
+            found = _find(discovery, wanted)
+        if found is None:
+            raise UserError(
+                f"the cluster serves no {manifest['kind']} of `{manifest['apiVersion']}`", "`kubectl api-resources` lists what it serves"
+            )
+        return found
+
+    def _spec_fields(self, kind: JobKind, version: str) -> frozenset[str] | None:
+        """The fields of `spec` in the served schema; None when it does not tell."""
+        try:
+            body, _ = self._api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{kind.GROUP}/{version}"))
+            document = msgspec.json.decode(body, type=_OpenApi)
+        except (OutsideError, msgspec.MsgspecError):
+            return None
+        for schema in ((document.components and document.components.schemas) or {}).values():
+            if any(each.kind == kind.KIND for each in schema.kinds or ()) and schema.properties and schema.properties.spec:
+                return frozenset(schema.properties.spec.properties or ()) or None
+        return None
+
+    def _has_priority(self, name: str) -> bool | None:
+        try:
+            self._api.get(PRIORITY_CLASSES, name)
+        except NotFound:
+            return False
+        except Forbidden:
+            return None
+        return True
+
+
+def _told(outcome: bool | Exception | None) -> bool | None:
+    if isinstance(outcome, ApiFailure):
+        return None
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _find(discovery: Discovery, wanted: tuple[str, str, Any]) -> Resource | None:
+    for each in discovery.served:
+        resource = each.resource
+        if (resource.group, resource.version, resource.kind) == wanted and "create" in each.verbs:
+            return resource
+    return None

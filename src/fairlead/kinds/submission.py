@@ -1,0 +1,60 @@
+"""Which kinds can be submitted, and what must be known of a cluster before?
+
+A new kind is one module like `mpijob_manifest` and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from fairlead.kinds import mpijob, mpijob_manifest, pytorchjob, pytorchjob_manifest, tfjob, tfjob_manifest
+from fairlead.kinds.job_companions import companions
+from fairlead.kinds.job_spec import JobSpec
+from fairlead.kinds.kind import JobKind
+
+Manifest = dict[str, Any]
+
+
+class JobManifest(Protocol):
+    """What a module of manifests has. `CREATED_VERSIONS`: the versions it writes, best first."""
+
+    @property
+    def CREATED_VERSIONS(self) -> tuple[str, ...]: ...
+
+    def requested_gpus(self, spec: JobSpec) -> int: ...
+
+    def chief_labels(self, spec: JobSpec) -> dict[str, str]: ...
+
+    def manifest(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest: ...
+
+
+class Served(Struct, frozen=True):
+    """What a cluster says before a job is made. None where it does not: the schema's `spec_fields`, whether the priority class exists."""
+
+    versions: tuple[str, ...] = ()
+    spec_fields: frozenset[str] | None = None
+    user: str = ""
+    has_priority: bool | None = None
+
+
+class Submission(Struct, frozen=True):
+    kind: JobKind
+    manifests: JobManifest
+
+    def version(self, served: Served) -> str | None:
+        """The best version that the cluster serves; None when it serves none that we can write."""
+        return next((each for each in self.manifests.CREATED_VERSIONS if each in served.versions), None)
+
+    def objects(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> list[Manifest]:
+        """The job, then what comes with it, in the order in which they are created."""
+        job = self.manifests.manifest(spec, version, spec_fields)
+        return [job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.manifests.chief_labels(spec))]
+
+
+SUBMISSIONS: Final = {
+    kind.TYPE: Submission(kind, manifests)
+    for kind, manifests in ((mpijob, mpijob_manifest), (tfjob, tfjob_manifest), (pytorchjob, pytorchjob_manifest))
+}
