@@ -1,4 +1,4 @@
-"""Write docs/metrics.md, the reference of every metric that a process of ours can print, from the metrics' own names. `tests/docs` compares."""
+"""Write docs/metrics.md, the reference of every metric that a process of ours can print, from the metrics' names. `tests/docs` compares."""
 
 from __future__ import annotations
 

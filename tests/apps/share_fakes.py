@@ -1,4 +1,4 @@
-"""An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost replies, requests that outlive their sender.
+"""An API server in memory for the scheduler extender, on a clock that jumps: late watches, lost replies, late requests.
 
 What a newcomer gets wrong: the truth is `FakeServer.pods`. It is looked at after every write, so that not one instant is missed.
 """

@@ -1,0 +1,344 @@
+"""The scheduler extender over HTTP: wire forms, errors, who may ask what, and bad input of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.apps.fakes import FixedClock, until
+from tests.apps.share_fakes import FakeServer, FakeSharingApi
+from tests.edge.pki import Authority
+from tests.rules.sharing import node
+from tests.rules.sharing import pod as pod_row
+
+from fairlead.apps import scheduler_extender
+from fairlead.apps.scheduler_extender import BODY_BYTES_MAX, PREFIX, SchedulerExtender
+from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.share_desk import ShareDesk
+from fairlead.ports import LeaseRecord
+
+Object = dict[str, Any]
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Asked:
+    """A running extender and who asks it."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, server: FakeServer, desk: ShareDesk) -> None:
+        self.url = url
+        self.session = session
+        self.server = server
+        self.desk = desk
+
+    async def post(self, verb: str, body: bytes | Object | None, **headers: str) -> tuple[int, str]:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        async with self.session.post(f"{self.url}{PREFIX}/{verb}", data=data, headers={**HEADERS, **headers}) as answer:
+            return answer.status, await answer.text()
+
+    async def ask(self, verb: str, body: Object) -> Any:
+        status, text = await self.post(verb, body)
+        assert status == 200, text
+        return json.loads(text)
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self.session.get(f"{self.url}{path}") as answer:
+            return answer.status, await answer.text()
+
+
+@asynccontextmanager
+async def extender(
+    *, is_ready: bool = True, tls: ssl.SSLContext | None = None, trust: ssl.SSLContext | None = None
+) -> AsyncIterator[Asked]:
+    server = FakeServer(
+        random.Random(1), {name: msgspec.structs.replace(node(name, units), uid=name) for name, units in (("n1", (15, 15)), ("n2", (8,)))}
+    )
+    desk = ShareDesk(FakeSharingApi(server, random.Random(1)), FixedClock(), "me", lease_name="ns/lease")
+    sock = bind_socket("127.0.0.1", 0)
+    url = f"http{'s' if tls else ''}://127.0.0.1:{sock.getsockname()[1]}"
+    if not is_ready:
+        server.down_until = float("inf")
+    running = [asyncio.ensure_future(desk.run()), asyncio.ensure_future(serve(SchedulerExtender(desk), sock=sock, ssl=tls))]
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust or False)) as session:
+        try:
+            asked = Asked(url, session, server, desk)
+            if is_ready:
+                await until(lambda: _is_true(lambda: desk.trouble == ""))
+            yield asked
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _is_true(condition: Callable[[], bool]) -> bool:
+    return condition()
+
+
+def pod(name: str = "p", units: object = 4, **metadata: Any) -> Object:
+    limits = {"aliyun.com/gpu-mem": units}
+    spec = {"containers": [{"name": "main", "resources": {"limits": limits, "requests": limits}}]}
+    return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata}, "spec": spec}
+
+
+def bind(name: str = "p", node: str = "n1", uid: str = "") -> Object:
+    return {"PodName": name, "PodNamespace": "default", "PodUID": uid or f"uid-{name}", "Node": node}
+
+
+async def test_names_for_names() -> None:
+    async with extender() as asked:
+        answer = await asked.ask("filter", {"Pod": pod(units=10), "Nodes": None, "NodeNames": ["n2", "n1", "strange"]})
+        assert answer == {
+            "Nodes": None,
+            "NodeNames": ["n1"],
+            "FailedNodes": {"strange": "node not yet known to the GPU share scheduler"},
+            "FailedAndUnresolvableNodes": {"n2": "need 10 GiB on one GPU, largest has 8 GiB"},
+            "Error": "",
+        }
+        assert await asked.ask("prioritize", {"Pod": pod(), "NodeNames": ["n1"]}) == [{"Host": "n1", "Score": 0}]
+
+
+async def test_whole_nodes_for_whole_nodes_and_keys_in_any_case() -> None:
+    items = [{"metadata": {"name": name, "labels": {"kept": "as it was"}}, "spec": {"anything": 1}} for name in ("n1", "n2")]
+    async with extender() as asked:
+        answer = await asked.ask("filter", {"POD": pod(units=10), "nodes": {"Items": items}, "nodeNames": None, "unknown": 1})
+        assert (answer["Nodes"]["items"], answer["NodeNames"]) == (items[:1], None)
+
+
+async def test_null_lists() -> None:
+    async with extender() as asked:
+        answer = await asked.ask("filter", {"Pod": pod(), "Nodes": None, "NodeNames": None})
+        assert (answer["Nodes"], answer["NodeNames"], answer["Error"]) == (None, None, "")
+        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToVictims": None}) == {"NodeNameToMetaVictims": {}}
+        victims = {"n1": None, "n2": {"Pods": None, "NumPDBViolations": 1}}
+        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": victims}) == {"NodeNameToMetaVictims": {}}
+
+
+async def test_bind_is_one_call_and_may_be_repeated() -> None:
+    async with extender() as asked:
+        asked.server.write(pod_row())
+        assert await asyncio.gather(*(asked.ask("bind", bind()) for _ in range(5))) == [{"Error": ""}] * 5
+        assert asked.server.bindings == {"uid-p": 1}
+        assert "already" in (await asked.ask("bind", bind(node="n2")))["Error"]
+        assert (await asked.ask("bind", bind(uid="other")))["Error"] == "pod default/p has uid uid-p, not other"
+        assert (await asked.ask("bind", bind("gone")))["Error"] == 'pods "gone" not found'
+        page = (await asked.get("/metrics"))[1]
+        assert 'fairlead_gpushare_bind_total{result="bound"} 1' in page
+        assert 'fairlead_gpushare_extender_seconds_count{verb="bind"} 8.0' in page
+
+
+async def test_a_node_without_room_is_refused_and_nothing_is_written() -> None:
+    async with extender() as asked:
+        asked.server.write(pod_row(units=20))
+        assert (await asked.ask("bind", bind()))["Error"] == "need 20 GiB on one GPU, largest has 15 GiB"
+        assert (asked.server.bindings, asked.desk.ledger.reserved()) == ({}, [])
+
+
+async def test_until_the_ledger_stands_there_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.apps.share_desk.PATIENCE_SECONDS", 0.2)
+    async with extender(is_ready=False) as asked:
+        assert await asked.get("/readyz") == (503, "GPU ledger is being rebuilt\n")
+        assert (await asked.get("/healthz"))[0] == 200
+        answer = await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]})
+        assert answer["Error"].startswith("this extender does not hold the lease ns/lease") and answer["NodeNames"] is None
+        assert "lease" in (await asked.ask("bind", bind()))["Error"]
+        assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": {"n1": {"Pods": []}}}) == {"NodeNameToMetaVictims": {}}
+        asked.server.lease = LeaseRecord("me", 4, "0", version="0")
+        asked.desk.lease._held_until = float("inf")
+        assert (await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]}))["Error"] == "GPU ledger is being rebuilt"
+
+
+async def test_inspect_and_pages() -> None:
+    async with extender() as asked:
+        asked.server.write(pod_row())
+        await asked.ask("bind", bind())
+        await until(lambda: _is_true(lambda: not asked.desk.ledger.reserved()))
+        _, text = await asked.get(f"{PREFIX}/inspect/n1")
+        (found,) = json.loads(text)["nodes"]
+        assert (found["usedGPU"], found["totalGPU"], found["devs"][0]["pods"][0]["state"]) == (4, 30, "bound")
+        assert await asked.get(f"{PREFIX}/inspect/x") == (404, '{"nodes":[],"error":"node \\"x\\" not found"}')
+        assert [(await asked.get(path))[0] for path in ("/version", "/readyz", "/", "/nothing", f"{PREFIX}/filter")] == [
+            200,
+            200,
+            200,
+            404,
+            405,
+        ]
+        assert (await asked.post("inspect", b""))[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "ExtenderArgs is not a JSON object"),
+        (b"{", "truncated"),
+        (b"[]", "got `array`"),
+        (b'{"NodeNames":["n1"]}', "there is no Pod"),
+        (b'{"Pod":{"metadata":{}},"NodeNames":{}}', "NodeNames is not a list of strings"),
+        (b'{"Pod":{"metadata":{}},"NodeNames":[1]}', "got `int`"),
+        (b'{"Pod":{"metadata":{}},"Nodes":[]}', "Nodes is not a JSON object"),
+        (b'{"Pod":{"metadata":{}},"Nodes":{"items":[{}]}}', "Nodes.items is not Nodes"),
+        (b'{"Pod":{"metadata":{},"spec":{"containers":[{"resources":{"limits":{"aliyun.com/gpu-mem":"4Gx"}}}]}}}', "4Gx"),
+        (b'{"Pod":' * 5000, ""),
+    ],
+)
+async def test_what_is_no_question_is_told_so(body: bytes, words: str) -> None:
+    async with extender() as asked:
+        status, text = await asked.post("filter", body)
+        assert status == 400 and words in text, text
+        assert (await asked.post("bind", b'{"PodName":"p"}')) == (400, "ExtenderBindingArgs without PodNamespace, PodUID, Node\n")
+
+
+async def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with extender() as asked:
+        host, port = asked.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: {BODY_BYTES_MAX + 1}\r\n\r\n".encode())
+        assert b" 413 " in await reader.readline()
+        writer.close()
+        monkeypatch.setattr(scheduler_extender, "BODY_BYTES_MAX", 1000)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(20):
+                yield b" " * 100
+
+        async with asked.session.post(f"{asked.url}{PREFIX}/filter", data=pieces()) as answer:
+            assert answer.status == 413
+
+
+async def test_a_client_that_never_finishes_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_extender, "BODY_SECONDS", 0.2)
+    async with extender() as asked:
+        host, port = asked.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert b" 408 " in await reader.readline()
+        writer.close()
+
+
+async def test_a_web_page_may_not_place_pods() -> None:
+    async with extender() as asked:
+        assert (await asked.post("bind", bind(), Origin="http://evil.example"))[0] == 403
+
+
+async def test_elsewhere_only_a_client_certificate_may_place_pods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Loopback is taken for elsewhere here: a test has no other address."""
+    monkeypatch.setattr(scheduler_extender, "is_loopback", lambda host: False)
+    authority = Authority()
+    for is_known, status in ((True, 200), (False, 403)):
+        tls, trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cadata=authority.pem.decode())
+        for context in (tls, trust) if is_known else (tls,):
+            pair = tmp_path / "pair.pem"
+            pair.write_bytes(b"".join(authority.issue("somebody")))
+            context.load_cert_chain(pair)
+        tls.load_verify_locations(cadata=authority.pem.decode())
+        tls.verify_mode = ssl.CERT_OPTIONAL
+        async with extender(tls=tls, trust=trust) as asked:
+            assert (await asked.post("filter", {"Pod": pod(), "NodeNames": ["n1"]}))[0] == status
+            assert (await asked.get(f"{PREFIX}/inspect"))[0] == 200
+
+
+async def test_answers_come_at_once_over_one_connection() -> None:
+    """Nagle's algorithm and delayed acknowledgements together cost 44 ms a call."""
+    body = json.dumps({"Pod": pod(), "NodeNames": ["n1"] * 500}).encode()
+    async with extender() as asked:
+        took = []
+        for _ in range(60):
+            began = time.perf_counter()
+            assert (await asked.post("filter", body))[0] == 200
+            took.append(time.perf_counter() - began)
+        assert sorted(took)[30] < 0.02
+
+
+# --- fuzz ------------------------------------------------------------------------------------------------------------------------------
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8)
+    | st.sampled_from(["n1", "n2", "uid-p", "p", "default"])
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=8
+)
+AMOUNTS = st.sampled_from(
+    ["0", "-1", "1.5", "4", "14", "1k", "99999999999999999999", "x", "", 4, -4, 1e300, None, [], "4Gi", "5000m", "1e3"]
+)
+LABELS = st.sampled_from(
+    [None, {}, {"aliyun.com/gpu-count": "x"}, {"aliyun.com/gpu-count": "2"}, {"aliyun.com/gpu-count": "-1"}, {"a": 1}, []]
+)
+PODS = st.builds(lambda units, labels, notes: pod(units=units, labels=labels, annotations=notes), AMOUNTS, LABELS, LABELS) | VALUES
+KEYS = st.sampled_from(
+    ["Pod", "pod", "NodeNames", "Nodes", "nodes", "NodeNameToVictims", "NodeNameToMetaVictims", "PodName", "PodNamespace", "PodUID", "Node"]
+)
+BODIES = st.dictionaries(KEYS, VALUES, max_size=6).flatmap(lambda rest: PODS.map(lambda given: {**rest, "Pod": given}))
+GOOD = st.builds(
+    lambda given, names: {"Pod": given, "NodeNames": names}, PODS, st.lists(st.sampled_from(["n1", "n2", "", "x"]), max_size=4) | st.none()
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["filter", "prioritize", "bind", "preempt"]), GOOD | BODIES | st.binary(max_size=40), st.integers(0, 30)),
+        min_size=15,
+        max_size=40,
+    )
+)
+@settings(max_examples=120, deadline=None)
+def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(asked: list[tuple[str, Any, int]]) -> None:
+    """Through the app itself, without a socket; some bodies are cut short."""
+
+    async def whole() -> None:
+        server = FakeServer(random.Random(1), {"n1": msgspec.structs.replace(node("n1"), uid="n1")})
+        desk = ShareDesk(_Prompt(server, random.Random(1)), FixedClock(), "me", lease_name="l", monotonic=lambda: 0.0)
+        desk.lease._held_until = 1.0
+        desk.feed.rebuilt.set()
+        desk.feed.node_sink.replace(dict(server.nodes), ())
+        server.write(pod_row())
+        desk.feed.pod_sink.replace(dict(server.pods), ())  # what the API server says of a pod counts, not what is asked about it
+        app = SchedulerExtender(desk)
+        for verb, body, cut in asked:
+            text = body if isinstance(body, bytes) else json.dumps(body).encode()
+            status, answer = await _call(app, f"{PREFIX}/{verb}", text[: len(text) - cut] if cut > 25 else text)
+            assert status in (200, 400), (status, answer)
+            if status == 200:
+                json.loads(answer)
+        await _call(app, f"{PREFIX}/bind", json.dumps(bind()).encode())
+        assert not server.faults and server.bindings == {"uid-p": 1}
+        assert (await _call(app, "/metrics", b"", "GET"))[0] == (await _call(app, f"{PREFIX}/inspect", b"", "GET"))[0] == 200
+
+    asyncio.run(whole())
+
+
+class _Prompt(FakeSharingApi):
+    async def _pause(self, most: float) -> None:
+        return
+
+
+async def _call(app: SchedulerExtender, path: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
+    sent: list[Any] = []
+
+    async def receive() -> Object:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    answering: Awaitable[None] = app(
+        {"type": "http", "method": method, "path": path, "headers": [], "client": ("127.0.0.1", 1)}, receive, send
+    )
+    await answering
+    return sent[0]["status"], sent[1]["body"]
