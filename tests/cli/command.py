@@ -11,9 +11,10 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.context import ClusterReader, Context, LaptopClock
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot_jobs import SnapshotJobs
 from fairlead.cli.snapshot_reader import SnapshotReader
 from fairlead.model.snapshot import ClusterSnapshot
 
@@ -24,6 +25,15 @@ class OneWorld:
 
     def reader(self) -> ClusterReader:
         return self._reader
+
+    def jobs(self) -> ClusterJobs:
+        return SnapshotJobs(self._reader)
+
+    def objects(self) -> ClusterObjects | None:
+        return None
+
+    def namespace(self) -> str:
+        return "default"
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         raise AssertionError("no laptop here")
