@@ -130,3 +130,15 @@ def test_what_is_no_json_patch(patch: Any) -> None:
     with pytest.raises(ApiStatus) as caught:
         apply_json_patch({"l": [1, 2]}, patch)
     assert caught.value.code == 400
+
+
+def test_webhooks_are_merged_by_their_name() -> None:
+    stored = {"webhooks": [{"name": "a", "timeoutSeconds": 5}, {"name": "b"}]}
+    patch = {"$setElementOrder/webhooks": [{"name": "b"}, {"name": "a"}], "webhooks": [{"name": "a", "rules": []}]}
+    assert apply_strategic_patch(stored, patch) == {"webhooks": [{"name": "b"}, {"name": "a", "timeoutSeconds": 5, "rules": []}]}
+
+
+def test_an_order_of_what_has_no_key_changes_nothing() -> None:
+    stored = {"rules": [{"a": 1}, {"b": 2}], "finalizers": ["x", "y"]}
+    patch = {"$setElementOrder/rules": [{"c": 3}], "$setElementOrder/finalizers": [{}, ["y"]]}
+    assert apply_strategic_patch(stored, patch) == stored

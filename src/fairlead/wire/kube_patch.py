@@ -22,6 +22,7 @@ _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "hostAliases": ("ip",),
     "imagePullSecrets": ("name",),
     "initContainers": ("name",),
+    "matchConditions": ("name",),
     "ownerReferences": ("uid",),
     "podIPs": ("ip",),
     "ports": ("containerPort", "port"),
@@ -29,9 +30,11 @@ _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "schedulingGates": ("name",),
     "secrets": ("name",),
     "topologySpreadConstraints": ("topologyKey",),
+    "variables": ("name",),
     "volumeDevices": ("devicePath",),
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
+    "webhooks": ("name",),
     "addresses": ("type",),
 }
 
@@ -126,8 +129,8 @@ def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[An
 def _in_order(items: list[Any], order: list[Any], key: str | None) -> list[Any]:
     """The items named by `order` first, in its order; the others after them as they stood."""
 
-    def identity(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, dict) else item
+    def identity(item: Any) -> str:
+        return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
     places = {identity(item): place for place, item in enumerate(order)}
     return sorted(items, key=lambda item: places.get(identity(item), len(places)))

@@ -1,0 +1,325 @@
+"""The files of `deploy/`: taken by a real API server and by the laptop's, with exactly the rights that are needed, and at work.
+
+At work means: a stock kube-scheduler with the shipped configuration and our extender beside it, both under the shipped account with its
+rights alone, while the shipped policies are in force. Only addresses and credentials differ from the Deployment's.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.contracts.api_client import ApiClient
+from tests.contracts.rights import AUTHORIZATION, ask_for, made, until_allowed
+from tests.contracts.simulated import simulated_server
+from tests.kube.addresses import free_port
+from tests.kube.admission_cases import EXTENDER
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import DEPLOY, FILES, Object, of_file, of_kind
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.programs import program
+from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
+from tests.kube.test_sharing_words import as_real, pod, ready
+
+from fairlead.sharing_hooks import sharing_world
+from fairlead.sim.resources import NODES
+from fairlead.sim.scenario import NodePool, Scenario
+
+CARD = NodePool(name="card", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=1, shared=True)
+SYSTEM = "fairlead-system"
+READER = f"system:serviceaccount:{SYSTEM}:fairlead-reader"
+WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
+LEASES = "coordination.k8s.io/leases"
+EVERYWHERE = {"list /nodes", "watch /nodes", *(f"{verb} /pods" for verb in ("get", "list", "watch", "patch"))}
+EVERYWHERE |= {"create /pods/binding", "create /events"}
+RIGHTS = {
+    (EXTENDER, "default"): EVERYWHERE,
+    (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
+    (EXTENDER, SYSTEM): {*EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-gpushare" for verb in ("get", "update"))},
+    (READER, "default"): {
+        f"{verb} {what}"
+        for verb in ("list", "watch")
+        for what in (
+            *("/nodes", "/pods", "/events", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs"),
+            *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
+        )
+    },
+    (WEBHOOK, SYSTEM): set(),
+}
+"""All that each account may do there, beyond what every account may: verb, group/resource, and the name where only one is meant."""
+
+REFUSED = [
+    *(
+        "get secrets",
+        "list secrets",
+        "create pods",
+        "update pods",
+        "create pods/exec",
+        "create pods/eviction",
+        "create serviceaccounts/token",
+    ),
+    *(
+        "patch nodes",
+        "delete nodes",
+        "update nodes/status",
+        "update configmaps",
+        "create configmaps",
+        "delete events",
+        "patch deployments.apps",
+    ),
+    *("update leases.coordination.k8s.io", "delete leases.coordination.k8s.io", "impersonate users", "impersonate serviceaccounts"),
+    *("bind clusterroles.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io", "* *"),
+    *("create rolebindings.rbac.authorization.k8s.io", "update validatingadmissionpolicies.admissionregistration.k8s.io"),
+    *("delete mutatingwebhookconfigurations.admissionregistration.k8s.io", "approve certificatesigningrequests.certificates.k8s.io"),
+]
+"""What the account of scheduler and extender may not do, even with all that kube-scheduler may."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    """With the namespace, and nothing else of ours."""
+    with running_control_plane() as cluster:
+        cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def rights(cluster: ControlPlane) -> dict[str, Any]:
+    """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
+    for file in ("gpushare-extender.yaml", "reader.yaml"):
+        cluster.admin.run("apply", "-f", str(DEPLOY / file))
+    api = ApiClient("real", cluster.kubeconfig)
+    until_allowed(api, EXTENDER, "create", "events", "default")
+    until_allowed(api, READER, "list", "pods", "default")
+    return {user + namespace: rights_of(api, user, namespace) for user, namespace in RIGHTS}
+
+
+@pytest.fixture(scope="module")
+def deployed(cluster: ControlPlane, rights: dict[str, Any]) -> ControlPlane:
+    """With every file in force but the webhook's (the policies are), and nodes."""
+    world = sharing_world(Scenario(title="one card", node_pools=(CARD,)), 1, 1_767_600_000.0)
+    labels = {"kubernetes.io/os": "linux"}
+    plain = [as_real(plain_node(f"plain-{number}", labels)) for number in (1, 2)]
+    master = as_real(plain_node("master", {**labels, "node-role.kubernetes.io/control-plane": ""}))
+    cluster.admin.create([*(as_real(node) for node in world.cluster.list(NODES)), *plain, master])
+    wait_until("the nodes are ready", lambda: len(ready(cluster)) == 4)
+    for file in FILES:
+        if file != "gpushare-webhook.yaml":
+            cluster.admin.run("apply", "-f", str(DEPLOY / file))
+    return cluster
+
+
+def plain_node(name: str, labels: dict[str, str]) -> Object:
+    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    return {
+        "metadata": {"name": name, "labels": {**labels, "kubernetes.io/hostname": name}},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def rights_of(api: ApiClient, user: str, namespace: str) -> set[str]:
+    """All that the account may do there beyond what a new one of its namespace may."""
+    return _all_rights(api, user, namespace) - _all_rights(api, f"system:serviceaccount:{SYSTEM}:nobody", namespace)
+
+
+def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
+    acting = api.as_user(user, "system:serviceaccounts", f"system:serviceaccounts:{SYSTEM}", "system:authenticated")
+    status = made(acting.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": namespace}}))["status"]
+    assert not status["incomplete"] or not status.get("evaluationError"), status
+    return {
+        f"{verb} {group}/{resource} {name}".strip()
+        for rule in status["resourceRules"]
+        for verb in rule["verbs"]
+        for group in rule.get("apiGroups", [""])
+        for resource in rule.get("resources", ())
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+# --- the files -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, file: str) -> None:
+    said = cluster.admin.run(
+        "apply", "--server-side", "--dry-run=server", "--warnings-as-errors", "--force-conflicts", "-f", str(DEPLOY / file)
+    )
+    assert len(said.splitlines()) == len(of_file(file))
+
+
+def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
+    world = sharing_world(Scenario(title="no nodes", node_pools=()), 1, 1_767_600_000.0)
+    with simulated_server(tmp_path, world.clock, cluster=world.cluster) as server:
+        kubectl = Kubectl(program("kubectl"), server.kubeconfig, tmp_path)
+        files = ["namespace.yaml", *(file for file in FILES if file != "namespace.yaml")]
+        for file in files:
+            flags = () if file in ("gpushare-admission.yaml", "gpushare-webhook.yaml") else ("--warnings-as-errors",)
+            kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
+            assert "created" not in kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
+        with pytest.raises(KubectlError, match="stores this admission policy and never enforces it"):
+            kubectl.run("apply", "--warnings-as-errors", "--server-side", "--dry-run=server", "-f", str(DEPLOY / "gpushare-admission.yaml"))
+        for file in files[1:]:
+            kubectl.run("delete", "--wait=false", "-f", str(DEPLOY / file))
+            assert kubectl.run("get", "--ignore-not-found", "-f", str(DEPLOY / file)) == ""
+
+
+# --- rights ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("user", "namespace"), RIGHTS)
+def test_an_account_may_do_exactly_what_it_needs(rights: dict[str, Any], user: str, namespace: str) -> None:
+    assert rights[user + namespace] == RIGHTS[user, namespace]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_the_scheduler_needs_not_it_may_not(deployed: ControlPlane, what: str) -> None:
+    api = ApiClient("real", deployed.kubeconfig)
+    until_allowed(api, EXTENDER, "get", "leases", SYSTEM, group="coordination.k8s.io", name="fairlead-scheduler")
+    verb, _, named = what.partition(" ")
+    resource, _, group = named.partition(".")
+    name, _, subresource = resource.partition("/")
+    for namespace in ("", "default", "kube-system", SYSTEM):
+        answer = ask_for(api, EXTENDER, verb, name, namespace, group="*" if name == "*" else group, subresource=subresource)
+        assert not answer["allowed"], answer
+
+
+# --- at work ---------------------------------------------------------------------------------------------------------------------------
+
+
+class Beside:
+    """The two containers of the Deployment's pod, as processes on this machine."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        self.port = free_port()
+        token = cluster.admin.run("create", "token", "fairlead-scheduler", "-n", SYSTEM, "--duration=2h").strip()
+        self.kubeconfig = write_kubeconfig(cluster.folder / "shipped.kubeconfig", cluster.server, cluster.authority, token_user(token))
+        scheduler, extender = containers()
+        (listen,) = (word for word in extender["command"] if word.startswith("--listen="))
+        command = [word.replace(listen, f"--listen=127.0.0.1:{self.port}") for word in extender["command"][1:]]
+        self.extender = Component(
+            "shipped-extender",
+            [*FAIRLEAD, *command, f"--kubeconfig={self.kubeconfig}"],
+            cluster.logs / "shipped-extender.log",
+            environment(),
+        )
+        config = cluster.folder / "shipped-scheduler.yaml"
+        config.write_text(yaml.safe_dump(self._configuration()))
+        serving = free_port()
+        flags = [f"--{what}-kubeconfig={self.kubeconfig}" for what in ("authentication", "authorization")]
+        flags += [f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={serving}"]
+        assert scheduler["command"] == ["kube-scheduler", "--config=/etc/fairlead/scheduler.yaml"]
+        self.scheduler = Component(
+            "shipped-scheduler", [program("kube-scheduler"), *flags], cluster.logs / "shipped-scheduler.log", environment()
+        )
+
+    def _configuration(self) -> Object:
+        text = of_kind(of_file("gpushare-scheduler.yaml"), "ConfigMap")["data"]["scheduler.yaml"]
+        assert "http://127.0.0.1:12345/" in text
+        config: Object = yaml.safe_load(text.replace(":12345/", f":{self.port}/"))
+        return {**config, "clientConnection": {"kubeconfig": str(self.kubeconfig)}}
+
+    def start_extender(self) -> None:
+        self.extender.start()
+        self.extender.wait_until(lambda: "scheduler extender of" in self.extender.log_tail(), READY_SECONDS)
+
+
+def containers() -> list[Object]:
+    found: list[Object] = of_kind(of_file("gpushare-scheduler.yaml"), "Deployment")["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def beside(deployed: ControlPlane) -> Iterator[Beside]:
+    beside = Beside(deployed)
+    with ExitStack() as leaving:
+        leaving.callback(beside.extender.stop)
+        beside.start_extender()
+        leaving.callback(beside.scheduler.stop)
+        beside.scheduler.start()
+        yield beside
+
+
+def found(cluster: ControlPlane, name: str) -> Object:
+    return next((each for each in cluster.admin.get("pods", "-n", "default") if each["metadata"]["name"] == name), {})
+
+
+def is_placed(cluster: ControlPlane, name: str) -> bool:
+    return bool(found(cluster, name).get("spec", {}).get("nodeName"))
+
+
+def told(cluster: ControlPlane, name: str) -> str:
+    conditions = found(cluster, name).get("status", {}).get("conditions", ())
+    return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+
+
+def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, beside: Beside) -> None:
+    names = ["n1", "n2", "n3", "n4"]
+    deployed.admin.create([pod(name, 4) for name in names])
+    wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
+    (last,) = (name for name in names if not is_placed(deployed, name))
+    wait_until("the fourth is told", lambda: "aliyun.com/gpu-mem" in told(deployed, last))
+    grants = [json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"]) for name in names if name != last]
+    assert [grant["c0"][0]["mib"] for grant in grants] == [4308, 4308, 4308]
+
+
+def test_the_pods_of_the_files_run_with_the_policies_in_force(deployed: ControlPlane, beside: Beside) -> None:
+    for workload in ("deployment/fairlead-scheduler", "deployment/fairlead-console", "deployment/fairlead-cluster-exporter"):
+        deployed.admin.run("rollout", "status", workload, "-n", SYSTEM, "--timeout=60s", seconds=70)
+    deployed.admin.run("rollout", "status", "daemonset/fairlead-gpushare-extender", "-n", SYSTEM, "--timeout=60s", seconds=70)
+    spread = {
+        each["spec"]["nodeName"] for each in deployed.admin.get("pods", "-n", SYSTEM, "-l", "app.kubernetes.io/name=fairlead-scheduler")
+    }
+    assert len(spread) == 2
+
+
+def test_without_the_extender_shared_pods_wait_and_others_do_not(deployed: ControlPlane, beside: Beside) -> None:
+    deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
+    beside.extender.stop()
+    deployed.admin.create([pod("shared", 4), pod("plain", 0)])
+    wait_until("the plain one is placed", lambda: is_placed(deployed, "plain"))
+    wait_until("the shared one is told", lambda: "connection refused" in told(deployed, "shared"))
+    assert not is_placed(deployed, "shared")
+    beside.start_extender()
+    wait_until("the shared one is placed", lambda: is_placed(deployed, "shared"))
+
+
+def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> None:
+    """Last of these: it reads what the others left in the logs."""
+    for component in (beside.extender, beside.scheduler):
+        log = component.log.read_text(encoding="utf-8", errors="replace")
+        assert "forbidden" not in log.lower(), component.name
+
+
+@pytest.mark.parametrize("file", ["cluster-exporter.yaml", "console.yaml"])
+def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> None:
+    token = deployed.admin.run("create", "token", "fairlead-reader", "-n", SYSTEM).strip()
+    kubeconfig = write_kubeconfig(deployed.folder / "reader.kubeconfig", deployed.server, deployed.authority, token_user(token))
+    (container,) = of_kind(of_file(file), "Deployment")["spec"]["template"]["spec"]["containers"]
+    verb, *flags = (word for word in container["command"][1:] if not word.startswith("--listen="))
+    with running(verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log") as server:
+        assert server.is_ready()
+        assert "forbidden" not in server.log().lower()
+
+
+def test_the_certificate_script_says_what_it_lacks(tmp_path: Path) -> None:
+    """Without openssl nothing is printed that could be applied."""
+    sh = shutil.which("sh")
+    assert sh
+    (tmp_path / "mktemp").symlink_to(str(shutil.which("mktemp")))
+    (tmp_path / "rm").symlink_to(str(shutil.which("rm")))
+    (tmp_path / "cat").symlink_to(str(shutil.which("cat")))
+    answer = subprocess.run(
+        [sh, str(DEPLOY / "gpushare-webhook.sh")], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode
+    assert answer.stdout == ""
+    assert "openssl" in answer.stderr
