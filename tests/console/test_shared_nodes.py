@@ -57,19 +57,11 @@ def test_three_notebooks_on_one_card_and_what_is_left() -> None:
 
 
 def test_each_container_has_its_own_use_and_the_device_its_own() -> None:
-    reading = GpuReading(
-        "t4",
-        0,
-        "GPU-t4-0",
-        "Tesla T4",
-        T4_MIB,
-        6386.0,
-        0.4,
-        holders=(
-            GpuHolder("default", "notebook-1", "main", "share", 3193.0, 4308.0, 0.1),
-            GpuHolder("default", "notebook-2", "main", "share"),
-        ),
+    holders = (
+        GpuHolder("default", "notebook-1", "main", "share", 3193.0, 4308.0, 0.1),
+        GpuHolder("default", "notebook-2", "main", "share"),
     )
+    reading = GpuReading("t4", 0, "GPU-t4-0", "Tesla T4", T4_MIB, 6386.0, 0.4, holders=holders)
     row = card(detail(t4(), notebook(1), notebook(2), gpus=[reading]))
     assert (row.memory_used_mib, row.util_percent) == (6386, 40)
     assert [(each.used_mib, each.util_percent) for each in row.pods] == [(3193, 10), (None, None)]
@@ -146,6 +138,14 @@ def test_core_percents_are_unknown_where_the_node_offers_none() -> None:
     row = card(detail(with_cores, held))
     assert (row.core_allocated_percent, row.core_free_percent, row.pods[0].core_percent) == (30, 70, 30)
     assert card(detail(without, notebook(1))).core_free_percent is None
+
+
+def test_a_whole_card_has_no_units_though_its_inventory_counts_them() -> None:
+    whole = msgspec.structs.replace(gpu_node("t4", 1), gpus=t4(mode="exclusive").gpus)
+    row = card(detail(whole))
+    assert (row.units, row.units_free, row.memory_free_mib) == (0, 0, T4_MIB)
+    (listed,) = (entry.row for entry in Picture(cluster([whole]), EPOCH).gpus.entries)
+    assert listed.units == 0
 
 
 def test_a_free_whole_card_is_free_in_full_and_a_held_one_not_at_all() -> None:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { amount, amountUnit, count, duration, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, UNKNOWN } from "../src/format/format";
+import { amount, amountUnit, count, duration, exactMemory, gpus, memory, memoryFraction, memoryInGib, parseTime, percent, share, span, units, UNKNOWN } from "../src/format/format";
 
 describe("numbers", () => {
   it("unknown is a dash, never zero", () => {
@@ -9,6 +9,13 @@ describe("numbers", () => {
   it("memory is GiB with one decimal, MiB below one GiB", () => {
     expect([0, 512, 1023, 1024, 81920].map(memory)).toEqual(["0.0 GiB", "512 MiB", "1,023 MiB", "1.0 GiB", "80.0 GiB"]);
     expect([81920, 512].map(memoryInGib)).toEqual(["80.0", "512 MiB"]);
+  });
+  it("a sliver of a card is not nothing", () => {
+    expect([0, 0.0071, 0.05, 0.857, 0.97].map(gpus)).toEqual(["0", "<0.1", "0.1", "0.9", "1"]);
+  });
+  it("units stand with their total; a limit is exact", () => {
+    expect([units(12, 14, "GiB"), units(0, 14), units(4, 0, "GiB"), units(0, 0, "GiB")]).toEqual(["12 / 14 GiB", "0 / 14", "4 / 0 GiB", UNKNOWN]);
+    expect([exactMemory(4308), exactMemory(null)]).toEqual(["4,308 MiB", UNKNOWN]);
   });
   it("a fraction keeps the unit of its total", () => {
     expect(memoryFraction(512, 81920)).toBe("0.5 / 80.0 GiB");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { makeWorld } from "../dev/world";
 import type { GpuMapAnswer, MapGpu, MapNode } from "../src/api/types";
-import { type Cell, heldByTeam, isIdle, readMap, sizeOf } from "../src/gpumap/cells";
+import { type Cell, heldByTeam, isIdle, isSplit, readMap, sizeOf } from "../src/gpumap/cells";
 import { edgeOf, fillOf, paletteOf } from "../src/gpumap/colour";
 import { cellAt, layOut, neighbour, place } from "../src/gpumap/layout";
 import { contrast, ramp } from "../src/look/scale";
@@ -105,6 +105,12 @@ describe("colour", () => {
     expect(fillOf(first(map), "util", palette(map), 0)).toBeNull();
     expect(isIdle(first(map))).toBe(false);
     expect(edgeOf(first(map), null, palette(map))).toBe("held");
+  });
+  it("a card that drains from being shared keeps its slices; one that drains from a whole use has none", () => {
+    const map = cells(gpu(4, 50, [[0, 0.3], [0, 0.3]]), gpu(4, 50, [[0, 1]]), gpu(2, 50, [[0, 0.3]]), gpu(2, 50, []));
+    expect(map.cells.map(isSplit)).toEqual([true, false, true, false]);
+    expect(edgeOf(map.cells[0] as Cell, "#123456", palette(map))).toBe("held");
+    expect(edgeOf(map.cells[1] as Cell, "#123456", palette(map))).toBe("none");
   });
   it("broken is hatched in every colouring", () => {
     const map = cells(gpu(3, null, []));

@@ -62,7 +62,7 @@ def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
         state=STATES[seen.state],
         health=HEALTH_WORDS[card.is_healthy],
         holders=_holders(seen, card),
-        units=card.units,
+        units=card.units if card.is_divided else 0,
         units_allocated=card.units_allocated,
         util_percent=percent(reading.utilization_ratio if reading else None),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),

@@ -116,7 +116,7 @@ def _gpu_row(card: CardOccupancy, account: NodeAccount, has_unplaced: bool, job_
         uuid=card.uuid,
         model=card.model,
         mode=card.mode,
-        units=card.units,
+        units=card.units if card.is_divided else 0,
         units_allocated=card.units_allocated,
         units_free=_units_free(card, account),
         core_allocated_percent=booked.core_used if booked and has_cores else None,
@@ -158,14 +158,11 @@ def _booked(card: CardOccupancy, account: NodeAccount) -> CardAccount | None:
     return next((each for each in account.cards if each.index == card.index and each.uuid in ("", card.uuid)), None)
 
 
-def _is_shared(card: CardOccupancy) -> bool:
-    return card.units > 0 or card.mode == "shared"
-
-
 def _units_free(card: CardOccupancy, account: NodeAccount) -> int:
     """None of a node whose labels let no pod in; none of a card that a device reports as broken, whatever the inventory still says."""
     booked = _booked(card, account)
-    return booked.free if booked and account.mode.is_shared and card.is_healthy is not False else 0
+    gives = account.mode.is_shared and card.is_divided and card.is_healthy is not False
+    return booked.free if booked and gives else 0
 
 
 def _room_mib(card: CardOccupancy, account: NodeAccount) -> float | None:
@@ -176,7 +173,7 @@ def _free_mib(card: CardOccupancy, account: NodeAccount, has_unplaced: bool) -> 
     """What a new pod could get of the card: of a whole one all or nothing."""
     if card.is_healthy is False or card.is_draining:
         return 0.0
-    if _is_shared(card):
+    if card.is_divided:
         return _room_mib(card, account)
     allocated = _allocated_mib(card, has_unplaced)
     return None if allocated is None else 0.0 if card.holders else card.memory_total_mib
@@ -184,7 +181,7 @@ def _free_mib(card: CardOccupancy, account: NodeAccount, has_unplaced: bool) -> 
 
 def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
     """Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it is held by its grants."""
-    if has_unplaced and not card.holders and not _is_shared(card):
+    if has_unplaced and not card.holders and not card.is_divided:
         return None
     return card.memory_allocated_mib
 

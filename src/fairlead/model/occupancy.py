@@ -53,6 +53,11 @@ class CardOccupancy(Struct, frozen=True, gc=False):
         return min(1.0, sum(holder.ratio for holder in self.holders))
 
     @property
+    def is_divided(self) -> bool:
+        """Given away in units: it is shared, or the last who share it have yet to leave. Inventories count units of whole cards too."""
+        return self.mode == "shared" or any(holder.units for holder in self.holders)
+
+    @property
     def units_allocated(self) -> int:
         return sum(holder.units for holder in self.holders)
 

@@ -64,6 +64,9 @@ function groupedByModel(nodes: readonly MapNode[], models: number): MapNode[] {
   return nodes.filter(([, , , , gpus]) => gpus.length > 0).toSorted(([, a], [, b]) => (size[b] ?? 0) - (size[a] ?? 0) || a - b);
 }
 
+/** Drawn in slices: cards shared by memory, and those that drain from being shared. */
+export const isSplit = (cell: Cell): boolean => cell.slices.length > 0 && (cell.state === "shared" || (cell.state === "draining" && cell.slices[0]?.[1] !== 1));
+
 /** Held by somebody: what blue, the teal scale and the team colours are for. */
 export const isHeld = (cell: Cell): boolean => cell.slices.length > 0 || cell.state === "allocated" || cell.state === "shared";
 

@@ -1,7 +1,7 @@
 // What colour has a cell? One paint per slice: a fill, and how the edge is drawn. Free is an outline; held at 0 % is filled, and blue.
 import { ramp } from "../look/scale";
 import type { Tokens } from "../look/tokens";
-import { type Cell, type GpuMapData, heldByTeam, isHeld } from "./cells";
+import { type Cell, type GpuMapData, heldByTeam, isHeld, isSplit } from "./cells";
 
 export const COLOUR_BY = ["util", "memory", "team", "temperature", "idle"] as const;
 export type ColourBy = (typeof COLOUR_BY)[number];
@@ -61,7 +61,7 @@ export type Edge = "none" | "free" | "held" | "unknown" | "broken";
 export function edgeOf(cell: Cell, fill: string | null, palette: Palette, touching = false): Edge {
   if (cell.state === "unhealthy") return "broken";
   if (fill === palette.tokens.idleFill || fill === palette.tokens.track) return "held";
-  if (fill !== null && (cell.state !== "shared" || touching)) return "none";
+  if (fill !== null && (!isSplit(cell) || touching)) return "none";
   if (cell.state === "unknown") return "unknown";
   return isHeld(cell) ? "held" : "free";
 }

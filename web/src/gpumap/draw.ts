@@ -1,6 +1,6 @@
 // Paints the map on a canvas: once per answer, size, theme or colour switch, never for a hover (that has its own layer).
 import type { Cell, GpuMapData } from "./cells";
-import { isHeld } from "./cells";
+import { isHeld, isSplit } from "./cells";
 import { type ColourBy, edgeOf, fillOf, type Palette } from "./colour";
 import { type Focus, isCardInFocus, isNodeInFocus } from "./focus";
 import type { Layout } from "./layout";
@@ -115,7 +115,7 @@ export const wholeOf = (cell: Pick<Cell, "slices">): number => Math.max(1, cell.
 
 /** Fills a cell, or each slice of a shared one in proportion to its memory; the share nobody holds stays open. */
 function drawFill(context: CanvasRenderingContext2D, palette: Palette, by: ColourBy, cell: Cell, x: number, y: number, size: number): string | null {
-  if (cell.state !== "shared" || by === "temperature" || cell.slices.length === 0) {
+  if (by === "temperature" || !isSplit(cell)) {
     const fill = fillOf(cell, by, palette, cell.slices[0]?.[0] ?? null);
     if (fill !== null) {
       context.fillStyle = fill;
@@ -152,7 +152,7 @@ function drawIndex(context: CanvasRenderingContext2D, palette: Palette, cell: Ce
   context.font = `10px ${SANS}`;
   context.textAlign = "left";
   const text = String(cell.index);
-  const patterned = cell.state === "shared" || cell.state === "unhealthy" || cell.state === "unknown";
+  const patterned = isSplit(cell) || cell.state === "unhealthy" || cell.state === "unknown";
   if (patterned) {
     context.fillStyle = palette.tokens.surface;
     context.fillRect(x + 1, y + size - 14, context.measureText(text).width + 5, 13);

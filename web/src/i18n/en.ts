@@ -363,6 +363,7 @@ export const en = {
   "node.labels": "Labels",
 
   "job.why": "Why it waits",
+  "job.memoryHeld": "{held} of GPU memory allocated of {asked} requested",
   "job.room": "On shared GPUs: {room}",
   "job.deleted": "deleted",
   "job.gpus": "GPUs",

@@ -364,6 +364,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "node.labels": "标签",
 
   "job.why": "等待原因",
+  "job.memoryHeld": "请求 {asked} GPU 显存，已分配 {held}",
   "job.room": "共享 GPU：{room}",
   "job.deleted": "已删除",
   "job.gpus": "GPU卡数",

@@ -56,7 +56,7 @@ function Summary({ detail, wide }: { detail: JobDetail; wide: boolean }) {
       <dt>{t("col.duration")}</dt>
       <dd>{duration(j.durationSeconds)}</dd>
       <dt>{t("job.gpus")}</dt>
-      <dd>{t("job.gpusHeld", { held: shares(j) ? memory(j.gpuMemoryAllocatedMiB) : gpus(j.gpusAllocated), asked: requested(j) })}</dd>
+      <dd>{shares(j) ? t("job.memoryHeld", { held: memory(j.gpuMemoryAllocatedMiB), asked: requested(j) }) : t("job.gpusHeld", { held: gpus(j.gpusAllocated), asked: requested(j) })}</dd>
       <dt>{t("col.memoryUsed")}</dt>
       <dd>{memoryFraction(j.gpuMemoryUsedMiB, j.gpuMemoryAllocatedMiB)}</dd>
       <dt>{t("col.utilization")}</dt>

@@ -19,7 +19,7 @@ export function NodeFacts({ name, wide = false }: { name: string; wide?: boolean
           <Notices detail={detail} />
           <Summary detail={detail} wide={wide} />
           <Cards detail={detail} wide={wide} />
-          <Seats detail={detail} />
+          {wide && <Seats detail={detail} />}
           <Pods detail={detail} />
           <NodeEvents detail={detail} wide={wide} />
           <Conditions detail={detail} />

@@ -1,0 +1,127 @@
+"""Does the console show two people on one card? Document 003's notebooks, as kubectl knows them and as the page says it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.chromium import OUTPUT, window
+from tests.browser.sight import soon
+from tests.kube.kubectl import wait_until
+from tests.kube.laptop import Laptop, running_laptop
+
+MANIFESTS = Path(__file__).resolve().parents[1] / "documents" / "manifests"
+NOTEBOOKS = ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")
+NODE = "cn-zhangjiakou.192.168.3.184"
+GRANT = "fairlead.io/gpu-allocation"
+ASKS_FOUR = {"containers": [{"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "4"}}}]}
+FOURTH: dict[str, Any] = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "PyTorchJob",
+    "metadata": {"name": "fourth", "namespace": "default"},
+    "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": {"spec": ASKS_FOUR}}}},
+}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Laptop]:
+    """Document 003's cluster with its three notebooks, and a fourth who waits."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with running_laptop(OUTPUT / "laptop-003.log", "--scenario=documents-003") as laptop:
+        for name in NOTEBOOKS:
+            laptop.kubectl.run("apply", "-f", str(MANIFESTS / name))
+        wait_until("three notebooks have their card", lambda: len(granted_mib(laptop)) == 3)
+        laptop.kubectl.create([FOURTH])
+        yield laptop
+
+
+def granted_mib(laptop: Laptop) -> dict[str, int]:
+    """Pod -> MiB of its grant, from the annotation."""
+    found = {}
+    for pod in laptop.kubectl.get("pods"):
+        grant = pod["metadata"].get("annotations", {}).get(GRANT)
+        if grant:
+            found[f"default/{pod['metadata']['name']}"] = sum(part["mib"] for parts in json.loads(grant).values() for part in parts)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("locale", "scheme", "memory", "units", "free"),
+    [("en-US", "light", "Allocated GPU Memory", "Units", "Free"), ("zh-CN", "dark", "已分配GPU显存", "单位", "空闲")],
+    ids=["English, light", "Chinese, dark"],
+)
+def test_the_page_of_the_node_says_who_has_how_much_of_the_card(
+    browser: Browser, shared: Laptop, locale: str, scheme: str, memory: str, units: str, free: str
+) -> None:
+    with window(browser, shared.console.url, locale, scheme=scheme) as tab:
+        tab.open(f"/nodes/{NODE}", "node")
+        expect(tab.at("sentence")).to_contain_text("14 GiB")
+        told = {pod: f"{mib:,} MiB" for pod, mib in granted_mib(shared).items()}
+        assert set(told.values()) == {"4,308 MiB"}
+        page = {key.split()[1].rsplit("/", 1)[0]: text for key, text in tab.column("node-seats", memory).items()}
+        assert page == told
+        assert tab.column("node-gpus", units) == {"0": "12 / 14"}
+        assert tab.column("node-gpus", free) == {"0": "2 GiB"}
+        assert tab.column("node-gpus", memory) == {"0": "12.6 / 14.7 GiB"}
+        tab.keep(f"shared-node-{locale}")
+
+
+def test_every_row_of_the_page_is_reached_by_keys(browser: Browser, shared: Laptop) -> None:
+    with window(browser, shared.console.url) as tab:
+        tab.open(f"/nodes/{NODE}", "node")
+        rows = tab.at("table-node-seats").locator("tbody tr[data-row]")
+        expect(rows).to_have_count(3)
+        rows.first.focus()
+        for at in (1, 2):
+            tab.page.keyboard.press("ArrowDown")
+            expect(rows.nth(at)).to_be_focused()
+
+
+def test_the_map_leads_to_the_card_with_its_units(browser: Browser, shared: Laptop) -> None:
+    with window(browser, shared.console.url) as tab:
+        tab.open("/overview", "overview")
+        canvas = tab.at("panel-gpu-map").locator("canvas")
+        canvas.focus()
+        tab.page.keyboard.press("ArrowRight")
+        tab.page.keyboard.press("ArrowLeft")
+        expect(tab.at("map-card")).to_contain_text("12 of 14 GiB")
+        expect(tab.at("map-card")).to_contain_text("4,308 MiB")
+        tab.page.keyboard.press("Enter")
+        expect(tab.page.get_by_role("heading", name=NODE)).to_be_visible()
+
+
+def test_boards_count_fractions_of_cards(browser: Browser, shared: Laptop) -> None:
+    with window(browser, shared.console.url) as tab:
+        tab.open("/nodes?mode=share", "nodes")
+        assert tab.column("nodes", "Allocated GPUs") == {NODE: "0.9"}
+        assert tab.column("nodes", "Allocated GPU Memory") == {NODE: "12.6"}
+        tab.open("/overview", "overview")
+        expect(tab.at("panel-top-consumers")).to_contain_text("2.1 GiB at most on one GPU")
+        expect(tab.at("panel-gpu-memory-allocated-total")).to_contain_text("12.6 / 29.5 GiB")
+
+
+def test_the_fourth_is_told_what_the_best_card_has_free(browser: Browser, shared: Laptop) -> None:
+    with window(browser, shared.console.url) as tab:
+        tab.open("/jobs/default/pytorchjob/fourth", "job")
+        expect(tab.at("why-no-room")).to_contain_text("need 4 GiB, largest free 2 GiB")
+        expect(tab.at("sentence")).to_have_text("Waiting for 4.0 GiB of shared GPU memory; 0 of 1 instances running.")
+        tab.open("/jobs", "jobs")
+        assert tab.column("jobs", "Request GPUs") == {"default/pytorchjob/fourth": "4.0 GiB"}
+
+
+def test_a_card_that_changes_its_mode_says_so_without_a_reload(browser: Browser, shared: Laptop) -> None:
+    with window(browser, shared.console.url) as tab:
+        tab.open(f"/nodes/{NODE}", "node")
+        expect(tab.at("notice-draining")).to_have_count(0)
+        shared.kubectl.run("label", "node", NODE, "cgpu=false", "--overwrite")
+        try:
+            expect(tab.at("notice-draining")).to_be_visible()
+            expect(tab.at("notice-closed")).to_be_visible()
+            soon("what is free on it", lambda: tab.column("node-gpus", "Free"), lambda: {"0": "0 GiB"})
+        finally:
+            shared.kubectl.run("label", "node", NODE, "cgpu=true", "--overwrite")
+        expect(tab.at("notice-draining")).to_have_count(0)
