@@ -1,0 +1,164 @@
+"""Three people on one card, on both worlds: what document 003 applies is placed by a stock kube-scheduler beside our extender, and by the
+laptop; `kubectl inspect cgpu`, typed into a real kubectl, `arena top node -s` and `kubectl describe` print the same of both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import running_control_plane
+from tests.kube.extender import Extender, extended_scheduler
+from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.laptop import running_laptop
+from tests.kube.programs import program
+from tests.kube.servers import environment
+from tests.kube.test_sharing_words import POLICIES, as_real, is_refused, sends
+
+from fairlead.cli.inspect_tables import trimmed
+from fairlead.sharing_hooks import sharing_world
+from fairlead.sim.resources import NODES
+from fairlead.sim.scenario_file import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT / "tests" / "documents" / "manifests"
+SCRIPTS = Path(sys.executable).parent
+SCENARIO = "documents-003"
+NODE = "cn-zhangjiakou.192.168.3.184"
+
+COMMANDS = tomllib.loads((ROOT / "tests" / "documents" / "commands.toml").read_text(encoding="utf-8"))["command"]
+SUM_OF_SHARES = "Allocated/Total GPU Memory In GPUShare Node:\n12/14 (GiB) (85%)\n"
+SENTENCE = "Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest free 2 GiB"
+SUMMARY = """\
+NAME                          IPADDRESS      GPU0(Allocated/Total)  GPU Memory(GiB)
+cn-zhangjiakou.192.168.3.184  192.168.3.184  12/14                  12/14
+---------------------------------------------------------------------------
+Allocated/Total GPU Memory In Cluster:
+12/14 (85%)
+"""
+
+
+def block(names: list[str]) -> str:
+    """Document 003's block: the ends of the pods' names are made up by each cluster, and columns and dashes are as long as they are."""
+    width = max(len(name) for name in names) + 2
+    rows = "".join(f"{name:{width}}default    4\n" for name in sorted(names))
+    return (
+        "NAME:       cn-zhangjiakou.192.168.3.184\nIPADDRESS:  192.168.3.184\n\n"
+        f"{'NAME':{width}}NAMESPACE  GPU0(Allocated)\n{rows}{'Allocated :':{width}}12 (85%)\n{'Total :':{width}}14\n"
+        + "-" * (sum(len(name) + len("\tdefault\t4\t\n") for name in names) + 10)
+        + "\n"
+    )
+
+
+def test_the_block_is_the_documents() -> None:
+    printed = next(each["exact"] for each in COMMANDS if each["line"] == "arena top node -s -d")
+    names = ["tf-notebook-2-7b4d68d8f7-wxlff", "tf-notebook-3-86c48d4c7d-lk9h8", "tf-notebook-7cf4575d78-9gxzd"]
+    assert printed == f"\n{block(names)}\n\n{SUM_OF_SHARES}"
+
+
+class Room:
+    """A world with document 003's nodes. `extender` is the real one's."""
+
+    def __init__(self, kubectl: Kubectl, extender: Extender | None = None) -> None:
+        self.kubectl = kubectl
+        self.extender = extender
+
+    def type(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        """A command as a person types it whose PATH has our scripts and whose KUBECONFIG is this world's."""
+        known = {**environment(), "KUBECONFIG": str(self.kubectl.kubeconfig), "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+        first = str(program("kubectl")) if argv[0] == "kubectl" else str(SCRIPTS / argv[0])
+        return subprocess.run([first, *argv[1:]], env=known, capture_output=True, text=True, timeout=60, check=False)
+
+    def print(self, line: str) -> str:
+        ended = self.type(*line.split())
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def pods(self, app: str = "") -> list[dict[str, Any]]:
+        return self.kubectl.get("pods", "-n", "default", *(("-l", f"app={app}") if app else ()))
+
+    def sharers(self) -> list[str]:
+        """Names of the pods that are on a node."""
+        return [each["metadata"]["name"] for each in self.pods() if each["spec"].get("nodeName")]
+
+
+@pytest.fixture(scope="module", params=["real", "laptop"])
+def room(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """Document 003's three notebooks, on their card, and a fourth that waits."""
+    with real_room() if request.param == "real" else laptop_room(tmp_path_factory.mktemp("logs")) as world:
+        for manifest in ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml"):
+            world.kubectl.run("apply", "-f", str(MANIFESTS / manifest))
+        wait_until("three notebooks have a card", lambda: len(world.sharers()) == 3)
+        text = (MANIFESTS / "mem_deployment-2.yaml").read_text(encoding="utf-8")
+        world.kubectl.run("apply", "-f", "-", stdin=text.replace("tf-notebook-2", "tf-notebook-4"))
+        wait_until("the fourth is told", lambda: SENTENCE in world.kubectl.run("describe", "pod", "-l", "app=tf-notebook-4"))
+        yield world
+
+
+@contextmanager
+def real_room() -> Iterator[Room]:
+    with running_control_plane() as cluster:
+        nodes = sharing_world(load_scenario(SCENARIO), 1, 1_767_600_000.0).cluster.list(NODES)
+        cluster.admin.create([with_addresses(as_real(node), node) for node in nodes])
+        wait_until("the nodes are ready", lambda: cluster.admin.run("get", "nodes", "--no-headers").count(" Ready ") == len(nodes))
+        cluster.admin.run("apply", "--server-side", "-f", str(POLICIES))
+        wait_until("the policies are in force", lambda: is_refused(cluster) and sends(cluster))
+        with extended_scheduler(cluster) as extender:
+            yield Room(cluster.admin, extender)
+
+
+def with_addresses(made: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    return {**made, "status": {**made["status"], "addresses": node["status"]["addresses"]}}
+
+
+@contextmanager
+def laptop_room(logs: Path) -> Iterator[Room]:
+    with running_laptop(logs / "laptop.log", f"--scenario={SCENARIO}") as laptop:
+        yield Room(laptop.kubectl)
+
+
+def test_kubectl_finds_the_plug_in_and_prints_the_documents_tables(room: Room) -> None:
+    assert room.print("kubectl inspect cgpu") == SUMMARY
+    assert room.print("kubectl inspect cgpu -d") == f"{block(room.sharers())}\nAllocated/Total GPU Memory In Cluster:  12/14 (85%)\n"
+    assert room.print("kubectl inspect cgpu -d") == room.print("kubectl inspect gpushare -d") == room.print("fairlead inspect gpu -d")
+    assert room.print(f"kubectl inspect cgpu {NODE}") == SUMMARY
+
+
+def test_arena_prints_the_documents_tables(room: Room) -> None:
+    assert trimmed(room.print("arena top node -s -d")) == f"\n{block(room.sharers())}\n\n{SUM_OF_SHARES}"
+    assert room.print("arena top node -m share").splitlines()[1].split()[4:7] == ["0.9/1", "12.0/14.0", "GiB"]
+
+
+def test_the_fourth_is_told_how_much_it_needs_and_how_much_there_is(room: Room) -> None:
+    (fourth,) = (str(each["metadata"]["name"]) for each in room.pods("tf-notebook-4"))
+    assert SENTENCE in room.print(f"kubectl describe pod {fourth}")
+    assert SENTENCE in room.print(f"fairlead why default/{fourth}")
+
+
+def test_a_node_that_does_not_exist(room: Room) -> None:
+    ended = room.type("kubectl", "inspect", "cgpu", "nowhere")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert 'Error: node "nowhere" not found\n' in ended.stderr
+
+
+def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> None:
+    """Memory in use apart, which the extender is not told. Runs last: it stops the extender."""
+    (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]
+    pods = told["devs"][0]["pods"]
+    assert [pod["containers"]["tf-notebook"] for pod in pods] == [{"units": 4, "mib": 4308, "core": 0}] * 3
+    if room.extender is None:
+        return
+    asked = room.extender.inspect()[NODE]
+    for pod in [*pods, *asked["devs"][0]["pods"]]:
+        pod.pop("usedMiB")
+    assert asked == told
+    room.extender.component.stop()
+    assert room.print("kubectl inspect cgpu") == SUMMARY
