@@ -100,7 +100,7 @@ def test_boards_count_fractions_of_cards(browser: Browser, shared: Laptop) -> No
         assert tab.column("nodes", "Allocated GPUs") == {NODE: "0.9"}
         assert tab.column("nodes", "Allocated GPU Memory") == {NODE: "12.6"}
         tab.open("/overview", "overview")
-        expect(tab.at("panel-top-consumers")).to_contain_text("2.1 GiB at most on one GPU")
+        expect(tab.at("panel-top-consumers")).to_contain_text("at most 2.1 GiB on one GPU")
         expect(tab.at("panel-gpu-memory-allocated-total")).to_contain_text("12.6 / 29.5 GiB")
 
 

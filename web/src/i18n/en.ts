@@ -232,7 +232,7 @@ export const en = {
   "overview.noConsumersNext": "A first job:",
   "overview.pools": "Free GPUs by model",
   "overview.freeOf": "free of {total}",
-  "overview.largestFree": "{memory} at most on one GPU",
+  "overview.largestFree": "at most {memory} on one GPU",
   "overview.faulty": "Faulty GPUs",
   "overview.faultyLine": "{reason}. Pods on it stay; new pods avoid it.",
   "overview.noFaulty": "No GPU reports a fault.",

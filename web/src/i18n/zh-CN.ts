@@ -233,7 +233,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "overview.noConsumersNext": "提交第一个任务：",
   "overview.pools": "各型号空闲 GPU",
   "overview.freeOf": "张空闲，共 {total} 张",
-  "overview.largestFree": "单卡最多 {memory}",
+  "overview.largestFree": "单卡最多可分配 {memory}",
   "overview.faulty": "故障 GPU",
   "overview.faultyLine": "{reason}。其上的 Pod 保留，新 Pod 会避开。",
   "overview.noFaulty": "没有 GPU 报告故障。",

@@ -84,7 +84,8 @@ function NodeTable({ asked, asking, filtered, open, onOpen, clear }: TableProps)
   const { t } = useWords();
   const [, set] = useQueryState();
   const view = useTableView("nodes");
-  const columns = useMemo(() => nodeColumns(t), [t]);
+  const drains = asked.data?.items.some((node) => node.gpusDraining > 0) ?? false;
+  const columns = useMemo(() => nodeColumns(t, drains), [t, drains]);
   const paging = parsePaging(asking);
   return (
     <Panel slug="gpu-node-details" title={t("panel.nodeDetails")} tools={<TableTools view={view} columns={columns} csv={{ path: "/nodes", params: asking }} />} flush>

@@ -31,13 +31,14 @@ export function isolationWord(provider: string, t: Words["t"]): string {
   return isMessageKey(key) ? t(key) : orUnknown(provider);
 }
 
-export function nodeColumns(t: Words["t"]): Column<NodeRow>[] {
+/** `drains`: some node has cards that change their mode, which takes more words. */
+export function nodeColumns(t: Words["t"], drains = false): Column<NodeRow>[] {
   return [
-    { key: "name", head: t("col.name"), width: 136, mono: true, fixed: true, title: (n) => n.name, cell: (n) => n.name },
-    { key: "ip", head: t("col.ip"), width: 100, mono: true, cell: (n) => orUnknown(n.ip) },
-    { key: "role", head: t("col.role"), width: 72, title: (n) => n.role, cell: (n) => n.role },
-    { key: "status", head: t("col.status"), width: 98, cell: (n) => <Status word={n.status} suffix={n.schedulable ? "" : ` · ${t("status.cordoned")}`} /> },
-    { key: "gpuMode", head: t("col.gpuMode"), width: 108, title: (n) => modesOf(n, t), cell: (n) => modesOf(n, t) },
+    { key: "name", head: t("col.name"), width: 140, mono: true, fixed: true, title: (n) => n.name, cell: (n) => n.name },
+    { key: "ip", head: t("col.ip"), width: 106, mono: true, cell: (n) => orUnknown(n.ip) },
+    { key: "role", head: t("col.role"), width: 80, title: (n) => n.role, cell: (n) => n.role },
+    { key: "status", head: t("col.status"), width: 100, cell: (n) => <Status word={n.status} suffix={n.schedulable ? "" : ` · ${t("status.cordoned")}`} /> },
+    { key: "gpuMode", head: t("col.gpuMode"), width: drains ? 148 : 74, title: (n) => modesOf(n, t), cell: (n) => modesOf(n, t) },
     { key: "gpusTotal", head: t("col.gpusTotal"), width: 58, number: true, cell: (n) => gpus(n.gpusTotal) },
     { key: "gpuMemoryTotalMiB", head: t("col.memoryTotal"), unit: "GiB", width: 94, number: true, cell: (n) => memoryInGib(n.gpuMemoryTotalMiB) },
     { key: "gpusAllocated", head: t("col.gpusAllocated"), width: 76, number: true, barTone: "blue", bar: (n) => ratio(n.gpusAllocated, n.gpusTotal), cell: (n) => gpus(n.gpusAllocated) },

@@ -50,9 +50,10 @@ function Pools({ overview }: { overview: Overview }) {
               {pool.model || t("map.noModel")} <span className="dim">{modeWord(pool.mode, t)}</span>
             </span>
             <span className="num">
-              {gpus(pool.gpusFree)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}{pool.largestFreeMiB !== null && ` · ${t("overview.largestFree", { memory: memory(pool.largestFreeMiB) })}`}</span>
+              {gpus(pool.gpusFree)} <span className="dim">{t("overview.freeOf", { total: gpus(pool.gpus) })}</span>
             </span>
             <Meter label={`${pool.model}: ${gpus(pool.gpusAllocated)} / ${gpus(pool.gpus)}`} total={pool.gpus} allocated={pool.gpusAllocated} broken={pool.gpusUnhealthy} />
+            {pool.largestFreeMiB !== null && <span className="note num">{t("overview.largestFree", { memory: memory(pool.largestFreeMiB) })}</span>}
           </Link>
         ))}
       </div>
