@@ -60,8 +60,10 @@ class ClusterReader(Protocol):
 class ClusterJobs(Protocol):
     """The training jobs of a cluster as the job verbs see them. Blocking; `namespace` "" means all."""
 
-    def read_jobs(self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_readings: bool = False) -> ClusterSnapshot:
-        """The jobs of these kinds (with `name`: those called so) and their pods; `sources` says of each kind how it was read.
+    def read_jobs(
+        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+    ) -> ClusterSnapshot:
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods; `sources` says of each kind how it was read.
 
         With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
         """

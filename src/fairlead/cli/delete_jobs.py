@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name: str, context: Context) -> None:
-    found = jobs.read_jobs(kinds, namespace, name)
+    found = jobs.read_jobs(kinds, namespace, name, with_pods=False)
     if len(found.jobs) > 1:
         raise UserError(
             f"there are more than 1 training jobs with the same name {name}, please double check with `arena list | grep {name}`. "

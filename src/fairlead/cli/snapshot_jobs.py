@@ -25,7 +25,9 @@ class SnapshotJobs:
     def __init__(self, reader: ClusterReader) -> None:
         self._reader = reader
 
-    def read_jobs(self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_readings: bool = False) -> ClusterSnapshot:
+    def read_jobs(
+        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+    ) -> ClusterSnapshot:
         whole = self._reader.read_all()
         types = {kind.TYPE for kind in kinds}
         jobs = [job for job in whole.jobs if job.type in types and namespace in ("", job.namespace) and name in ("", job.name)]

@@ -56,13 +56,15 @@ class JobQuery:
         self._readings = readings
         self._discovered: Discovery | None = None
 
-    def read_jobs(self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_readings: bool = False) -> ClusterSnapshot:
+    def read_jobs(
+        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+    ) -> ClusterSnapshot:
         """See `cli.context.ClusterJobs`."""
         self._discover(kinds)
         served = [(kind, self._resource(kind)) for kind in kinds]
         reads = [_Read(kind, resource) for kind, resource in served if resource is not None]
         sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
-        jobs, pods = self._one(reads, namespace, name, sources) if name else self._all(reads, namespace, sources)
+        jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         snapshot = ClusterSnapshot(
             pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
             jobs=tuple(sorted(jobs, key=lambda job: job.key)),
@@ -125,11 +127,14 @@ class JobQuery:
         pods = _sorted_out((("pods", each) for each in results[len(reads) :]), sources)
         return jobs, pods
 
-    def _one(self, reads: Sequence[_Read], namespace: str, name: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
+    def _one(
+        self, reads: Sequence[_Read], namespace: str, name: str, sources: dict[str, Source], *, with_pods: bool
+    ) -> tuple[list[Job], list[Pod]]:
+        """A GET per kind, and when more than their name is asked for the pods of those found."""
         calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
         jobs: list[Job] = _sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
         kinds = {read.kind.TYPE: read.kind for read in reads}
-        selectors = dict.fromkeys(chain.from_iterable(kinds[job.type].pod_selectors(job) for job in jobs))
+        selectors = dict.fromkeys(chain.from_iterable(kinds[job.type].pod_selectors(job) for job in jobs if with_pods))
         lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
         return jobs, _sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 

@@ -1,0 +1,258 @@
+"""How many requests do the job verbs send, and what do they say when some of them fail? Against a server that answers by script.
+
+The budget is the contract's §6: one discovery, one list per served kind, one pod list per family of labels, one query of Prometheus.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.job_objects import job, job_pod
+from tests.cli.test_worlds import arena, kubeconfig
+from tests.edge.scripted import Reply, ScriptedServer, Stream, status
+
+SERVED = {"mpijobs": ("v2beta1", "MPIJob"), "tfjobs": ("v1", "TFJob"), "pytorchjobs": ("v1", "PyTorchJob")}
+MPI = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)})
+TF = job("TFJob", "mnist", {"Worker": (2, 1)}, created=-60)
+PODS = [
+    job_pod(MPI, "bert-launcher-x", "launcher", on="n1", ip="10.0.0.1", owner="Job"),
+    job_pod(MPI, "bert-worker-0", "worker", gpus=1, on="n1", ip="10.0.0.1"),
+]
+WHO = ' is forbidden: User "eve" cannot list resource'
+
+
+def listed(objects: Sequence[Any]) -> Reply:
+    return Reply({"metadata": {"resourceVersion": "1"}, "items": list(objects)})
+
+
+def discovery(*plurals: str) -> Reply:
+    def version(plural: str) -> dict[str, Any]:
+        served, kind = SERVED[plural]
+        resource = {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": ["list"]}
+        return {"version": served, "resources": [resource]}
+
+    items = [{"metadata": {"name": "kubeflow.org"}, "versions": [version(plural) for plural in plurals]}]
+    headers = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    return Reply({"kind": "APIGroupDiscoveryList", "items": items}, headers=headers)
+
+
+def collection(plural: str, namespace: str = "default") -> str:
+    return f"/apis/kubeflow.org/{SERVED[plural][0]}/namespaces/{namespace}/{plural}"
+
+
+def script(**replaced: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
+    """A cluster with an MPIJob and a TFJob; `replaced` by plural."""
+    steps: dict[str, list[Reply | Stream]] = {
+        "/apis": [discovery(*SERVED)],
+        collection("mpijobs"): [listed([MPI])],
+        collection("tfjobs"): [listed([TF])],
+        collection("pytorchjobs"): [listed([])],
+        f"{collection('mpijobs')}/bert": [Reply(MPI)],
+        f"{collection('tfjobs')}/mnist": [Reply(TF)],
+        "/api/v1/namespaces/default/pods": [listed(PODS)],
+    }
+    for name, reply in replaced.items():
+        steps[collection(name) if name in SERVED else name] = reply
+    return steps
+
+
+def run(folder: Path, server: ScriptedServer, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return arena(folder, "--kubeconfig", str(kubeconfig(folder, server.url)), *words, **env)
+
+
+def forbidden(plural: str) -> Reply:
+    return status(403, "Forbidden", f"{plural}.kubeflow.org{WHO}")
+
+
+METRIC = {"__name__": "nvidia_gpu_duty_cycle", "node_name": "n1", "minor_number": "0", "uuid": "GPU-1", "namespace_name": "default"}
+FOUND = {
+    "status": "success",
+    "data": {"resultType": "vector", "result": [{"metric": {**METRIC, "pod_name": "bert-worker-0"}, "value": [1.0, "71"]}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("list", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1}),
+        ("list -T mpi", {"/apis": 1, "mpijobs": 1, "pods": 1}),
+        ("list -o json", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1, "query": 1}),
+        ("top job", {"/apis": 1, "mpijobs": 1, "tfjobs": 1, "pytorchjobs": 1, "pods": 1}),
+        ("get bert", {"/apis": 1, "mpijobs/bert": 1, "tfjobs/bert": 1, "pytorchjobs/bert": 1, "pods": 1}),
+        ("get bert -T mpijob", {"/apis": 1, "mpijobs/bert": 1, "pods": 1}),
+        ("get bert -T mpijob -e", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "events": 3}),
+        ("get bert -T mpijob -g", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
+        ("top job bert -T mpijob", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
+        ("delete bert -T mpijob", {"/apis": 1, "mpijobs/bert": 2}),
+    ],
+)
+def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None:
+    more: dict[str, list[Reply | Stream]] = {
+        "/api/v1/query": [Reply(FOUND)],
+        "/api/v1/namespaces/default/events": [listed([])],
+    }
+    with ScriptedServer({**script(), **more}) as server:
+        done = run(tmp_path, server, *line.split(), PROMETHEUS_ADDRESS=server.url)
+        assert done.returncode == 0, done.stderr
+        sent = Counter(_short(each.path) for each in server.seen)
+    assert sent == expected
+
+
+def _short(path: str) -> str:
+    return path if path == "/apis" else path.rpartition("/namespaces/default/")[2].removeprefix("/api/v1/")
+
+
+def test_a_kind_that_is_forbidden_costs_one_warning_and_not_the_others(tmp_path: Path) -> None:
+    with ScriptedServer(script(mpijobs=[forbidden("mpijobs")], pytorchjobs=[forbidden("pytorchjobs")])) as server:
+        done = run(tmp_path, server, "list")
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "mnist"]
+        assert done.returncode == 0
+        assert done.stderr.count("level=warning") == 2
+        assert 'skipped mpijobs.kubeflow.org: forbidden: mpijobs.kubeflow.org is forbidden: User \\"eve\\"' in done.stderr
+        assert run(tmp_path, server, "list", "--strict").returncode == 1
+
+
+@pytest.mark.parametrize("line", ["list", "list -T tfjob", "top job"])
+def test_a_user_without_rights_gets_a_sentence_and_no_table(line: str, tmp_path: Path) -> None:
+    steps = {plural: [forbidden(plural)] for plural in SERVED}
+    with ScriptedServer(script(**steps)) as server:  # type: ignore[arg-type]
+        done = run(tmp_path, server, *line.split())
+        everywhere = {f"/apis/kubeflow.org/{version}/{plural}": [forbidden(plural)] for plural, (version, _) in SERVED.items()}
+        server.script.update(everywhere)  # type: ignore[arg-type]
+        whole = run(tmp_path, server, *line.split(), "-A")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the user has no privileges to list the training jobs in namespace default" in done.stderr
+    assert "the user has no privileges to list the training jobs in all namespaces" in whole.stderr
+
+
+def test_no_served_kind_is_a_warning_and_the_header(tmp_path: Path) -> None:
+    with ScriptedServer(script() | {"/apis": [discovery()]}) as server:
+        done = run(tmp_path, server, "list")
+    assert done.returncode == 0
+    assert done.stdout.startswith("NAME  STATUS") and len(done.stdout.splitlines()) == 1
+    assert "no training job kind is served by this cluster (looked for: mpijobs.kubeflow.org, pytorchjobs.kubeflow.org, " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (status(500, "InternalError", "etcd is away"), "skipped mpijobs.kubeflow.org: etcd is away"),
+        (Reply(b"<html>no list</html>"), "skipped mpijobs.kubeflow.org: "),
+        (status(404, "NotFound", "the server could not find the requested resource"), ""),
+    ],
+)
+def test_a_kind_that_fails_does_not_take_the_others_along(reply: Reply, told: str, tmp_path: Path) -> None:
+    with ScriptedServer(script(mpijobs=[reply])) as server:
+        done = run(tmp_path, server, "list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "mnist"]
+    assert told in done.stderr
+    assert bool(told) is bool(done.stderr)
+
+
+def test_an_expired_page_starts_that_list_again(tmp_path: Path) -> None:
+    first = Reply({"metadata": {"resourceVersion": "1", "continue": "c"}, "items": [MPI]})
+    gone = status(410, "Expired", "The provided continue parameter is too old")
+    with ScriptedServer(script(mpijobs=[first, gone, listed([MPI])])) as server:
+        done = run(tmp_path, server, "list")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["NAME", "bert", "mnist"]
+
+
+def test_a_server_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+    with ScriptedServer({}) as server:
+        url = server.url
+    done = arena(tmp_path, "--kubeconfig", str(kubeconfig(tmp_path, url)), "list")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("level=error") == 1 and "Traceback" not in done.stderr
+
+
+def test_pods_that_may_not_be_read_leave_the_jobs(tmp_path: Path) -> None:
+    pods: dict[str, list[Reply | Stream]] = {"/api/v1/namespaces/default/pods": [status(403, "Forbidden", "pods" + WHO)]}
+    with ScriptedServer(script() | pods) as server:
+        done = run(tmp_path, server, "list")
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["NODE", "N/A", "N/A"]
+    assert "skipped pods: forbidden" in done.stderr and done.returncode == 0
+
+
+def test_absent_jobs_in_the_words_of_each_verb(tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        shown = run(tmp_path, server, "get", "nope")
+        logged = run(tmp_path, server, "logs", "nope")
+        topped = run(tmp_path, server, "top", "job", "nope")
+        deleted = run(tmp_path, server, "delete", "nope")
+    assert "Not found training job nope in namespace default,please use 'arena submit' to create it." in shown.stderr
+    for done in (logged, topped):
+        assert "training job not found,please use 'arena list' to make sure job is existed" in done.stderr
+    assert [each.returncode for each in (shown, logged, topped, deleted)] == [1, 1, 1, 0]
+    assert "The training job 'nope' does not exist,skip to delete it" in deleted.stderr and deleted.stdout == ""
+
+
+def test_one_name_in_two_kinds(tmp_path: Path) -> None:
+    namesake = job("TFJob", "bert", {"Worker": (1, 1)})
+    twice: dict[str, list[Reply | Stream]] = {f"{collection('tfjobs')}/bert": [Reply(namesake)]}
+    with ScriptedServer(script() | twice) as server:
+        shown = run(tmp_path, server, "get", "bert")
+        deleted = run(tmp_path, server, "delete", "bert", "nope")
+        named = run(tmp_path, server, "get", "bert", "-T", "MPI", "-o", "name")
+        assert not [each for each in server.seen if each.method == "DELETE"]
+    text = "there are more than 1 training jobs with the same name bert, please "
+    assert text + "check it with `arena list | grep bert` " in shown.stderr
+    assert text + "double check with `arena list | grep bert`. And use `arena delete bert --type` to delete the exact one" in deleted.stderr
+    assert (shown.returncode, deleted.returncode) == (1, 1)
+    assert "'nope' does not exist" in deleted.stderr, "it goes on after a name that it cannot delete"
+    assert named.stdout == "mpijob.kubeflow.org/bert\n"
+
+
+def test_what_the_reference_left_beside_a_job_goes_with_it(tmp_path: Path) -> None:
+    charted = job("MPIJob", "bert", {"Worker": (1, 1)}, labels={"heritage": "Helm"})
+    note = "/api/v1/namespaces/default/configmaps/bert-mpijob"
+    more: dict[str, list[Reply | Stream]] = {
+        f"{collection('mpijobs')}/bert": [Reply(charted)],
+        note: [Reply({"metadata": {"name": "bert-mpijob", "labels": {"createdBy": "arena"}}})],
+    }
+    with ScriptedServer(script() | more) as server:
+        assert run(tmp_path, server, "delete", "bert").returncode == 0
+        deleted = [each for each in server.seen if each.method == "DELETE"]
+    assert [each.path for each in deleted] == [f"{collection('mpijobs')}/bert", note]
+    assert deleted[0].json()["propagationPolicy"] == "Background"
+
+
+def test_metrics_that_cannot_be_had_cost_one_warning(tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        done = run(tmp_path, server, "top", "job", "bert", PROMETHEUS_ADDRESS="http://127.0.0.1:1")
+    assert done.returncode == 0
+    assert done.stderr.count("GPU metrics unavailable: ") == 1
+    assert "  bert-worker-0    Running  1             10.0.0.1  N/A               N/A             N/A\n" in done.stdout
+
+
+def test_nobody_reads_any_more(tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        config = kubeconfig(tmp_path, server.url)
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list"]
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        config = kubeconfig(tmp_path, server.url)
+        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
+        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert watching.stdout is not None
+        assert watching.stdout.readline().startswith("NAME")
+        time.sleep(0.2)
+        watching.send_signal(signal.SIGINT)
+        _, told = watching.communicate(timeout=20)
+    assert (watching.returncode, told) == (130, "")
