@@ -7,6 +7,7 @@ rights alone, while the shipped policies are in force. Only addresses and creden
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, FILES, Object, of_file, of_kind
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kwok_stages import READY_DELAY
 from tests.kube.programs import program
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
 from tests.kube.test_sharing_words import as_real, pod, ready
@@ -290,6 +292,47 @@ def test_without_the_extender_shared_pods_wait_and_others_do_not(deployed: Contr
     assert not is_placed(deployed, "shared")
     beside.start_extender()
     wait_until("the shared one is placed", lambda: is_placed(deployed, "shared"))
+
+
+def test_a_pod_placed_by_hand_is_adopted_or_told(deployed: ControlPlane, beside: Beside) -> None:
+    deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "unhealthy-gpu-plain-1", "namespace": "kube-system"}}
+    starting = {"annotations": {READY_DELAY: "1m"}}  # what runs already is not adopted: its kubelet would not look any more
+    by_hand = [pod("fits", 4, **starting), pod("fits-not", 12, **starting)]
+    for each in by_hand:
+        each["spec"]["nodeName"] = "card-1"
+    deployed.admin.create([config_map, *by_hand])
+    wait_until("it has a card", lambda: "fairlead.io/gpu-allocation" in found(deployed, "fits")["metadata"].get("annotations", {}))
+    events = ("events", "-n", "default", "--field-selector", "involvedObject.name=fits-not,reason=GPUShareNotPlaced")
+    wait_until("the other is told", lambda: len(deployed.admin.get(*events)) == 1)
+
+
+def test_the_default_scheduler_asks_the_extender_as_the_page_says(deployed: ControlPlane, beside: Beside) -> None:
+    deployed.admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0")
+    deployed.admin.run("delete", "-f", str(DEPLOY / "gpushare-admission.yaml"), "-l", "fairlead.io/admission=scheduler")
+    deployed.components["kube-scheduler"].stop()
+    page = (DEPLOY.parent / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
+    (diff,) = (block for block in re.findall(r"```diff\n(.+?)```", page, re.DOTALL) if "KubeSchedulerConfiguration" in block)
+    text = "\n".join(line[1:] for line in diff.splitlines())
+    kubeconfig = str(deployed.folder / "kube-scheduler.kubeconfig")
+    config = deployed.folder / "documented-scheduler.yaml"
+    config.write_text(text.replace("/etc/kubernetes/scheduler.conf", kubeconfig).replace(":12345/", f":{beside.port}/"))
+    argv = [program("kube-scheduler"), f"--config={config}", "--secure-port=0"]
+    scheduler = Component("documented-scheduler", argv, deployed.logs / "documented-scheduler.log", environment())
+    try:
+        scheduler.start()
+        wait_until("pods stay with it", lambda: sent_to(deployed) == "default-scheduler")
+        deployed.admin.create([pod("shared", 4), pod("plain", 0)])
+        wait_until("both are placed", lambda: is_placed(deployed, "shared") and is_placed(deployed, "plain"))
+        assert "fairlead.io/gpu-allocation" in found(deployed, "shared")["metadata"]["annotations"]
+    finally:
+        scheduler.stop()
+        deployed.start_component("kube-scheduler")
+
+
+def sent_to(cluster: ControlPlane) -> str:
+    made = cluster.admin.run("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(pod("asks", 4)))
+    return str(json.loads(made)["spec"]["schedulerName"])
 
 
 def test_nobody_was_refused_a_right(deployed: ControlPlane, beside: Beside) -> None:

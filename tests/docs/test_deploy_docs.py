@@ -1,0 +1,75 @@
+"""What the page about sharing GPUs names exists: files, objects, commands, events, metrics; and its diff is the shipped configuration."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fairlead.cli.verbs import find_verb
+from fairlead.rules.share_admission import GRANT_WRITERS, SCHEDULER
+from fairlead.settings import SHARE_LEASE, SYSTEM_NAMESPACE
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
+OBJECTS: list[dict[str, Any]] = [
+    each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
+]
+NAMES = {(each["kind"].lower(), each["metadata"]["name"]) for each in OBJECTS}
+
+
+def test_every_file_is_named_and_every_named_file_exists() -> None:
+    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE)) - {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}
+    assert named == {path.name for path in DEPLOY.iterdir()} - {"Dockerfile.dockerignore"}
+
+
+def test_workloads_of_the_commands_exist() -> None:
+    asked = re.findall(r"-n (\S+) deploy/(fairlead-\S+?)[\s`]", PAGE)
+    assert {name for _, name in asked} == {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}
+    assert {namespace for namespace, _ in asked} == {SYSTEM_NAMESPACE}
+    assert all(("deployment", name) in NAMES for _, name in asked)
+
+
+def test_commands_exist() -> None:
+    typed = re.findall(r"^\$ fairlead (.+)", PAGE, re.MULTILINE)
+    assert typed
+    assert [line for line in typed if find_verb(line.split()[:2], "fairlead") is None] == []
+    run = [word[1] for each in OBJECTS for part in _containers(each) if (word := part["command"])[0] == "fairlead"]
+    assert sorted(set(run)) == ["admission-webhook", "cluster-exporter", "console", "scheduler-extender"]
+    assert all(find_verb([word], "fairlead") for word in run)
+
+
+def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = obj.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
+    return found
+
+
+def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
+    accounts = {name for kind, name in NAMES if kind == "serviceaccount"}
+    assert SCHEDULER in {user.rpartition(":")[2] for user in GRANT_WRITERS} & accounts
+    assert {each["metadata"].get("namespace", SYSTEM_NAMESPACE) for each in OBJECTS} == {SYSTEM_NAMESPACE, "kube-system"}
+    leases = {name for each in OBJECTS for rule in each.get("rules", ()) for name in rule.get("resourceNames", ())}
+    assert leases == {SHARE_LEASE, SCHEDULER}
+    assert all(f"`{name}`" in PAGE for name in leases)
+
+
+@pytest.mark.parametrize(
+    "word", ["GPUModeConflict", "GPUShareNotPlaced", "fairlead_gpushare_", "unhealthy-gpu-", "Insufficient aliyun.com/gpu-mem on one GPU"]
+)
+def test_words_of_the_page_are_words_of_the_code(word: str) -> None:
+    assert word in PAGE
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src" / "fairlead").rglob("*.py"))
+    assert any(word in text or word.replace("aliyun.com/gpu-mem", "{GPU_MEMORY}") in text for text in sources)
+
+
+def test_the_diff_is_the_shipped_block_of_extenders() -> None:
+    (config,) = (each for each in OBJECTS if each["kind"] == "ConfigMap")
+    shipped = yaml.safe_load(config["data"]["scheduler.yaml"])
+    diff = next(block for block in re.findall(r"```diff\n(.+?)```", PAGE, re.DOTALL) if "KubeSchedulerConfiguration" in block)
+    added = yaml.safe_load("\n".join(line[1:] for line in diff.splitlines() if line.startswith("+")))
+    assert added == {"extenders": shipped["extenders"]}
+    assert (shipped["apiVersion"], shipped["profiles"]) == ("kubescheduler.config.k8s.io/v1", [{"schedulerName": SCHEDULER}])
