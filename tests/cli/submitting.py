@@ -1,0 +1,121 @@
+"""Runs `arena submit …` in this process against a small cluster that keeps what is created, or against none."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import yaml
+from tests.cli.command import Printed
+
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, Context, LaptopClock
+from fairlead.cli.messages import Messages
+from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.errors import OutsideError
+from fairlead.kinds.kind import JobKind
+from fairlead.kinds.submission import Served
+
+Manifest = dict[str, Any]
+
+
+class KeepingCluster:
+    """`versions` by kind; `full` names objects that exist, `broken` those whose creation fails."""
+
+    def __init__(self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
+        self.versions = versions or {"MPIJob": ("v1", "v2beta1"), "TFJob": ("v1",), "PyTorchJob": ("v1",)}
+        self.user: str = settings.get("user", "")
+        self.priorities: Mapping[str, bool | None] = settings.get("priorities", {})
+        self.spec_fields: frozenset[str] | None = settings.get("spec_fields")
+        self.full: Sequence[str] = settings.get("full", ())
+        self.broken: Sequence[str] = settings.get("broken", ())
+        self.unreachable: bool = settings.get("unreachable", False)
+        self.created: list[Manifest] = []
+        self.deleted: list[str] = []
+        self.calls: list[str] = []
+
+    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+        self.calls.append(f"served {kind.KIND} {with_fields_of} {priority}".rstrip())
+        if self.unreachable:
+            raise OutsideError("kubernetes", "no answer")
+        fields = self.spec_fields if with_fields_of else None
+        return Served(tuple(self.versions.get(kind.KIND, ())), fields, self.user, self.priorities.get(priority))
+
+    def create(self, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
+        name = manifest["metadata"]["name"]
+        self.calls.append(f"create {manifest['kind']} {name}")
+        if name in self.broken:
+            raise OutsideError("kubernetes", f"cannot make {name}")
+        if name in self.full:
+            return None
+        self.created.append({**manifest})
+        return {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace}}
+
+    def delete(self, created: Mapping[str, Any]) -> None:
+        self.deleted.append(f"{created['kind']} {created['metadata']['name']}")
+
+
+class SubmitWorld:
+    def __init__(self, cluster: ClusterObjects | None, namespace: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+
+    def objects(self) -> ClusterObjects | None:
+        return self._cluster
+
+    def namespace(self) -> str:
+        return self._namespace
+
+    def reader(self) -> ClusterReader:
+        raise AssertionError("submit reads no cluster")
+
+    def jobs(self) -> ClusterJobs:
+        raise AssertionError("submit lists nothing")
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        raise AssertionError("no laptop here")
+
+    def run_process(self, name: str, args: argparse.Namespace) -> int:
+        raise AssertionError(f"{name} is no submit")
+
+
+def submit(line: str | Sequence[str], cluster: KeepingCluster | None = None, env: Mapping[str, str] | None = None) -> Printed:
+    """`line` follows `arena submit`. Errors come as exceptions, as `main` sees them; what was printed before hangs on them as `printed`."""
+    argv = ["submit", *(shlex.split(line) if isinstance(line, str) else line)]
+    verb, rest = split_verb(argv, "arena")
+    assert verb is not None, line
+    out, err = io.StringIO(), io.StringIO()
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, "arena").parse(rest)
+    options = global_options(args)
+    messages = Messages("arena", err, now=lambda: 0.0)
+    world = SubmitWorld(cluster, options.namespace or "default")
+    context = Context("arena", options, messages, world, out, env or {"HOME": "/nonexistent"}, lambda: 0.0, lambda _: None)
+    try:
+        status = module.run(args, context)
+    except Exception as error:
+        error.printed = Printed(1, out.getvalue(), err.getvalue())  # type: ignore[attr-defined]
+        raise
+    return Printed(status, out.getvalue(), err.getvalue())
+
+
+def dry_run(line: str | Sequence[str], env: Mapping[str, str] | None = None) -> list[Manifest]:
+    """The objects that `--dry-run` prints without any cluster."""
+    words = shlex.split(line) if isinstance(line, str) else list(line)
+    place = words.index("--") if "--" in words else len(words)
+    return list(yaml.safe_load_all(submit([*words[:place], "--dry-run", *words[place:]], env=env).out))
+
+
+def at(document: Any, path: str) -> Any:
+    """`spec.runPolicy`, `metadata.labels.a/b` by its last key, `0` for a place in a list; None when it is not there."""
+    for key in path.split("|"):
+        if isinstance(document, list):
+            document = document[int(key)] if int(key) < len(document) else None
+        elif isinstance(document, dict):
+            document = document.get(key)
+        else:
+            return None
+    return document

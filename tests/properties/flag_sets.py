@@ -1,0 +1,94 @@
+"""Random command lines of `submit` that are right: every flag, alone and with others, with values of any text where a text is allowed."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+Words = list[str]
+
+_ANY_TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12) | st.sampled_from(
+    [
+        "1e3",
+        "0o17",
+        "yes",
+        "null",
+        "~",
+        "1:30",
+        "a: b",
+        "- x",
+        "#",
+        "0x1F",
+        "1_000",
+        ".inf",
+        "2026-01-05",
+        "é",
+        "=",
+        "{}",
+        "!x",
+        "&a",
+        "*a",
+        "%",
+    ]
+)
+_NAME = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
+_LABEL = st.from_regex(r"\A([A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?)?\Z")
+_COUNT = st.integers(0, 9).map(str)
+_CPU = st.sampled_from(["1", "500m", "2.5", "1e1"])
+_SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
+_TIME = st.sampled_from(["1h2m3s", "90s", "1.5m", "0"])
+_PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
+
+_ANY_KIND = {
+    "gpus": _COUNT, "gpumemory": _COUNT, "gpucore": _COUNT, "retry": _COUNT,
+    "priority": _NAME, "scheduler": _NAME, "service-account": _NAME,
+    "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]),
+    "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), _ANY_TEXT).map("=".join),
+    "env-from-secret": _NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(_NAME, _ANY_TEXT).map("=".join),
+    "label": st.tuples(_NAME, _LABEL).map("=".join), "selector": st.tuples(_NAME, _LABEL).map("=".join),
+    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": _NAME,
+    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": _SIZE,
+    "shell": st.sampled_from(["sh", "bash"]), "working-dir": _PATH, "data": st.tuples(_NAME, _PATH).map(":".join), "data-dir": _PATH,
+    "config-file": _PATH.map(lambda path: f"/etc/hostname:{path}"), "clean-task-policy": st.sampled_from(["None", "Running", "All"]),
+    "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
+}  # fmt: skip
+_TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
+_ONE_SIZE = {"cpu": _CPU, "memory": _SIZE}
+_ROLES = ("worker", "ps", "chief", "evaluator")
+_OWN = {
+    "mpijob": _ONE_SIZE,
+    "pytorchjob": {**_ONE_SIZE, "nproc-per-node": st.sampled_from(["auto", "gpu", "cpu", "4"])},
+    "tfjob": {
+        **{f"{role}-cpu": st.sampled_from(["1", "500m"]) for role in _ROLES},
+        **{f"{role}-cpu-limit": st.sampled_from(["2", "3"]) for role in _ROLES},
+        **{f"{role}-memory": st.just("1Gi") for role in _ROLES},
+        **{f"{role}-selector": st.tuples(_NAME, _LABEL).map("=".join) for role in _ROLES},
+        **{f"{role}-port": st.integers(1, 65535).map(str) for role in ("worker", "ps", "chief")},
+        **{f"{role}-affinity-policy": st.sampled_from(["none", "spread", "binpack"]) for role in ("worker", "ps")},
+        **{f"{role}-affinity-constraint": st.sampled_from(["preferred", "required"]) for role in ("worker", "ps")},
+        "ps": _COUNT,
+        "ps-gpus": _COUNT,
+        "success-policy": st.sampled_from(["ChiefWorker", "AllWorkers"]),
+        "role-sequence": st.sampled_from(["w,p,c,e", "p,w"]),
+    },
+}
+_OWN_TRUTHS = {"mpijob": ("mounts-on-launcher", "gputopology"), "pytorchjob": (), "tfjob": ("chief", "evaluator")}
+_REPEATED_ONCE = ("data", "config-file")  # two of a name, or of a path, are refused by `submit` or by the API server
+
+
+@st.composite
+def flag_sets(draw: st.DrawFn) -> Words:
+    """`KIND --name=… … -- command`."""
+    kind = draw(st.sampled_from(sorted(_OWN)))
+    values = {**_ANY_KIND, **_OWN[kind]}
+    names = draw(st.lists(st.sampled_from(sorted(values)), max_size=10))
+    seen: set[str] = set()
+    words = [kind, f"--name={draw(_NAME)}", "--image=i:1", f"--workers={draw(st.integers(1, 4))}"]
+    for name in names:
+        if name in _REPEATED_ONCE and name in seen:
+            continue
+        seen.add(name)
+        words.append(f"--{name}={draw(values[name])}")
+    words += [f"--{name}" for name in draw(st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True))]
+    if draw(st.booleans()):
+        words += ["--sync-mode=git", f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}"]
+    return [*words, "--", draw(_ANY_TEXT.filter(bool)), "x"]

@@ -1,0 +1,30 @@
+"""For random flag sets: what `submit --dry-run` prints is what `submit` creates, object by object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cli.submitting import KeepingCluster, submit
+from tests.properties.flag_sets import flag_sets
+
+
+def without_owner(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Only a created job has a uid that its companions can name."""
+    meta = {key: value for key, value in manifest["metadata"].items() if key != "ownerReferences"}
+    return {**manifest, "metadata": meta}
+
+
+@settings(max_examples=200, deadline=None)
+@given(flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+def test_a_dry_run_prints_what_a_submit_creates(words: list[str], user: str) -> None:
+    place = words.index("--")
+    told = submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user))
+    cluster = KeepingCluster(user=user)
+    done = submit(words, cluster)
+    printed = list(yaml.safe_load_all(told.out))
+    assert printed == [without_owner(each) for each in cluster.created]
+    assert done.out.count(" created\n") == len(printed)
+    assert all(each["metadata"]["namespace"] == "default" for each in printed)
