@@ -9,6 +9,7 @@ import yaml
 from tests.cli.api_objects import Object, node, pod, reading, snapshot_of, topology_map
 from tests.cli.command import run_command
 
+from fairlead.errors import UserError
 from fairlead.model.snapshot import Source
 from fairlead.rules.node_report import report_nodes
 
@@ -155,6 +156,62 @@ class TestHolders:
         assert "  default    p     4.0 GiB             gpu1(4.0GiB)" in lines("top node -d", share(), pods=[holder])
 
 
+class TestResources:
+    NODES = (
+        node("a", "10.0.0.1", {"nvidia.com/gpu": "4", "cpu": "16", "memory": "64Gi"}, allocatable={"cpu": "15500m"}),
+        node("b", "10.0.0.2", {"nvidia.com/gpu": "8", "cpu": "32", "memory": "128Gi"}),
+        node("c", "10.0.0.3", {"cpu": "8", "memory": "16Gi"}),
+    )
+
+    @staticmethod
+    def asking(name: str, on: str, cpu: str, gpus: int = 0, phase: str = "Running") -> Object:
+        made = pod(name, on, {"nvidia.com/gpu": str(gpus)} if gpus else {}, phase=phase)
+        made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu, "memory": "6Gi"}
+        return made
+
+    def table(self, flags: str) -> list[list[str]]:
+        pods = [
+            self.asking("p", "a", "2500m", 3),
+            self.asking("q", "a", "1", phase="Failed"),
+            self.asking("r", "c", "7"),
+            self.asking("s", "b", "1", 2),
+        ]
+        return [line.split() for line in lines(f"top node {flags}", *self.NODES, pods=pods)]
+
+    def test_what_pods_ask_for_of_what_the_node_gives_stands_at_the_end(self) -> None:
+        head, *rows = self.table("--resources")
+        assert head[-2:] == ["CPU(Requested/Total)", "MEMORY(Requested/Total)"]
+        assert [(row[0], *row[-3:]) for row in rows[:3]] == [
+            ("c", "7/8", "6.0/16.0", "GiB"),
+            ("a", "2.5/15.5", "6.0/64.0", "GiB"),
+            ("b", "1/32", "6.0/128.0", "GiB"),
+        ]
+        assert [row[:-3] for row in rows[:3]] == self.table("")[1:4]
+
+    def test_init_containers_count_by_the_larger_of(self) -> None:
+        asking = self.asking("p", "a", "2")
+        asking["spec"]["initContainers"] = [{"name": "first", "resources": {"requests": {"cpu": "5"}}}]
+        assert lines("top node --resources", self.NODES[0], pods=[asking])[1].split()[-3] == "5/15.5"
+
+    @pytest.mark.parametrize("flags", ["-m e", "--legacy"])
+    def test_other_tables_have_them_too(self, flags: str) -> None:
+        assert ["a", "2.5/15.5"] in [[row[0], row[-3]] for row in self.table(f"{flags} --resources") if len(row) > 3]
+
+    @pytest.mark.parametrize(
+        ("field", "order"),
+        [("name", "abc"), ("gpus", "bac"), ("allocated", "abc"), ("free", "bac"), ("cpu", "cab"), ("memory", "cab"), ("unhealthy", "cab")],
+    )
+    @pytest.mark.parametrize("layout", ["", "--legacy"])
+    def test_sorted_by(self, layout: str, field: str, order: str) -> None:
+        assert "".join(row[0] for row in self.table(f"{layout} --sort-by {field}")[1:4]) == order
+
+    def test_fields_that_do_not_exist_and_flags_that_do_not_go_together(self) -> None:
+        with pytest.raises(UserError, match="nodes cannot be sorted by `age`"):
+            self.table("--sort-by age")
+        with pytest.raises(UserError, match="`--resources` is about the table"):
+            self.table("--resources -s")
+
+
 class TestUnits:
     def test_a_large_gpu_declared_in_gib_stays_gib(self) -> None:
         assert cell("top node", 1, 5, share(units=143, gpus=1)) == "0.0/143.0"
@@ -188,6 +245,9 @@ class TestUnits:
     def test_absurd_capacities_do_not_stop_the_table(self, absurd: str) -> None:
         strange = node("gpu-x", "10.0.0.7", {"aliyun.com/gpu-mem": absurd, "aliyun.com/gpu-count": absurd, "nvidia.com/gpu": "1"})
         assert any(line.startswith("gpu-x") for line in lines("top node", strange, EXCLUSIVE))
+        for flags in ("--legacy", "--legacy -d", "-s", "-s -d", "-d"):
+            assert lines(f"top node {flags}", strange, EXCLUSIVE)
+        assert run_command("inspect gpu -d", snapshot_of([strange, EXCLUSIVE]), "fairlead").out
 
 
 class TestMetrics:

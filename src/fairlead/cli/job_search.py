@@ -112,11 +112,9 @@ def warn_of_readings(found: ClusterSnapshot, reports: Sequence[JobReport], messa
 
 def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's `output=legacy`."""
-    if args.legacy:
-        return True
-    from fairlead.cli.arena_config import read_arena_config
+    from fairlead.cli.arena_config import is_legacy_layout
 
-    return (context.env.get("ARENA_OUTPUT") or read_arena_config(context.env).get("output", "")) == "legacy"
+    return args.legacy or is_legacy_layout(context.env)
 
 
 def check_output(output: str, *more: str) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.cli.inspect_tables import percent_floor
-from fairlead.cli.node_table import count, ip_text
-from fairlead.rules.node_report import HolderReport, NodeReport, natural_key
+from fairlead.cli.node_table import Requested, count, ip_text, with_requests
+from fairlead.rules.node_report import HolderReport, NodeReport
 from fairlead.rules.node_status import SHARE, is_ready, role_text
 from fairlead.wire.tabwriter import align, render_rows
 
@@ -20,24 +20,28 @@ _DASHES_BY_COLUMNS: Final = {(False, False): 89, (False, True): 96, (True, False
 """By whether the table has the columns GPU(Unhealthy) and GPU(Shareable)."""
 
 
-def legacy_table(reports: Sequence[NodeReport]) -> str:
-    """One line per node, by name whatever its kind."""
+def legacy_table(reports: Sequence[NodeReport], requested: Requested = None) -> str:
+    """One line per node."""
     has_unhealthy, has_shared = _has_unhealthy(reports), any(report.mode == SHARE for report in reports)
     header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
     rows = [header + ["GPU(Unhealthy)"] * has_unhealthy + ["GPU(Shareable)"] * has_shared]
-    for report in _by_name(reports):
+    for report in reports:
         status = "ready" if is_ready(report.node) else "notReady"
         cells = [report.node.name, ip_text(report), role_text(report.node), status, count(report.gpus), count(_allocated(report))]
         shareable = "Yes" if report.mode == SHARE else "No"
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy + [shareable] * has_shared)
     dashes = "-" * _DASHES_BY_COLUMNS[has_unhealthy, has_shared] + "\n"
-    return render_rows(rows) + dashes + "".join(align(f"{title}\n{value}\t\n") for title, value in _sums(reports))
+    return (
+        render_rows(with_requests(rows, reports, requested))
+        + dashes
+        + "".join(align(f"{title}\n{value}\t\n") for title, value in _sums(reports))
+    )
 
 
 def legacy_details(reports: Sequence[NodeReport]) -> str:
     """One block per node: its pods with GPUs, then sums."""
     has_unhealthy = _has_unhealthy(reports)
-    blocks = "".join(_block(report, has_unhealthy=has_unhealthy) for report in _by_name(reports))
+    blocks = "".join(_block(report, has_unhealthy=has_unhealthy) for report in reports)
     sums = [(title, value) for title, value in _sums(reports) if "(Active)" not in title]
     return align(f"\n{blocks}\n\n" + "".join(f"{title}\t{value}\t\n" for title, value in sums))
 
@@ -94,7 +98,3 @@ def _allocated(report: NodeReport) -> float:
 
 def _has_unhealthy(reports: Sequence[NodeReport]) -> bool:
     return any(report.gpus_unhealthy for report in reports)
-
-
-def _by_name(reports: Sequence[NodeReport]) -> list[NodeReport]:
-    return sorted(reports, key=lambda report: natural_key(report.node.name))

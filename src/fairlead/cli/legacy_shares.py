@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.cli.inspect_tables import gpu_columns, percent_floor
 from fairlead.cli.node_table import ip_text
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
-from fairlead.rules.node_report import HolderReport, NodeReport, natural_key
+from fairlead.rules.node_report import HolderReport, NodeReport
 from fairlead.rules.node_status import SHARE
 from fairlead.wire.tabwriter import align
 
@@ -83,11 +83,10 @@ def _card_cells(node: _Shares, columns: Sequence[int]) -> list[str]:
 
 
 def _shares(reports: Sequence[NodeReport]) -> tuple[str, list[_Shares]]:
-    """The unit of the table (GiB unless all nodes count in MiB) and the nodes that share something, by name."""
+    """The unit of the table (GiB unless all nodes count in MiB) and the nodes that share something."""
     shared = [report for report in reports if report.mode == SHARE and report.node.allocatable.get(GPU_MEMORY, 0) > 0]
     unit = "MiB" if {report.unit_bytes for report in shared} == {_MIB} else "GiB"
-    ordered = sorted(shared, key=lambda report: natural_key(report.node.name))
-    return unit, [_of_node(report, 1024 if unit == "GiB" and report.unit_bytes == _MIB else 1) for report in ordered]
+    return unit, [_of_node(report, 1024 if unit == "GiB" and report.unit_bytes == _MIB else 1) for report in shared]
 
 
 def _of_node(report: NodeReport, divisor: int) -> _Shares:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fairlead.model.resources import GPU_CORE, GPU_MEMORY
+from fairlead.model.node import Node
+from fairlead.model.resources import CPU, GPU_CORE, GPU_MEMORY, MEMORY, Amounts
 from fairlead.rules.node_report import NORMAL, RESOURCE_OF_MODE, NodeReport, node_condition, rounded
 from fairlead.rules.node_status import SHARE, node_ip, role_text
 from fairlead.wire.tabwriter import render_rows
@@ -13,19 +14,41 @@ from fairlead.wire.tabwriter import render_rows
 _GIB: Final = 1 << 30
 _DASHES: Final = 99
 _SHARE_DASHES: Final = 107
+_REQUEST_COLUMNS: Final = ("CPU(Requested/Total)", "MEMORY(Requested/Total)")
+Requested = Mapping[str, Amounts] | None
+"""What the pods of each node ask for, by node name; None = not to be shown."""
 
 
-def node_table(reports: Sequence[NodeReport], *, has_footer: bool) -> str:
+def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Requested = None) -> str:
     """The table for these nodes (at least one). `has_footer` is about the mixed table; a mode's own table keeps its footer."""
     modes = {report.mode for report in reports}
     if modes == {SHARE}:
-        return _share_table(reports)
+        return _share_table(reports, requested)
     if len(modes) == 1:
-        return _own_table(reports)
-    return _mixed_table(reports, has_footer=has_footer)
+        return _own_table(reports, requested)
+    return _mixed_table(reports, requested, has_footer=has_footer)
 
 
-def _mixed_table(reports: Sequence[NodeReport], *, has_footer: bool) -> str:
+def with_requests(rows: Sequence[list[str]], reports: Sequence[NodeReport], requested: Requested) -> list[list[str]]:
+    """The rows, the header first, with what the pods of each node ask for; as they are when nobody wants to know."""
+    if requested is None:
+        return list(rows)
+    head, *lines = rows
+    cells = [_request_cells(report.node, requested[report.node.name]) for report in reports]
+    return [[*head, *_REQUEST_COLUMNS], *([*line, *more] for line, more in zip(lines, cells, strict=True))]
+
+
+def _request_cells(node: Node, asked: Amounts) -> list[str]:
+    """Of what the node gives to pods (allocatable): beyond that nothing more is placed there."""
+    cpu, memory = node.allocatable.get(CPU, 0), node.allocatable.get(MEMORY, 0)
+    return [f"{_cores(asked[CPU])}/{_cores(cpu)}", f"{gib(asked[MEMORY])}/{gib(memory)} GiB"]
+
+
+def _cores(millicores: int) -> str:
+    return count(round(millicores / 1000, 1))
+
+
+def _mixed_table(reports: Sequence[NodeReport], requested: Requested, *, has_footer: bool) -> str:
     has_modes = len({report.mode for report in reports} - {NORMAL}) > 1
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
     header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
@@ -33,12 +56,13 @@ def _mixed_table(reports: Sequence[NodeReport], *, has_footer: bool) -> str:
     for report in reports:
         cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [report.mode] * has_modes + [count(report.gpus_unhealthy)] * has_unhealthy)
+    table = render_rows(with_requests(rows, reports, requested))
     if not has_footer:
-        return render_rows(rows)
-    return render_rows(rows) + _dashes(_DASHES) + _gpu_footer(reports, "GPUs In Cluster:")
+        return table
+    return table + _dashes(_DASHES) + _gpu_footer(reports, "GPUs In Cluster:")
 
 
-def _own_table(reports: Sequence[NodeReport]) -> str:
+def _own_table(reports: Sequence[NodeReport], requested: Requested) -> str:
     """Exclusive, topology or normal nodes alone; normal ones have nothing to sum up."""
     mode = reports[0].mode
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
@@ -46,12 +70,13 @@ def _own_table(reports: Sequence[NodeReport]) -> str:
     for report in reports:
         cells = [*_who(report), count(report.gpus), count(report.gpus_allocated_shown)]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
+    table = render_rows(with_requests(rows, reports, requested))
     if mode == NORMAL:
-        return render_rows(rows)
-    return render_rows(rows) + _dashes(_DASHES) + _gpu_footer(reports, _own_title(mode))
+        return table
+    return table + _dashes(_DASHES) + _gpu_footer(reports, _own_title(mode))
 
 
-def _share_table(reports: Sequence[NodeReport]) -> str:
+def _share_table(reports: Sequence[NodeReport], requested: Requested) -> str:
     has_unhealthy = any(report.gpus_unhealthy for report in reports)
     header = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPUs(Allocated/Total)", "GPU_MEMORY(Allocated/Total)", "GPU_CORE(Allocated/Total)"]
     rows = [header + ["UNHEALTHY"] * has_unhealthy]
@@ -63,7 +88,7 @@ def _share_table(reports: Sequence[NodeReport]) -> str:
             f"{report.core_allocated}/{report.core}" if report.core else "__",
         ]
         rows.append(cells + [count(report.gpus_unhealthy)] * has_unhealthy)
-    return render_rows(rows) + _dashes(_SHARE_DASHES) + _share_footer(reports)
+    return render_rows(with_requests(rows, reports, requested)) + _dashes(_SHARE_DASHES) + _share_footer(reports)
 
 
 def _share_footer(reports: Sequence[NodeReport]) -> str:

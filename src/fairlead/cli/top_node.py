@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.arena_config import is_legacy_layout
@@ -13,6 +13,7 @@ from fairlead.cli.messages import Messages
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
+    from fairlead.model.resources import Amounts
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.rules.node_report import NodeReport
 
@@ -25,6 +26,8 @@ _MODE_WORDS: Final = {
     "topology": ("t", "topology", "gputopology"),
     "share": ("s", "share", "gpushare"),
 }
+_SORTS: Final = ("name", "gpus", "allocated", "free", "unhealthy", "cpu", "memory")
+"""Names go up; all others are amounts, the largest first. cpu and memory: what pods ask for."""
 _OUTPUTS: Final = ("", "wide", "json", "yaml")
 _REFRESH_SECONDS: Final = 2.0
 
@@ -36,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", action=BooleanFlag, help="with -d, -o: memory in use and duty cycle, from Prometheus")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--refresh", "-r", action=BooleanFlag, help="repeat every 2 s until Ctrl-C")
+    parser.add_argument("--resources", action=BooleanFlag, help="in tables: cpu and memory that pods ask for, of what the node gives")
+    parser.add_argument("--sort-by", metavar="FIELD", default="", help=f"{', '.join(_SORTS)} (default: kind of node, then name)")
     parser.add_argument("--gpushare", "-s", action=BooleanFlag, help="the layout of arena 0.4 for shared GPUs")
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
@@ -57,6 +62,10 @@ def _checked(args: argparse.Namespace) -> str:
     """The GPU mode asked for (empty = all). Raises UserError before anything is read."""
     if args.output not in _OUTPUTS:
         raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")
+    if args.sort_by and args.sort_by not in _SORTS:
+        raise UserError(f"nodes cannot be sorted by `{args.sort_by}`", f"`--sort-by` takes {', '.join(_SORTS)}")
+    if args.resources and (args.details or args.gpushare):
+        raise UserError("`--resources` is about the table of nodes", "leave out `-d` and `-s`")
     if args.refresh and args.details and len(args.nodes) != 1:
         raise UserError("must specify only one node name when '-r' is enabled", "`arena top node` lists the names")
     if not args.gpu_mode:
@@ -69,27 +78,48 @@ def _checked(args: argparse.Namespace) -> str:
 
 def _output(args: argparse.Namespace, mode: str, reader: ClusterReader, messages: Messages, *, is_legacy: bool) -> str:
     from fairlead.rules.node_report import report_nodes
+    from fairlead.rules.node_requests import requested_by_node
 
     snapshot = reader.read_nodes(tuple(dict.fromkeys(args.nodes)), with_readings=args.metric)
     reports = [report for report in report_nodes(snapshot) if mode in ("", report.mode)]
     _warn(args, snapshot, messages)
     if not reports:
         raise UserError("failed to display nodes's informations: not found nodes", _whom_else(args, mode))
-    is_table = args.output not in ("json", "yaml")
-    if is_table and (args.gpushare or is_legacy):
+    is_legacy = (is_legacy or args.gpushare) and args.output not in ("json", "yaml")
+    requested = requested_by_node(snapshot) if args.resources or args.sort_by in ("cpu", "memory") else {}
+    reports = _sorted(reports, args.sort_by or ("name" if is_legacy else ""), requested)
+    shown = requested if args.resources else None
+    if is_legacy:
         _warn_of_both(reports, messages)
-        return _legacy(args, reports)
-    return _rendered(args, reports)
+        return _legacy(args, reports, shown)
+    return _rendered(args, reports, shown)
 
 
-def _legacy(args: argparse.Namespace, reports: Sequence[NodeReport]) -> str:
+def _sorted(reports: list[NodeReport], field: str, requested: Mapping[str, Amounts]) -> list[NodeReport]:
+    """Equal ones, and all where no field is asked for, keep their order: kind of node, then name."""
+    from fairlead.rules.node_report import natural_key
+
+    if field == "name":
+        return sorted(reports, key=lambda report: natural_key(report.node.name))
+    amounts: dict[str, Callable[[NodeReport], float]] = {
+        "gpus": lambda report: report.gpus,
+        "allocated": lambda report: report.gpus_allocated,
+        "free": lambda report: report.gpus - report.gpus_unhealthy - report.gpus_allocated,
+        "unhealthy": lambda report: report.gpus_unhealthy,
+        "cpu": lambda report: requested[report.node.name]["cpu"],
+        "memory": lambda report: requested[report.node.name]["memory"],
+    }
+    return sorted(reports, key=amounts[field], reverse=True) if field else reports
+
+
+def _legacy(args: argparse.Namespace, reports: Sequence[NodeReport], requested: Mapping[str, Amounts] | None) -> str:
     if args.gpushare:
         from fairlead.cli.legacy_shares import legacy_share_details, legacy_share_table
 
         return (legacy_share_details if args.details else legacy_share_table)(reports)
     from fairlead.cli.legacy_nodes import legacy_details, legacy_table
 
-    return (legacy_details if args.details else legacy_table)(reports)
+    return legacy_details(reports) if args.details else legacy_table(reports, requested)
 
 
 def _warn_of_both(reports: Sequence[NodeReport], messages: Messages) -> None:
@@ -124,7 +154,7 @@ def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Message
         messages.warn(f"skipped configmaps: {topologies.message}")
 
 
-def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport]) -> str:
+def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport], requested: Mapping[str, Amounts] | None) -> str:
     if args.output in ("json", "yaml"):
         from fairlead.cli.node_document import node_document, render_json, render_yaml
 
@@ -135,7 +165,7 @@ def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport]) -> str:
         return node_details(reports)
     from fairlead.cli.node_table import node_table
 
-    return node_table(reports, has_footer=not args.nodes)
+    return node_table(reports, has_footer=not args.nodes, requested=requested)
 
 
 def _separator(now: float) -> str:

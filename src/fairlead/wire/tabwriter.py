@@ -30,12 +30,17 @@ def align(text: str, padding: int = PADDING) -> str:
     """
     lines = [line.split("\t") for line in text.split("\n")]
     widths: list[list[int]] = [[] for _ in lines]
-    _measure(lines, widths, 0, len(lines), 0, padding)
+    runs = [(0, len(lines), 0)]
+    while runs:  # not by recursion: a node may claim thousands of GPUs
+        runs += _measure(lines, widths, *runs.pop(), padding)
     return "\n".join(_padded(cells, width) for cells, width in zip(lines, widths, strict=True))
 
 
-def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int, padding: int) -> None:
-    """Append to `widths` the width of `column` and of all columns to its right, for the lines of one run."""
+def _measure(
+    lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int, padding: int
+) -> list[tuple[int, int, int]]:
+    """Append to `widths` the width of `column` for the lines of one run; the runs of the column to its right are returned."""
+    runs = []
     first = start
     while first < end:
         last = first
@@ -45,8 +50,9 @@ def _measure(lines: list[list[str]], widths: list[list[int]], start: int, end: i
             width = max(len(lines[index][column]) for index in range(first, last)) + padding
             for index in range(first, last):
                 widths[index].append(width)
-            _measure(lines, widths, first, last, column + 1, padding)
+            runs.append((first, last, column + 1))
         first = max(last, first + 1)
+    return runs
 
 
 def _padded(cells: list[str], widths: list[int]) -> str:

@@ -1,0 +1,18 @@
+"""How much cpu and memory do the pods of a node ask for? As the scheduler books it: requests, init containers by the larger-of rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.model.resources import CPU, MEMORY, Amounts, sum_of
+from fairlead.model.snapshot import ClusterSnapshot
+
+
+def requested_by_node(snapshot: ClusterSnapshot) -> Mapping[str, Amounts]:
+    """Of every node that is in the snapshot: cpu in millicores, memory in bytes. Finished pods ask for nothing any more."""
+    return {node.name: _requested(node.name, snapshot) for node in snapshot.nodes}
+
+
+def _requested(node: str, snapshot: ClusterSnapshot) -> Amounts:
+    total = sum_of(pod.requests for pod in snapshot.pods_on(node) if pod.is_holding)
+    return {name: total.get(name, 0) for name in (CPU, MEMORY)}
