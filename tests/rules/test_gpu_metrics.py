@@ -6,7 +6,9 @@ import pytest
 from tests.apps.fakes import device, lost_device, process
 
 from fairlead.model.device import DeviceSample
+from fairlead.rules.container_gpu_metrics import container_families
 from fairlead.rules.gpu_metrics import allocated_ratio, gpu_families
+from fairlead.rules.legacy_gpu_metrics import legacy_families
 
 
 def without(sample: DeviceSample, *fields: str) -> DeviceSample:
@@ -62,3 +64,25 @@ def test_reasons_of_throttled_time_are_spelt_out() -> None:
         "low_utilization": 5,
         "reliability": 6,
     }
+
+
+def test_a_process_of_nobody_is_no_share_and_shares_come_by_name() -> None:
+    holders = (process("b", "share", 20, 4308, 0), process("", "", 300, 0, 0), process("a", "share", 10, 4308, 0))
+    (used,) = (
+        family for family in legacy_families([device(used=1000, processes=holders)]) if family.name == "nvidia_gpu_memory_used_bytes"
+    )
+    by_mode = [(key[0], key[6], value) for key, value in zip(used.keys, used.values, strict=True)]
+    assert by_mode == [("none", "", 1000 << 20), ("share", "a", 10 << 20), ("share", "b", 20 << 20)]
+
+
+def test_limits_of_a_shared_card_are_its_grants_and_never_more_than_the_card() -> None:
+    three = device(processes=tuple(process(name, "share", 0, 4308, 0) for name in "abc"))
+    (limits,) = (family for family in container_families([three]) if family.name == "fairlead_container_gpu_memory_limit_bytes")
+    assert {key[-1] for key in limits.keys} == {"share"}
+    assert limits.values == [4308 << 20] * 3 and sum(value or 0 for value in limits.values) <= 15_079 << 20
+
+
+def test_a_process_of_nobody_does_not_take_the_card_from_its_holder() -> None:
+    processes = (process("", "", 300, 0, 0), process("a", "exclusive", 600, 15360, 0))
+    (used,) = [each for each in legacy_families([device(used=1000, processes=processes)]) if each.name == "nvidia_gpu_memory_used_bytes"]
+    assert [(key[0], key[6]) for key in used.keys] == [("exclusive", "a")]

@@ -31,15 +31,18 @@ NOBODY = DeviceHolder()
 def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
     """The one pod (and container) that holds the whole device; nobody for shared devices and for several pods.
 
+    A process that was granted nothing (no pod) holds nothing, and takes the device from nobody.
+
     >>> device_holder([DeviceProcess("ns", "p", "c", "u", "exclusive", 1, 2, 3)]).container
     'c'
     >>> device_holder([DeviceProcess("ns", "p", "c", "u", "share", 1, 2, 3)]) == NOBODY
     True
     """
-    if not processes or any(process.allocate_mode not in _WHOLE_ENTITY for process in processes):
+    holders = [process for process in processes if process.pod]
+    if not holders or any(process.allocate_mode not in _WHOLE_ENTITY for process in holders):
         return NOBODY
-    first = processes[0]
-    if any(process.pod != first.pod or process.namespace != first.namespace for process in processes):
+    first = holders[0]
+    if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):
         return NOBODY
-    is_one = all(process.container == first.container for process in processes)
+    is_one = all(process.container == first.container for process in holders)
     return DeviceHolder(first.namespace, first.pod, first.container if is_one else "", first.pod_uid)

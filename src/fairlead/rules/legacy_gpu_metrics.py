@@ -12,6 +12,7 @@ from typing import Final
 from fairlead.model.device import DeviceProcess, DeviceSample
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.attribution import EXCLUSIVE, device_holder
+from fairlead.rules.gpu_metrics import granted
 
 _LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
 _MIB: Final = 1 << 20
@@ -66,8 +67,9 @@ def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:
 
 
 def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers of a device that is not one container's alone."""
-    return [process for process in sample.processes if process.allocate_mode not in (EXCLUSIVE, "mig")]
+    """Containers of a device that is not one container's alone, by namespace, pod and name. Processes without a grant are none."""
+    shares = [process for process in granted(sample) if process.allocate_mode not in (EXCLUSIVE, "mig")]
+    return sorted(shares, key=lambda process: (process.namespace, process.pod, process.container))
 
 
 def _scaled(sample: DeviceSample, field: str, scale: int) -> float | None:
