@@ -65,4 +65,3 @@ def sample(name: str) -> str:
 def test_blocks(name: str, line: str, snapshot: ClusterSnapshot) -> None:
     printed = run_command(line, snapshot)
     assert (printed.out, printed.err, printed.status) == (sample(name), "", 0)
-
