@@ -74,6 +74,26 @@ def test_the_life_of_a_deployment(twins: Twins, space: str) -> None:
     )
 
 
+def test_a_service_and_the_pods_behind_it(twins: Twins, space: str) -> None:
+    slices = "get endpointslices -l kubernetes.io/service-name=web -o"
+    twins.walk(
+        space,
+        (
+            "create service clusterip web --tcp=80:8080",
+            "~wait --for=create endpointslice -l kubernetes.io/service-name=web --timeout=20s",
+            f"{slices} jsonpath={{.items[*].metadata.labels}}{{.items[*].metadata.generateName}}{{.items[*].metadata.ownerReferences}}",
+            f"{slices} jsonpath={{.items[*].addressType}}{{.items[*].endpoints}}{{.items[*].ports}}",
+            "describe service web",
+            "create deployment web --image=web:1",
+            "~rollout status deployment/web --timeout=50s",
+            "~wait --for=jsonpath={.endpoints[0].conditions.ready}=true endpointslice -l kubernetes.io/service-name=web --timeout=20s",
+            f"{slices} jsonpath={{.items[*].ports}}{{.items[*].endpoints[*].conditions}}{{.items[*].endpoints[*].targetRef}}",
+            "describe service web",
+            "delete deployment/web service/web",
+        ),
+    )
+
+
 def test_jobs_and_cron_jobs(twins: Twins, space: str) -> None:
     twins.walk(
         space,
@@ -321,6 +341,7 @@ def _unnamed(text: str) -> list[str]:
 )
 def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
     twins.ask("simulated", "run", "one", "--image=web:1")
+    twins.ask("simulated", "wait", "--for=condition=Ready", "pod/one", "--timeout=20s")
     told = twins.ask("simulated", *command.split())
     assert "simulated cluster, where containers are scripts without a process or a network" in told and told.endswith("exit 1\n")
 

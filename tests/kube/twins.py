@@ -45,8 +45,7 @@ _SIGNS = (
     (r"kubectl-1\.36\.3-edit-\d+", "kubectl-edit-N"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "STAMP"),
     (r"\b3\d{4}/TCP", "PORT/TCP"),
-    (r"Endpoints:.*\n", ""),  # told in docs/differences.md, as is the next
-    (r"Warning: the simulated cluster .*\n", ""),
+    (r"Warning: the simulated cluster .*\n", ""),  # told in docs/differences.md
     (r" {2,}|\t", " "),
     (r" +\n", "\n"),
 )

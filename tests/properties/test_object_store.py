@@ -10,7 +10,7 @@ from tests.sim.objects import StillClock, config_map, owner
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import CONFIG_MAPS
-from fairlead.sim.status import ApiStatus
+from fairlead.wire.kube_status import ApiStatus
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 WRITES = st.one_of(

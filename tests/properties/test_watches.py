@@ -11,8 +11,8 @@ from tests.sim.objects import StillClock
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import CONFIG_MAPS
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.watch_log import DELETED, Subscription, WatchEvent
+from fairlead.wire.kube_status import ApiStatus
 
 CLIENT = st.one_of(
     st.tuples(st.just("write"), WRITES),

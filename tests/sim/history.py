@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
+
+import msgspec
 
 from fairlead.sharing_hooks import sharing_hooks
 from fairlead.sim.cluster import Cluster
@@ -27,13 +28,13 @@ class Histories:
 
     def listen(self, cluster: Cluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
-            self._digest.update(json.dumps(cluster.list(ref)).encode())
+            self._digest.update(msgspec.json.encode(cluster.list(ref)))
             cluster.subscribe(ref, self._note)
         return sharing_hooks(cluster, recorder)
 
     def _note(self, event: WatchEvent) -> None:
         self.events += 1
-        self._digest.update(json.dumps([event.type, event.object, event.resource_version]).encode())
+        self._digest.update(msgspec.json.encode([event.type, event.object, event.resource_version]))
 
     def digest(self) -> str:
         return self._digest.hexdigest()

@@ -9,7 +9,7 @@ from tests.sim.objects import StillClock, config_map, job, namespace, owner, pod
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import CONFIG_MAPS, JOBS, NAMESPACES, PODS
-from fairlead.sim.status import ApiStatus
+from fairlead.wire.kube_status import ApiStatus
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from tests.sim.objects import StillClock, config_map, namespace, pod
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import CONFIG_MAPS, PODS
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.watch_log import Subscription, WatchEvent
+from fairlead.wire.kube_status import ApiStatus
 
 
 @pytest.fixture

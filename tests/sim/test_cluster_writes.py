@@ -14,7 +14,7 @@ from tests.sim.objects import StillClock, config_map, deployment, job, namespace
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, SERVICES
-from fairlead.sim.status import ApiStatus
+from fairlead.wire.kube_status import ApiStatus
 
 
 @pytest.fixture

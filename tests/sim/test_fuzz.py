@@ -12,8 +12,8 @@ from tests.sim.small_world import EPOCH, NAMESPACE, live, pod
 from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.resources import DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
 from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 KINDS = (NODES, NAMESPACES, PODS, DEPLOYMENTS, REPLICA_SETS, JOBS, MPI_JOBS, TF_JOBS, PYTORCH_JOBS)
 CUSTOM = (MPI_JOBS, TF_JOBS, PYTORCH_JOBS)

@@ -12,8 +12,8 @@ from tests.sim.small_world import NAMESPACE, Object, container, get, live, pods,
 from fairlead.sim.driver import LONGEST_WORK_SECONDS, Driver
 from fairlead.sim.pod_counts import BURST, MOST_PODS
 from fairlead.sim.resources import DEPLOYMENTS, PODS, PYTORCH_JOBS
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 MANY = 1_000_000_000
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": [container()]}}

@@ -9,8 +9,8 @@ from tests.sim.small_world import GPU_POOL, NAMESPACE, condition, get_pod, live,
 
 from fairlead.sim.resources import EVENTS, PODS
 from fairlead.sim.scenario import NodePool, PriorityClass, Taint
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 CLASSES = (PriorityClass("high", 1000), PriorityClass("polite", 500, preemption_policy="Never"), PriorityClass("low", -5))
 RECORDED_POOLS = (

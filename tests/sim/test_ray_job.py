@@ -10,8 +10,8 @@ from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, 
 from fairlead.kinds.registry import kind_by_type
 from fairlead.sim.resources import JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
 from fairlead.sim.snapshot import take_snapshot
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 

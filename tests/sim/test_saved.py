@@ -13,9 +13,9 @@ from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVE
 from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Duration, Outage, Scenario, Service, Stream, Xid
 from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.workloads import render_service
 from fairlead.sim.world import World
+from fairlead.wire.kube_status import ApiStatus
 
 HOURS_OFF = 12 * 3600.0
 VERSION = 1_000_000

@@ -13,9 +13,9 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import is_true
 from fairlead.sim.job import is_finished
 from fairlead.sim.scenario import Stream
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.workloads import JOB_RESOURCES, render_job
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 

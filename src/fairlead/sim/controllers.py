@@ -16,6 +16,7 @@ from fairlead.sim import (
     daemon_set,
     deployment,
     disruption_budget,
+    endpoints,
     job,
     mpi_job,
     namespace_end,
@@ -40,6 +41,7 @@ from fairlead.sim.resources import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    ENDPOINT_SLICES,
     JOBS,
     MPI_JOBS,
     NAMESPACES,
@@ -56,11 +58,11 @@ from fairlead.sim.resources import (
     STATEFUL_SETS,
     TF_JOBS,
 )
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 Key = tuple[ResourceKind, str, str]
@@ -86,8 +88,9 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
     RAY_CLUSTERS: ("raycluster-controller", ray_cluster.reconcile),
     RAY_JOBS: ("rayjob-controller", ray_job.reconcile),
+    SERVICES: (endpoints.COMPONENT, endpoints.reconcile),
 }
-_OWNED = (SERVICES, CONTROLLER_REVISIONS)
+_OWNED = (ENDPOINT_SLICES, CONTROLLER_REVISIONS)
 _LAST_CARE = (NAMESPACES, PODS)
 """Kinds whose controllers look at what is going, too; at pods only when nobody else does."""
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
@@ -128,6 +131,7 @@ class Controllers:
             self._enqueue_volumes()
         if ref is PODS:
             self._enqueue_all(POD_DISRUPTION_BUDGETS, metadata["namespace"])
+            self._enqueue_services(event)
         if ref in _ADOPTERS and event.type != DELETED and not has_controller(event.object) and _is_to_adopt(event):
             self._enqueue_adopters(ref, event.object)
         before = event.previous["metadata"].get("ownerReferences", ()) if event.previous is not None else ()
@@ -164,6 +168,15 @@ class Controllers:
                 with suppress(*_MALFORMED):
                     if selects(obj["spec"].get("selector"))(orphan):
                         self._enqueue((adopter, namespace, obj["metadata"]["name"]))
+
+    def _enqueue_services(self, event: WatchEvent) -> None:
+        """Services whose endpoints a pod is, was or becomes."""
+        pod, before = event.object, event.previous
+        if before is not None and event.type != DELETED and endpoints.stand(before) == endpoints.stand(pod):
+            return
+        for service in self._orphans.of(SERVICES.kind, pod["metadata"]["namespace"]):
+            if endpoints.selects_pod(service, pod) or (before is not None and endpoints.selects_pod(service, before)):
+                self._enqueue((SERVICES, pod["metadata"]["namespace"], service["metadata"]["name"]))
 
     def _enqueue_volumes(self) -> None:
         for volume in self._cluster.scan(PERSISTENT_VOLUMES):

@@ -95,7 +95,7 @@ def _asked_at(metadata: Object, now: float) -> float:
     """When the deletion was first asked for: a second request shortens the grace, and begins no new one."""
     if "deletionTimestamp" not in metadata:
         return now
-    return parse_time(metadata["deletionTimestamp"]) - metadata.get("deletionGracePeriodSeconds", 0)
+    return parse_time(metadata["deletionTimestamp"]) - float(metadata.get("deletionGracePeriodSeconds", 0))
 
 
 def _remove(cluster: Cluster, ref: ResourceKind, old: Object) -> Object:

@@ -5,6 +5,7 @@ No packet ever goes anywhere: a Service is an object with addresses, as `kubectl
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,18 @@ from fairlead.sim.resources import SERVICES
 from fairlead.sim.scenario import NetworkService
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 
-API_SERVICE = NetworkService(name="kubernetes", namespace="default", ports=("443/TCP",), cluster_ip="10.96.0.1")
-"""The API server's own, which every cluster has."""
+API_SERVICE: Object = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "kubernetes", "namespace": "default", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+    "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
+}
+"""The API server's own, which every cluster has, and which comes back when somebody deletes it."""
+API_SERVICE_SECONDS = 10.0
 BALANCER_SECONDS = 3.0
 
 
@@ -54,6 +62,26 @@ def _port(text: str, count: int) -> Object:
     if node_port is not None:
         found["nodePort"] = node_port
     return found if count == 1 else {"name": f"{protocol.lower()}-{port}", **found}
+
+
+def keep_api_service(cluster: Cluster, timers: Timers) -> None:
+    """From now on."""
+
+    def make() -> None:
+        with suppress(ApiStatus):  # somebody was quicker
+            cluster.create(API_SERVICE)
+
+    def on_service(event: WatchEvent) -> None:
+        if event.type == DELETED and _is_api_service(event.object):
+            timers.after(API_SERVICE_SECONDS, make)
+
+    cluster.subscribe(SERVICES, on_service)
+    if not any(map(_is_api_service, cluster.scan(SERVICES, "default"))):
+        make()
+
+
+def _is_api_service(service: Object) -> bool:
+    return all(service["metadata"][key] == API_SERVICE["metadata"][key] for key in ("name", "namespace"))
 
 
 class LoadBalancers:

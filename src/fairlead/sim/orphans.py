@@ -1,4 +1,4 @@
-"""Which objects does no controller own? Kept beside the store, so that a controller that looks for somebody to adopt need not read all.
+"""Which objects does no controller own? Kept beside the store, so that a controller that looks for them need not read all.
 
 It holds names only and starts from what is stored.
 """
@@ -9,27 +9,27 @@ from functools import partial
 from typing import Any
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONTROLLER_REVISIONS, PODS, REPLICA_SETS
+from fairlead.sim.resources import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, SERVICES
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.wire.kube_resource import ResourceKind
 
 Object = dict[str, Any]
 
-ADOPTED = {ref.kind: ref for ref in (PODS, REPLICA_SETS, CONTROLLER_REVISIONS)}
-"""The kinds that controllers adopt."""
+KNOWN = {ref.kind: ref for ref in (PODS, REPLICA_SETS, CONTROLLER_REVISIONS, SERVICES)}
+"""The kinds that controllers adopt, and Services, of which only a person's have endpoints."""
 
 
 class Orphans:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._names: dict[tuple[str, str], dict[str, None]] = {}
-        for ref in ADOPTED.values():
+        for ref in KNOWN.values():
             for obj in cluster.scan(ref):
                 self._note(ref, obj, is_there=True)
             cluster.subscribe(ref, partial(self._on_change, ref))
 
     def of(self, kind: str, namespace: str) -> list[Object]:
-        found = (self._cluster.get(ADOPTED[kind], namespace, name) for name in self._names.get((kind, namespace), ()))
+        found = (self._cluster.get(KNOWN[kind], namespace, name) for name in self._names.get((kind, namespace), ()))
         return [obj for obj in found if obj is not None]
 
     def _on_change(self, ref: ResourceKind, event: WatchEvent) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from fairlead.sim.affinity import neighbourhood
 from fairlead.sim.needs import amounts_of
-from fairlead.sim.status import ApiStatus
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 _Amounts = dict[str, str | int | float] | None

@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.sim.affinity import Neighbourhood
 from fairlead.sim.conditions import conditions_of, find_condition, status_of
 from fairlead.sim.rooms import Refused, Room, Tenant
-from fairlead.sim.status import ApiStatus
 from fairlead.wire.kube_selector import selects
+from fairlead.wire.kube_status import ApiStatus
 
 Object = dict[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 from fairlead.sim.chance import digest
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.resources import EVENTS
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
+from fairlead.wire.kube_status import ApiStatus
 from fairlead.wire.kube_time import parse_time, render_time
 
 Object = dict[str, Any]

@@ -5,6 +5,7 @@ One constant per kind, in the order in which discovery lists them. Only what sta
 
 from __future__ import annotations
 
+from fairlead.sim.stored_kinds import ENDPOINT_SLICES as ENDPOINT_SLICES
 from fairlead.sim.stored_kinds import POD_TEMPLATES as POD_TEMPLATES
 from fairlead.sim.stored_kinds import REPLICATION_CONTROLLERS as REPLICATION_CONTROLLERS
 from fairlead.sim.stored_kinds import STORED_KINDS

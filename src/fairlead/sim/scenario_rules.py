@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.cluster import FIRST_NAMESPACES
-from fairlead.sim.network import API_SERVICE, split_port
+from fairlead.sim.network import split_port
 from fairlead.sim.pod_counts import MOST_PODS
 from fairlead.sim.scenario import Asks, NodePool, Quota, Scenario, Service, Stream, pool_nodes
 from fairlead.wire.quantity import parse_amounts, parse_quantity
@@ -295,7 +295,7 @@ def _bad_network(scenario: Scenario) -> Faults:
         here: KeyPath = ("network_services", index)
         if item.namespace not in known:
             yield (*here, "namespace"), f"no team has namespace `{item.namespace}`"
-        if (item.namespace, item.name) == (API_SERVICE.namespace, API_SERVICE.name):
+        if (item.namespace, item.name) == ("default", "kubernetes"):
             yield (*here, "name"), "every cluster has the Service `kubernetes` already"
         if item.cluster_ip not in ("", "None") and (problem := _bad_address(item.cluster_ip)):
             yield (*here, "cluster_ip"), problem

@@ -40,6 +40,7 @@ _AUTOSCALERS = _kind(
     note="the simulated cluster has no autoscaler: nothing is scaled and the status stays empty",
 )
 
+ENDPOINT_SLICES = _kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 POD_TEMPLATES = _kind("", "v1", "PodTemplate", "podtemplates")
 REPLICATION_CONTROLLERS = _kind(
     *("", "v1", "ReplicationController", "replicationcontrollers", "rc"),
@@ -71,7 +72,7 @@ STORED_KINDS: tuple[ResourceKind, ...] = (
         note=_AUTOSCALERS.note,
         stored_as=_AUTOSCALERS,
     ),
-    _kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+    ENDPOINT_SLICES,
     _cluster(_NETWORKING, "IngressClass", "ingressclasses"),
     _kind(_NETWORKING, "v1", "Ingress", "ingresses", "ing", subresources=("status",)),
     _kind(

@@ -26,7 +26,7 @@ from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
 from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, render_node, with_cards, with_heartbeat, with_voice
-from fairlead.sim.network import API_SERVICE, LoadBalancers, render_network_service
+from fairlead.sim.network import LoadBalancers, keep_api_service, render_network_service
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
@@ -35,10 +35,10 @@ from fairlead.sim.saved import SavedWorld, in_order
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
 from fairlead.sim.settled import Settlement
-from fairlead.sim.status import ApiStatus
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.workloads import render_pod, render_priority_class, render_quota_tree, render_service
+from fairlead.wire.kube_status import ApiStatus
 from fairlead.wire.kube_time import render_time
 from fairlead.wire.names import LABEL_SHARED
 
@@ -97,6 +97,7 @@ class World:
             self._go_on(saved)
         else:
             self._populate()
+        keep_api_service(self.cluster, self.timers)
         come = saved.submitted if saved else {}
         self.arrivals = [
             Arrivals(stream, self.cluster, self.timers, seed, come.get(f"{stream.namespace}/{stream.name}")) for stream in scenario.streams
@@ -152,7 +153,7 @@ class World:
                 self.cluster.create(render_service(service))
         for pod in self.scenario.pods:
             self.cluster.create(render_pod(pod))
-        for network_service in (API_SERVICE, *self.scenario.network_services):
+        for network_service in self.scenario.network_services:
             self.cluster.create(render_network_service(network_service))
         self.cluster.subscribe(NODES, self._on_node)
 
