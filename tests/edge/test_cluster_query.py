@@ -63,6 +63,22 @@ def test_named_nodes_are_got_by_name_and_absent_ones_are_left_out() -> None:
     ]
 
 
+def test_gpus_that_an_operator_took_out_are_asked_for_when_wanted_and_a_node_shares_gpus() -> None:
+    shared = node("gpu-3", "10.0.0.3", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"})
+    maps = [
+        {"metadata": {"name": "unhealthy-gpu-gpu-3"}, "data": {"gpus": "1,0"}},
+        {"metadata": {"name": "unhealthy-gpu-gone"}, "data": {"gpus": "1"}},
+        {"metadata": {"name": "kube-root-ca.crt"}, "data": {"gpus": "1"}},
+    ]
+    with cluster(**{NODES: [page(shared)], PODS: [page()], MAPS: [page(*maps)]}) as (server, api):
+        assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {"gpu-3": (0, 1)}
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()]}) as (server, api):
+        assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {}
+        assert server.requests_of(MAPS) == []
+    with cluster(**{NODES: [page(shared)], PODS: [page()], MAPS: [Reply(FORBIDDEN, 403)]}) as (server, api):
+        assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {}
+
+
 def test_more_than_five_names_cost_a_list_and_not_a_request_each() -> None:
     nodes = [node(f"gpu-{number}", "10.0.0.1", {"nvidia.com/gpu": "1"}) for number in range(8)]
     holding = [pod("a", "gpu-0", {"nvidia.com/gpu": "1"}), pod("b", "gpu-7", {"nvidia.com/gpu": "1"})]

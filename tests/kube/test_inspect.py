@@ -149,6 +149,17 @@ def test_a_node_that_does_not_exist(room: Room) -> None:
     assert 'Error: node "nowhere" not found\n' in ended.stderr
 
 
+def test_a_card_that_an_operator_takes_out_is_unhealthy(room: Room) -> None:
+    name = f"unhealthy-gpu-{NODE}"
+    room.kubectl.run("create", "configmap", name, "-n", "kube-system", "--from-literal=gpus=0")
+    try:
+        assert room.print("kubectl inspect cgpu -o wide").splitlines()[1].split()[-3:] == ["guard(cooperative)", "shared", "1"]
+        if room.extender is not None:
+            wait_until("the extender knows", lambda: '"Unhealthy"' in json.dumps(room.extender.inspect()))  # type: ignore[union-attr]
+    finally:
+        room.kubectl.run("delete", "configmap", name, "-n", "kube-system")
+
+
 def test_json_is_what_the_extender_says_and_needs_no_extender(room: Room) -> None:
     """Memory in use apart, which the extender is not told. Runs last: it stops the extender."""
     (told,) = json.loads(room.print("kubectl inspect cgpu -o json"))["nodes"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec import structs
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 
 from fairlead.model.gpu import GpuHolder, GpuReading
@@ -74,6 +75,11 @@ class TestCounting:
     def test_a_card_that_drains_of_its_sharers_keeps_its_size(self) -> None:
         found = inspected(two_cards({"mode": "draining"}, labels={"cgpu": "false"}), tenant("last", 4, on(0, 4)))
         assert (found.cards[0].total, found.used, found.mode) == (15, 4, "draining")
+
+    def test_a_card_that_an_operator_took_out_is_unhealthy_and_keeps_its_size(self) -> None:
+        snapshot = structs.replace(snapshot_of([two_cards({}, {})]), withheld={"n1": (1,)})
+        (found,) = inspect_shares(ledger_of(snapshot))
+        assert [(card.is_healthy, card.reason, card.total) for card in found.cards] == [(True, "", 15), (False, "taken out of use", 15)]
 
     def test_a_node_that_shares_nothing_is_left_out(self) -> None:
         plain = node("n1", "10.0.0.1", {"nvidia.com/gpu": "4", "aliyun.com/gpu-mem": "0"})

@@ -36,11 +36,12 @@ class GlobalOptions(NamedTuple):
 class ClusterReader(Protocol):
     """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
         """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
 
         With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
-        `sources[GPU_TELEMETRY]` and has none. Nodes are read before pods: a pod may be missing, never its node.
+        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took out, if we may know
+        them. Nodes are read before pods: a pod may be missing, never its node.
         """
         ...
 

@@ -42,7 +42,7 @@ def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode
     from fairlead.rules.share_ledger import ledger_of
 
     names = tuple(dict.fromkeys(args.nodes))
-    snapshot = context.world.reader().read_nodes(names, with_readings=args.output == "json")
+    snapshot = context.world.reader().read_nodes(names, with_readings=args.output == "json", with_withheld=True)
     ledger = ledger_of(snapshot)
     if error := unknown_node(ledger, names):
         raise UserError(error, "without a name every node that shares GPUs is shown")

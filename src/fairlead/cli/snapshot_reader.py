@@ -20,7 +20,7 @@ class SnapshotReader:
         self._snapshot = snapshot
         self._description = description
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
         whole = self._snapshot
         wanted = set(names) or whole.node_by_name.keys()
         return msgspec.structs.replace(

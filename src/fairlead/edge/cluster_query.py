@@ -27,6 +27,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterSnapshot, Source
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
+from fairlead.wire.allocation import parse_withheld
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
 from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, WireKept, parse_kept
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
@@ -49,7 +50,7 @@ class ClusterQuery:
         self._node_reader = ItemReader(NODES, WireNode, parse_node)
         self._pod_reader = ItemReader(PODS, WirePod, parse_pod)
 
-    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False) -> ClusterSnapshot:
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
         """See `cli.context.ClusterReader`."""
         with _no_collector():
             if names and len(names) <= BY_NAME_MAX:
@@ -66,6 +67,7 @@ class ClusterQuery:
             sources={source.name: source for source in sources},
             taken_at=time.time(),
             topologies=topologies,
+            withheld=self._withheld(nodes) if with_withheld else {},
         )
         return self._with_readings(snapshot) if with_readings else snapshot
 
@@ -76,7 +78,9 @@ class ClusterQuery:
         snapshot = asyncio.run(self._read_once())
         topologies, sources = self._topologies(snapshot.nodes)
         told = {**snapshot.sources, **{source.name: source for source in sources}}
-        return self._with_readings(msgspec.structs.replace(snapshot, topologies=topologies, sources=told))
+        return self._with_readings(
+            msgspec.structs.replace(snapshot, topologies=topologies, sources=told, withheld=self._withheld(snapshot.nodes))
+        )
 
     def read_objects(self) -> list[dict[str, Any]]:
         """Kind after kind, nodes before pods. What may not be read is said and left out; what is not served is not missed."""
@@ -145,6 +149,19 @@ class ClusterQuery:
         told = dict(rows.values())
         return {name: told[name] for name in labelled if name in told}, [Source(GPU_TOPOLOGIES)]
 
+    def _withheld(self, nodes: Sequence[Node]) -> dict[str, tuple[int, ...]]:
+        """Only when a node shares GPUs. Whoever may not read ConfigMaps of kube-system does not know of them."""
+        shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
+        if not shared:
+            return {}
+        reader = ItemReader(CONFIG_MAPS, WireConfigMap, _withheld_row)
+        try:
+            rows = self._api.list_all(reader, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE)).rows
+        except Forbidden as error:
+            log.debug("GPUs that an operator took out are not known: %s", error.log_line)
+            return {}
+        return {node: indexes for node, indexes in rows.values() if node in shared and indexes}
+
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
             return snapshot.with_gpus((), Source(GPU_TELEMETRY, "off", "no Prometheus is configured or found"))
@@ -166,6 +183,14 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
 def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
     labels = wire.metadata.labels or {}
     return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+def _withheld_row(wire: WireConfigMap) -> tuple[str, tuple[int, ...]]:
+    """Node and indexes; ("", ()) for a ConfigMap of something else."""
+    name = wire.metadata.name or ""
+    if not name.startswith(spelling.UNHEALTHY_GPUS_PREFIX):
+        return "", ()
+    return name.removeprefix(spelling.UNHEALTHY_GPUS_PREFIX), tuple(sorted(parse_withheld(wire.data)))
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Source(Struct, frozen=True, gc=False):
 class ClusterSnapshot(Struct, frozen=True, dict=True):
     """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change.
 
-    `topologies` by node name; readers that do not ask for them leave it empty.
+    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out). Readers that do not ask leave them empty.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -58,6 +58,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     taken_at: Moment = 0.0
     version: int = 0
     topologies: Mapping[str, GpuTopology] = {}
+    withheld: Mapping[str, tuple[int, ...]] = {}
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:

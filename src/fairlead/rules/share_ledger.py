@@ -6,7 +6,7 @@ pods (`set_node`, `set_pod`, in any order), so a restart forgets nothing. No clo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from msgspec import Struct, structs
@@ -251,13 +251,11 @@ class Ledger:
             self._plain[account.name] = (max(card.free for card in cards), max(card.units for card in cards), account.unit)
 
 
-def ledger_of(
-    snapshot: ClusterSnapshot, policies: SharePolicies = DEFAULT_POLICIES, withheld: Mapping[str, Sequence[int]] | None = None
-) -> Ledger:
+def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies = DEFAULT_POLICIES) -> Ledger:
     """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked."""
     ledger = Ledger(policies)
     for node in snapshot.nodes:
-        ledger.set_node(node, (withheld or {}).get(node.name, ()))
+        ledger.set_node(node, snapshot.withheld.get(node.name, ()))
     for pod in snapshot.pods:
         ledger.set_pod(pod)
     return ledger

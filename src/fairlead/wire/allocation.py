@@ -102,13 +102,13 @@ def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
     return {name: mib for name, mib in wished.items() if mib > 0} if wished else {}
 
 
-def parse_withheld(data: Mapping[str, str] | None) -> frozenset[int]:
+def parse_withheld(data: Mapping[str, str | None] | None) -> frozenset[int]:
     """Indexes that an operator took out: data of the ConfigMap `unhealthy-gpu-<node>`. What is no index is passed over.
 
     >>> sorted(parse_withheld({"gpus": "0, 3,x"}))
     [0, 3]
     """
-    parts = [part.strip() for part in (data or {}).get(names.UNHEALTHY_GPUS_KEY, "").split(",")]
+    parts = [part.strip() for part in ((data or {}).get(names.UNHEALTHY_GPUS_KEY) or "").split(",")]
     return frozenset(int(part) for part in parts if _is_index(part))
 
 
