@@ -151,7 +151,7 @@ def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> 
     world = ChosenWorld(None, {"XDG_STATE_HOME": str(tmp_path)}, Messages("fairlead", io.StringIO()))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no laptop keeps its files in") as refused:
         world.laptop_clock("")
-    assert str(tmp_path) in refused.value.what and "fairlead up" in refused.value.hint
+    assert str(tmp_path) in refused.value.what and "fairlead up" in refused.value.hint and "--state-dir" in refused.value.hint
 
 
 def test_a_console_that_does_not_answer_is_the_outsides_failure() -> None:
