@@ -74,6 +74,14 @@ class TestTables:
         draining = share(allocatable={"aliyun.com/gpu-mem": "15"}, annotations={"fairlead.io/gpus": inventory})
         assert "UNHEALTHY" not in lines("top node", draining)[0]
 
+    def test_a_gpu_that_is_still_held_whole_is_none_of_the_shared_ones(self) -> None:
+        slots = [{"index": 0, "units": 15, "mode": "draining"}, {"index": 1, "units": 15, "mode": "shared"}]
+        joining = share(units=15, gpus=1, annotations={"fairlead.io/gpus": json.dumps(slots)})
+        assert [device.index for device in report_nodes(snapshot_of([joining]))[0].devices] == [1]
+        leaving = sharer("last", 4, 0)
+        assert [device.index for device in report_nodes(snapshot_of([joining], [leaving]))[0].devices] == [0, 1]
+        assert lines("top node -s", joining)[1].split()[2:] == ["0/0", "0/15"]
+
     def test_gpu_core_has_its_own_footer(self) -> None:
         cores = node(
             "gpu-2",

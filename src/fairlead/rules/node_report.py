@@ -186,8 +186,12 @@ def _faulty(node: Node, withheld: int) -> int:
 
 
 def _devices(node: Node, gpus: int, units: int, core: int, holders: tuple[HolderReport, ...]) -> tuple[DeviceReport, ...]:
-    """The node's GPUs: each as the inventory says, else an equal part of the total. A grant on a GPU that is not there counts nowhere."""
-    told = {slot.index: slot.units for slot in node.gpus if slot.units > 0}
+    """The node's GPUs: each as the inventory says, else an equal part of the total. A grant on a GPU that is not there counts nowhere.
+
+    A GPU that drains and has no sharer is not among them: it is still held whole.
+    """
+    used = {index for holder in holders for index in holder.units_by_gpu}
+    told = {slot.index: slot.units for slot in node.gpus if slot.units > 0 and (slot.mode != "draining" or slot.index in used)}
     indexes = sorted(told) if told else range(min(gpus, _MOST_GPUS))
     return tuple(
         DeviceReport(
