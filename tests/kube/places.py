@@ -103,7 +103,7 @@ def _expect(answer: Answer, status: int) -> Answer:
 
 
 def real_place(kubeconfig: Path, namespace: str) -> Place:
-    place = Place(ApiClient("real", kubeconfig), namespace, time.time, time.sleep, step=0.3, patience=60.0)
+    place = Place(ApiClient("real", kubeconfig), namespace, time.time, time.sleep, step=0.3, patience=120.0)
     _make_namespace(place)
     return place
 

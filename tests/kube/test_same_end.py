@@ -63,12 +63,13 @@ class RealEnds:
         if case.name not in self._places:
             wait(self._places.values())
             self._begin(changes_nodes=True)
-        return self._places[case.name].result(timeout=180)
+        return self._places[case.name].result(timeout=300)
 
 
 @pytest.fixture(scope="module")
 def real_ends(cluster: ControlPlane, request: pytest.FixtureRequest) -> RealEnds:
-    chosen = {item.callspec.params.get("case") for item in request.session.items if getattr(item, "callspec", None)}
+    own = [item for item in request.session.items if item.path == request.path and getattr(item, "callspec", None)]
+    chosen = {item.callspec.params.get("case") for item in own}
     return RealEnds(cluster.kubeconfig, [case for name, case in CASES.items() if name in chosen])
 
 
