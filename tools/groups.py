@@ -72,7 +72,7 @@ def real_groups() -> tuple[Group, ...]:
             "kube",
             "a real control plane and Prometheus",
             (_pytest("kube", *kube),),
-            limit_seconds=1500,
+            limit_seconds=2100,
             packages=(PROMETHEUS,),
             needs_kube=True,
             needs_console=True,
