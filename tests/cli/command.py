@@ -6,7 +6,7 @@ import argparse
 import importlib
 import io
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from msgspec import Struct
@@ -48,7 +48,13 @@ class Printed(Struct):
     err: str
 
 
-def run_command(line: str, snapshot: ClusterSnapshot, program: str = "arena", sleep: Callable[[float], None] | None = None) -> Printed:
+def run_command(
+    line: str,
+    snapshot: ClusterSnapshot,
+    program: str = "arena",
+    sleep: Callable[[float], None] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Printed:
     """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
     out, err = io.StringIO(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), program)
@@ -57,6 +63,6 @@ def run_command(line: str, snapshot: ClusterSnapshot, program: str = "arena", sl
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
     world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"))
-    context = Context(program, global_options(args), messages, world, out, {}, lambda: 0.0, sleep or (lambda _: None))
+    context = Context(program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None))
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

@@ -48,8 +48,11 @@ class TestRealCluster:
         assert {name: row["STATUS"] for name, row in found.items()} == STATUS
         assert {name: row["GPU(Requested)"] for name, row in found.items()} == REQUESTED
         assert {name: row["GPU(Allocated)"] for name, row in found.items()} == {
-            **{"bert": "12", "waits": "0", "mnist": "2"},
-            **{"finished": "N/A", "broken": "N/A"},
+            "bert": "12",
+            "waits": "0",
+            "mnist": "2",
+            "finished": "N/A",
+            "broken": "N/A",
         }
         assert found["bert"]["NODE"] == "N/A", "these nodes' stand-ins tell no host IP"
         assert found["finished"]["DURATION"] == found["broken"]["DURATION"] == "1h"

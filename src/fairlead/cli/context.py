@@ -64,8 +64,9 @@ class ClusterJobs(Protocol):
     def read_jobs(
         self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
     ) -> ClusterSnapshot:
-        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods; `sources` says of each kind how it was read.
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods.
 
+        `sources` says of each kind how it was read.
         With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
         """
         ...

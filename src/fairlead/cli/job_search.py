@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairlead.cli.flags import BooleanFlag
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -25,6 +26,24 @@ WHERE_ELSE = "`arena list -A` shows every namespace"
 
 def add_type(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", "-T", metavar="TYPE", default="", help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob")
+
+
+def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all-namespaces", "-A", action=BooleanFlag, help="of all namespaces")
+    parser.add_argument("--allNamespaces", action=_AllNamespaces, dest="all_namespaces", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
+class _AllNamespaces(BooleanFlag):
+    """arena's old spelling; it is told (`tell_deprecations`)."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        super().__call__(parser, namespace, values, option)
+        namespace.deprecations = ("Flag --allNamespaces has been deprecated, please use --all-namespaces instead",)
+
+
+def tell_deprecations(args: argparse.Namespace, messages: Messages) -> None:
+    for note in getattr(args, "deprecations", ()):
+        messages.plain(note)
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.cli.context import Context
 from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.job_search import add_type, check_output, check_sources, is_legacy, kinds_of, report_of, warn_of_readings
+from fairlead.cli.job_search import (
+    add_all_namespaces,
+    add_type,
+    check_output,
+    check_sources,
+    is_legacy,
+    kinds_of,
+    report_of,
+    tell_deprecations,
+    warn_of_readings,
+)
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,7 +43,7 @@ _WATCH_SECONDS: Final = 2.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_type(parser)
-    parser.add_argument("--all-namespaces", "--allNamespaces", "-A", action=BooleanFlag, help="of all namespaces")
+    add_all_namespaces(parser)
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--status", metavar="STATUS", default="", help="only jobs in this status; several with commas")
     parser.add_argument("--sort-by", metavar="FIELD", default="age", help=f"{', '.join(_SORTS)} (default age: newest first)")
@@ -43,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    tell_deprecations(args, context.messages)
     check_output(args.output)
     if args.sort_by not in _SORTS:
         raise UserError(f"jobs cannot be sorted by `{args.sort_by}`", f"`--sort-by` takes {', '.join(_SORTS)}")

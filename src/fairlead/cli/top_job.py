@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.context import ClusterJobs, Context
 from fairlead.cli.flags import BooleanFlag
 from fairlead.cli.job_search import (
+    add_all_namespaces,
     add_type,
     check_output,
     check_sources,
@@ -16,6 +17,7 @@ from fairlead.cli.job_search import (
     is_legacy,
     kinds_of,
     report_of,
+    tell_deprecations,
     warn_of_readings,
 )
 from fairlead.errors import UserError
@@ -32,15 +34,21 @@ _REFRESH_SECONDS: Final = 2.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", nargs="?", default="", metavar="JOB", help="one job, pod by pod")
     add_type(parser)
-    parser.add_argument("--all-namespaces", "--allNamespaces", "-A", action=BooleanFlag, help="of all namespaces")
+    add_all_namespaces(parser)
     parser.add_argument("--instance", "-i", metavar="POD", default="", help="with JOB: only this pod")
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
     parser.add_argument("--refresh", "-r", action=BooleanFlag, help="with JOB: repeat every 2 s until Ctrl-C")
+    parser.add_argument(
+        "--resources", action=BooleanFlag, help="in the table: cpu and memory that pods on nodes hold, of what the job asks"
+    )
     parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    tell_deprecations(args, context.messages)
     check_output(args.output)
+    if args.resources and (args.job or args.legacy):
+        raise UserError("`--resources` is about the table of jobs", "leave out JOB and `--legacy`")
     if args.refresh and not args.job:
         raise UserError("you must specify the job name when using `-r` flag", "`arena top job` lists the names")
     kinds_of(args.type)
@@ -74,7 +82,7 @@ def _show_all(args: argparse.Namespace, context: Context, jobs: ClusterJobs, nam
     else:
         from fairlead.cli.job_tables import top_table
 
-        context.stdout.write(top_table(reports, has_namespace=args.all_namespaces))
+        context.stdout.write(top_table(reports, has_namespace=args.all_namespaces, has_resources=args.resources))
     return 1 if has_skipped and args.type else 0
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from fairlead.model.job import Job
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
 from fairlead.model.pod import Pod
+from fairlead.model.resources import Amounts, sum_of
 from fairlead.rules.pod_devices import memory_units, whole_gpus
 
 PENDING: Final = "PENDING"
@@ -110,6 +111,16 @@ def requested_gpus(job: Job) -> int:
 def requested_memory_units(job: Job) -> int:
     """Units of shared GPU memory over all roles."""
     return sum(role.replicas * memory_units(role.limits) for role in job.roles)
+
+
+def requested_resources(job: Job) -> Amounts:
+    """What its pods ask for together, over all roles, from the spec."""
+    return sum_of({name: amount * role.replicas for name, amount in role.requests.items()} for role in job.roles)
+
+
+def held_requests(pods: Iterable[Pod]) -> Amounts:
+    """What those of the pods that are on a node have booked there."""
+    return sum_of(pod.requests for pod in pods if pod.is_holding)
 
 
 def allocated_gpus(pods: Iterable[Pod]) -> int:
