@@ -114,6 +114,16 @@ def test_a_device_that_reports_a_fault_gives_nothing_though_the_inventory_calls_
     assert (card(detail(t4(), gpus=[reading])).units_free, card(detail(t4())).units_free) == (0, 14)
 
 
+def test_a_card_that_an_operator_took_out_is_unhealthy_and_gives_nothing() -> None:
+    two = node("n", (14, 14))
+    seen = detail(two, withheld={"n": (1,)})
+    assert [(row.health, row.reason, row.units_free) for row in seen.gpus] == [
+        ("Healthy", "", 14),
+        ("Unhealthy", "taken out by an operator", 0),
+    ]
+    assert seen.node.gpus_unhealthy == 1
+
+
 def test_a_card_that_shrank_below_its_grants_is_overcommitted() -> None:
     shrunk = node("t4", (3,), slots={0: {"memory_mib": 3231}})
     seen = detail(shrunk, notebook(1))
@@ -153,6 +163,8 @@ def test_a_free_whole_card_is_free_in_full_and_a_held_one_not_at_all() -> None:
     holder = pod("a", "gpu-1", {"nvidia.com/gpu": 1}, grants={"main": (Grant("G0", 0, 0),)})
     seen = detail(gpu_node(gpus=2), holder, gpus=readings)
     assert [row.memory_free_mib for row in seen.gpus] == [0, 1000]
+    broken = detail(gpu_node(gpus=1), gpus=[GpuReading("gpu-1", 0, "G0", "H200", 1000.0, healthy=False)])
+    assert [row.memory_free_mib for row in broken.gpus] == [0], "free, and not to be had"
     unnamed = detail(gpu_node(gpus=2), pod("a", "gpu-1", {"nvidia.com/gpu": 1}), gpus=readings)
     assert [row.memory_free_mib for row in unnamed.gpus] == [None, None], "either may be the held one"
 
@@ -208,7 +220,8 @@ def test_units_are_mib_where_the_cluster_counts_in_mib() -> None:
 
 def test_a_pool_of_shared_cards_says_the_most_that_one_card_has() -> None:
     ready = (Condition("Ready", "True"),)
-    nodes = [msgspec.structs.replace(each, conditions=ready) for each in (t4(), t4("t5", mode="draining"), gpu_node())]
+    changing = node("t5", (14, 4), slots={0: {"mode": "draining", "model": "Tesla T4"}, 1: {"memory_mib": 4800, "model": "Tesla T4"}})
+    nodes = [msgspec.structs.replace(each, conditions=ready) for each in (t4(), changing, gpu_node())]
     pools = {pool.mode: pool for pool in Picture(cluster(nodes, [notebook(1)]), EPOCH).overview.pools}
     assert pools["share"].largest_free_mib == 10_770, "10 of 14 units of the one card that takes pods"
     assert pools["exclusive"].largest_free_mib is None

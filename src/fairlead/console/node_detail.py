@@ -52,7 +52,7 @@ def is_about_node(node: Node) -> Callable[[Event], bool]:
 def card_accounts(node: Node, snapshot: ClusterSnapshot) -> NodeAccount:
     """What the scheduler's ledger knows of the node."""
     ledger = Ledger()
-    ledger.set_node(node)
+    ledger.set_node(node, snapshot.withheld.get(node.name, ()))
     for pod in snapshot.pods_on(node.name):
         ledger.set_pod(pod)
     return ledger.nodes[node.name]

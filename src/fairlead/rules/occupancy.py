@@ -6,8 +6,10 @@ limits, never from devices: which card an exclusive pod has is known only where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
+
+from msgspec import structs
 
 from fairlead.model.gpu import GpuHolder, GpuReading, Grant
 from fairlead.model.keys import ANNOTATION_GPU_UNIT
@@ -22,6 +24,7 @@ from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
 from fairlead.rules.share_units import grant_mib, unit_of
 
+WITHHELD: Final = "taken out by an operator"
 _WHOLE: Final = 1.0
 
 
@@ -32,7 +35,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         return NodeOccupancy(node, NO_GPU)
     asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
     readings = snapshot.gpus_on(node.name)
-    bare = cards_of(node, mode, readings)
+    bare = _without_withheld(cards_of(node, mode, readings), snapshot.withheld.get(node.name, ()))
     cards, placed = _seated(bare, [pod for pod, _ in asking])
     total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
@@ -65,6 +68,16 @@ def granted_mib(card: CardOccupancy, units: int) -> int | None:
     if card.memory_total_mib is None or card.units <= 0:
         return None
     return grant_mib(int(card.memory_total_mib), units, card.units)
+
+
+def _without_withheld(cards: tuple[CardOccupancy, ...], withheld: Collection[int]) -> tuple[CardOccupancy, ...]:
+    """A shared card that an operator took out counts as broken: the scheduler gives nothing of it."""
+    if not withheld:
+        return cards
+    return tuple(
+        structs.replace(card, is_healthy=False, reason=card.reason or WITHHELD) if card.is_divided and card.index in withheld else card
+        for card in cards
+    )
 
 
 def _asks_gpu(limits: Amounts) -> bool:
