@@ -28,7 +28,7 @@ _HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "content-en
 
 @dataclass
 class Fault:
-    """Strikes the next request for `resource` that is (not) a watch: a whole answer, or a change of the true one."""
+    """Strikes the next request for `resource` that is (not) a watch: a whole answer, a change of the true one, or its loss."""
 
     resource: str
     is_watch: bool = False
@@ -36,6 +36,7 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     change: Callable[[dict[str, Any]], None] | None = None
+    is_reply_lost: bool = False
     strikes: int = 0
 
     def fits(self, request: web.Request) -> bool:
@@ -45,6 +46,11 @@ class Fault:
 
 def too_many_requests(resource: str, seconds: int) -> Fault:
     return Fault(resource, status=429, headers={"Retry-After": str(seconds)}, body=_status(429, "TooManyRequests", "slow down"))
+
+
+def lost_reply(resource: str) -> Fault:
+    """The API server does what it is asked, and the connection breaks before its answer arrives."""
+    return Fault(resource, is_reply_lost=True)
 
 
 def gone(resource: str) -> Fault:
@@ -122,7 +128,7 @@ class FaultProxy:
         fault = next((fault for fault in self._faults if fault.fits(request)), None)
         if fault is not None:
             fault.strikes += 1
-            if fault.change is None:
+            if fault.change is None and not fault.is_reply_lost:
                 return web.Response(status=fault.status, headers=fault.headers, body=fault.body, content_type="application/json")
         task = asyncio.current_task()
         assert task is not None
@@ -142,14 +148,24 @@ class FaultProxy:
         body = await request.read()
         async with self._session.request(request.method, request.path_qs, headers=headers, data=body or None) as upstream:
             kept = {name: value for name, value in upstream.headers.items() if name.lower() not in _HOP_HEADERS}
+            if fault is not None and fault.is_reply_lost:
+                await upstream.read()
+                if request.transport is not None:
+                    request.transport.abort()
+                return web.Response()
             if fault is not None and fault.change is not None:
                 answer = await upstream.json()
                 fault.change(answer)
                 return web.json_response(answer, status=upstream.status)
             response = web.StreamResponse(status=upstream.status, headers=kept)
             await response.prepare(request)
-            async for chunk in upstream.content.iter_any():
-                await response.write(chunk)
+            try:
+                async for chunk in upstream.content.iter_any():
+                    await response.write(chunk)
+            except (aiohttp.ClientError, OSError):
+                if request.transport is not None:
+                    request.transport.abort()  # as the API server's own end would look; an open silence is another fault
+                return response
             await response.write_eof()
             return response
 

@@ -1,0 +1,129 @@
+"""What does the API server say about shared cards, write after write? A watch of its own that sees every version of every pod.
+
+What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order, also over an API server that was away.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from typing import Any
+
+import msgspec
+from tests.kube.control_plane import ControlPlane
+
+from fairlead.model.pod import Pod
+from fairlead.rules.booked import booked_grants
+from fairlead.rules.gpu_need import gpu_need
+from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+
+Object = dict[str, Any]
+
+
+class ShareTruth:
+    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was seen with."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        self._cluster = cluster
+        self._context = ssl.create_default_context(cafile=str(cluster.authority))
+        self._context.load_cert_chain(*cluster.admin_pair)
+        self.nodes = {
+            node.name: node for node in (parse_node(_node.decode(json.dumps(each).encode())) for each in cluster.admin.get("nodes"))
+        }
+        self.units = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
+        self.pods: dict[str, Pod] = {}
+        self.placements: dict[str, set[str]] = {}
+        self.faults: list[str] = []
+        self.changed_at = time.monotonic()
+        self._version = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._list()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(timeout=20)
+
+    def bound(self) -> list[Pod]:
+        return [pod for pod in list(self.pods.values()) if pod.node]
+
+    def waiting(self) -> list[Pod]:
+        return [pod for pod in list(self.pods.values()) if not pod.node and pod.deleted_at is None and gpu_need(pod).units]
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
+
+    def _list(self) -> None:
+        connection = self._connection()
+        connection.request("GET", "/api/v1/pods")
+        listing = json.loads(connection.getresponse().read())
+        connection.close()
+        self._version = listing["metadata"]["resourceVersion"]
+        self.pods = {}
+        for each in listing["items"]:
+            self._see("ADDED", each)
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._watch()
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.2)
+
+    def _watch(self) -> None:
+        connection = self._connection()
+        try:
+            path = f"/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={self._version}"
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise OSError(answer.read())
+            while not self._stopped.is_set():
+                line = answer.readline()
+                if not line:
+                    return
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self._list()
+                    return
+                self._see(event["type"], event["object"])
+        except TimeoutError:  # a quiet while
+            return
+        finally:
+            connection.close()
+
+    def _see(self, kind: str, obj: Object) -> None:
+        self._version = obj["metadata"]["resourceVersion"]
+        if kind == "BOOKMARK":
+            return
+        pod = parse_pod(_pod.decode(json.dumps(obj).encode()))
+        self.changed_at = time.monotonic()
+        if kind == "DELETED":
+            self.pods.pop(pod.uid, None)
+            return
+        self.pods[pod.uid] = pod
+        if pod.node and gpu_need(pod).units and pod.grants:
+            cards = sorted((name, grant.uuid, grant.units) for name, given in pod.grants.items() for grant in given)
+            self.placements.setdefault(pod.uid, set()).add(f"{pod.node} {cards}")
+        self._check()
+
+    def _check(self) -> None:
+        used: dict[str, int] = {}
+        for pod in self.pods.values():
+            if pod.is_holding:
+                for given in booked_grants(pod).values():
+                    for grant in given:
+                        used[grant.uuid] = used.get(grant.uuid, 0) + grant.units
+        self.faults += [
+            f"version {self._version}: {count} of {self.units.get(uuid)} units of {uuid} are granted"
+            for uuid, count in used.items()
+            if count > self.units.get(uuid, 0)
+        ]
+
+
+_pod = msgspec.json.Decoder(WirePod)
+_node = msgspec.json.Decoder(WireNode)
