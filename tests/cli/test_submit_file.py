@@ -74,6 +74,12 @@ def test_flags_override_the_file_even_with_a_default_value(tmp_path: Path) -> No
     assert not any(key.startswith("pod-group") for key in master["metadata"]["labels"])
 
 
+def test_the_file_names_a_namespace_and_the_flag_another(tmp_path: Path) -> None:
+    name = written(tmp_path, {**JOB, "namespace": "team"})
+    for flag, namespace in (("", "team"), ("-n other", "other")):
+        assert {each["metadata"]["namespace"] for each in dry_run(f"mpijob -f {name} {flag}")} == {namespace}
+
+
 def test_objects_of_kubernetes_are_created_as_they_are(tmp_path: Path) -> None:
     objects = [
         {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "a"}, "spec": {"x": [1, "1e3"]}},
@@ -105,7 +111,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("tfjob", {"framework": {"name": "pytorch"}}, "the job file is for `pytorch`, and the command submits a tfjob"),
     ("mpijob", {"restart": "Always"}, "failed to validate command args: --restart-policy is invalid: unknown value Always"),
     ("mpijob", {"name": "Bad"}, "failed to validate command args: the job name must consist of lower case alphanumeric characters"),
-    ("mpijob", {"namespace": "team"}, "the job file names the namespace `team`"),
+    ("mpijob", {"namespace": "$(touch x)"}, "invalid namespace `$(touch x)`"),
+    ("mpijob", {"namespace": {"a": 1}}, "`namespace` of the job file is no plain value"),
 ]
 
 

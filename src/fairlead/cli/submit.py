@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
+    named_in_file = ""
     if args.file:
-        from fairlead.cli.submit_file import is_job_file, read_documents, with_job_file
+        from fairlead.cli.submit_file import is_job_file, namespace_of, read_documents, with_job_file
 
         documents = read_documents(args.file)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
-        args = with_job_file(args, documents, type_)
+        args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
     from fairlead.cli.arena_config import read_arena_config
     from fairlead.cli.submit_spec import job_spec
     from fairlead.cli.submit_values import job_name
@@ -37,7 +38,8 @@ def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
     if not args.command:
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
-    spec = job_spec(args, type_, context.world.namespace(), read_arena_config(context.env))
+    namespace = context.options.namespace or named_in_file or context.world.namespace()
+    spec = job_spec(args, type_, namespace, read_arena_config(context.env))
     return _submit_spec(args, context, spec, SUBMISSIONS[type_])
 
 

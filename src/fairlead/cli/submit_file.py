@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from fairlead.cli.parser import Parser
+from fairlead.cli.parser import Parser, check_namespace
 from fairlead.errors import UserError
 from fairlead.wire.bounded import load_yaml_documents
 
@@ -61,10 +61,15 @@ def with_job_file(args: argparse.Namespace, documents: Sequence[Document], type_
     positionals = args.command or ([str(job["run"])] if job.get("run") else [])
     flags = own[: own.index("--")] if "--" in own else own
     parser: Parser = args.parser
-    namespace = f"--namespace={job['namespace']}" if isinstance(job.get("namespace"), str) else ""
-    if namespace and not any(word.startswith("--namespace=") for word in flags):
-        raise UserError(f"the job file names the namespace `{job['namespace']}`", f"say it on the command line, too: -n {job['namespace']}")
     return parser.parse([*words, *flags, *(["--", *positionals] if positionals else [])])
+
+
+def namespace_of(documents: Sequence[Document]) -> str:
+    """The namespace that a job file names, or an empty text."""
+    named = documents[0].get("namespace") or ""
+    if named:
+        check_namespace(_text(named, "namespace"))
+    return str(named)
 
 
 def job_file_words(job: Mapping[str, Any], type_: str) -> Words:
