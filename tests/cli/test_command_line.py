@@ -78,8 +78,7 @@ def test_what_is_refused(line: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("submit mpijob --name x", "not implemented: submit"),
-        ("top job", "not implemented: top job"),
+        ("submit rayjob --name x", "not implemented: submit rayjob"),
         ("model analyze", "not implemented: model"),
         ("bogus", 'unknown command "bogus" for "arena"'),
         ("up", 'unknown command "up" for "arena"'),
