@@ -77,8 +77,8 @@ class ObjectWriter:
         ]
         return Served(
             versions=tuple(versions),
-            spec_fields=None if isinstance(fields, Exception) else fields,
-            user="" if isinstance(user, Exception) else user,
+            spec_fields=_told(fields),
+            user=_told(user) or "",
             has_priority=_told(has_priority),
         )
 

@@ -1,0 +1,126 @@
+"""One submit's requests: how many, which, and what a server's bad answers become (arena contract §6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from tests.edge.scripted import Reply, ScriptedServer, status
+from tests.edge.test_cluster_query import cluster
+
+from fairlead.edge.api_failure import ApiFailure, Conflict
+from fairlead.edge.object_writer import ObjectWriter
+from fairlead.errors import Forbidden, OutsideError, UserError
+from fairlead.kinds import mpijob, tfjob
+
+AGGREGATED = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+REVIEW, OPENAPI = "/apis/authentication.k8s.io/v1/selfsubjectreviews", "/openapi/v3/apis/kubeflow.org/v1"
+PRIORITY = "/apis/scheduling.k8s.io/v1/priorityclasses/high"
+ALICE = Reply({"status": {"userInfo": {"username": "alice"}}}, 201)
+TF_SCHEMA = {
+    "components": {
+        "schemas": {
+            "org.kubeflow.v1.PyTorchJob": {
+                "x-kubernetes-group-version-kind": [{"kind": "PyTorchJob"}],
+                "properties": {"spec": {"properties": {"x": {}}}},
+            },
+            "org.kubeflow.v1.TFJob": {
+                "x-kubernetes-group-version-kind": [{"group": "kubeflow.org", "kind": "TFJob"}],
+                "properties": {"spec": {"properties": {"runPolicy": {"type": "object"}, "tfReplicaSpecs": {}}}, "status": {}},
+            },
+        }
+    }
+}
+TFJOB = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j", "namespace": "own"}}
+TFJOBS = "/apis/kubeflow.org/v1/namespaces/own/tfjobs"
+
+
+def resource(plural: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
+    return {"resource": plural, "responseKind": {"kind": kind}, "scope": scope, "verbs": ["create", "get"]}
+
+
+def groups(**versions: list[dict[str, Any]]) -> Reply:
+    """The aggregated answer of a cluster with `kubeflow.org`; `versions` maps v1 and the like to resources."""
+    told = [{"version": version, "resources": resources} for version, resources in versions.items()]
+    return Reply({"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "kubeflow.org"}, "versions": told}]}, headers=AGGREGATED)
+
+
+SERVED = groups(v1=[resource("tfjobs", "TFJob"), resource("mpijobs", "MPIJob")], v2beta1=[resource("mpijobs", "MPIJob")])
+
+
+def asked(server: ScriptedServer) -> Counter[str]:
+    return Counter(f"{each.method} {each.path}" for each in server.seen)
+
+
+def test_a_submit_costs_one_discovery_one_review_and_one_create_per_object() -> None:
+    script = {"/apis": [SERVED], REVIEW: [ALICE], TFJOBS: [Reply(TFJOB, 201)], "/api/v1/namespaces/own/configmaps": [Reply({}, 201)]}
+    with cluster(**script) as (server, api):
+        writer = ObjectWriter(api)
+        told = writer.served(mpijob, "", "")
+        writer.create(TFJOB, "default")
+        writer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own")
+    assert (set(told.versions), told.user, told.spec_fields, told.has_priority) == ({"v1", "v2beta1"}, "alice", None, None)
+    assert asked(server) == Counter(["GET /apis", f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"])
+
+
+def test_the_schema_and_the_priority_class_are_one_request_each() -> None:
+    script = {"/apis": [SERVED], REVIEW: [ALICE], OPENAPI: [Reply(TF_SCHEMA)], PRIORITY: [Reply({"metadata": {"name": "high"}})]}
+    with cluster(**script) as (server, api):
+        told = ObjectWriter(api).served(tfjob, "v1", "high")
+    assert (told.spec_fields, told.has_priority) == (frozenset({"runPolicy", "tfReplicaSpecs"}), True)
+    assert sum(asked(server).values()) == 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [(status(404, "NotFound", 'priorityclasses.scheduling.k8s.io "high" not found'), False), (status(403, "Forbidden", "no"), None)],
+)
+def test_a_priority_class_that_is_absent_or_hidden(answer: Reply, known: bool | None) -> None:
+    with cluster(**{"/apis": [SERVED], REVIEW: [ALICE], PRIORITY: [answer]}) as (_, api):
+        assert ObjectWriter(api).served(mpijob, "", "high").has_priority is known
+
+
+@pytest.mark.parametrize(
+    "answer", [status(403, "Forbidden", "no"), status(500, "InternalError", "oh"), Reply(b"<html>"), Reply({"components": 3})]
+)
+def test_what_is_not_told_is_unknown_and_no_failure(answer: Reply) -> None:
+    with cluster(**{"/apis": [SERVED], REVIEW: [answer], OPENAPI: [answer]}) as (_, api):
+        told = ObjectWriter(api).served(tfjob, "v1", "")
+    assert (told.versions, told.user, told.spec_fields) == (("v1",), "", None)
+
+
+@pytest.mark.parametrize("answer", [status(403, "Forbidden", "no"), status(500, "InternalError", "oh"), Reply(b"<html>")])
+def test_a_server_that_does_not_tell_what_it_serves_fails(answer: Reply) -> None:
+    with cluster(**{"/apis": [answer], REVIEW: [ALICE]}) as (_, api), pytest.raises(OutsideError):
+        ObjectWriter(api).served(tfjob, "v1", "")
+
+
+def test_an_object_that_exists_is_an_answer_and_other_conflicts_are_failures() -> None:
+    steps = [status(409, "AlreadyExists", "it is there"), status(409, "Conflict", "the namespace goes"), status(403, "Forbidden", "no")]
+    with cluster(**{"/apis": [SERVED], TFJOBS: steps}) as (_, api):
+        writer = ObjectWriter(api)
+        assert writer.create(TFJOB, "default") is None
+        for error in (Conflict, Forbidden):
+            with pytest.raises(error):
+                writer.create(TFJOB, "default")
+
+
+def test_a_kind_that_nobody_serves_is_named() -> None:
+    with cluster(**{"/apis": [SERVED]}) as (_, api), pytest.raises(UserError, match="the cluster serves no RayJob of"):
+        ObjectWriter(api).create({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}}, "default")
+
+
+def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() -> None:
+    steps = [
+        Reply({"kind": "Status", "status": "Success"}),
+        status(404, "NotFound", 'tfjobs "j" not found'),
+        status(500, "InternalError", "oh"),
+    ]
+    with cluster(**{"/apis": [SERVED], f"{TFJOBS}/j": steps}) as (server, api):
+        writer = ObjectWriter(api)
+        writer.delete(TFJOB)
+        writer.delete(TFJOB)
+        with pytest.raises(ApiFailure):
+            writer.delete(TFJOB)
+    assert server.seen[-1].json()["propagationPolicy"] == "Background"
