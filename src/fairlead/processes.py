@@ -19,13 +19,14 @@ from typing import Any, Final
 
 from fairlead import settings
 from fairlead.apps import cluster_exporter, gpu_exporter
-from fairlead.apps.admission_webhook import ServingCertificate, webhook_app
+from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.api_credentials import make_credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.laptop import run_all
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
+from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.apps.share_desk import ShareDesk
 from fairlead.beginnings import scenario_beginning
 from fairlead.cli.context import GlobalOptions

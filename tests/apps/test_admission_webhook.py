@@ -1,24 +1,16 @@
-"""The webhook: it says what the rules say, refuses what is no review, and serves the newest certificate of its files."""
+"""The webhook: it says what the rules say, and refuses what is no review."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-import os
-import ssl
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.apps.test_api_server import ask as send
 from tests.kube.admission_cases import ATTEMPTS, SENT, Attempt, Object, result
-from tests.kube.certificates import Authority, KeyPair
 
-from fairlead.apps import admission_webhook
-from fairlead.apps.admission_webhook import BODY_BYTES_MAX, ServingCertificate, webhook_app
-from fairlead.apps.server import bind_socket, serve
-from fairlead.errors import UserError
+from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
 
 APP = webhook_app()
 AS_JSON = {"content-type": "application/json; charset=utf-8"}
@@ -92,61 +84,3 @@ async def test_bad_input_gets_a_sentence(path: str) -> None:
 
 async def test_probes_are_answered() -> None:
     assert [(await send(APP, "GET", path))[0] for path in ("/healthz", "/readyz", "/elsewhere")] == [200, 200, 404]
-
-
-def serial(port: int) -> int:
-    """Of the certificate that the server shows."""
-    from cryptography import x509
-
-    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port), timeout=5).encode()).serial_number
-
-
-def put(pair: KeyPair, folder: Path) -> tuple[Path, Path]:
-    """As the files of a Secret, replaced in one step each."""
-    names = (folder / "tls.crt", folder / "tls.key")
-    for source, name in zip((pair.certificate, pair.key), names, strict=True):
-        (folder / "new").write_bytes(source.read_bytes())
-        (folder / "new").rename(name)
-    return names
-
-
-async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_is_not(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission_webhook, "RELOAD_SECONDS", 0.05)
-    authority = Authority(tmp_path, "ca")
-    first, second = (authority.issue(name, names=["127.0.0.1"]) for name in ("first", "second"))
-    certificate = ServingCertificate(*put(first, tmp_path))
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
-    port = sock.getsockname()[1]
-    serving = [
-        asyncio.create_task(serve(webhook_app(), sock=sock, ssl=certificate.context, ready=ready)),
-        asyncio.create_task(certificate.follow()),
-    ]
-    try:
-        await asyncio.wait_for(ready.wait(), 5)
-        before = await asyncio.to_thread(serial, port)
-        (tmp_path / "tls.crt").write_bytes(b"no certificate")
-        await asyncio.sleep(0.3)
-        assert await asyncio.to_thread(serial, port) == before
-        assert "the old certificate goes on" in caplog.text
-        put(second, tmp_path)
-        await asyncio.sleep(0.3)
-        assert await asyncio.to_thread(serial, port) != before
-    finally:
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
-
-
-def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
-    authority = Authority(tmp_path, "ca")
-    first, second = (authority.issue(name) for name in ("first", "second"))
-    with pytest.raises(UserError, match=r"cannot read `.*nowhere.pem`: no such file"):
-        ServingCertificate(first.certificate, tmp_path / "nowhere.pem")
-    with pytest.raises(UserError, match=r"are no certificate and its key: .*mismatch"):
-        ServingCertificate(first.certificate, second.key)
-    if os.geteuid():
-        first.key.chmod(0)
-        with pytest.raises(UserError, match="are no certificate and its key"):
-            ServingCertificate(first.certificate, first.key)

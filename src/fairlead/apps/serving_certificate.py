@@ -1,0 +1,61 @@
+"""With which certificate does a server of ours serve HTTPS? The newest of its two files, without a restart.
+
+What a newcomer gets wrong: a pair is tried apart first. A certificate that does not fit its key, half of a renewal, must not spoil the one
+that is in use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from pathlib import Path
+from typing import Final
+
+from fairlead.errors import UserError
+
+RELOAD_SECONDS: Final = 30.0
+_log = logging.getLogger(__name__)
+
+
+class ServingCertificate:
+    """The certificate of a server, read again when its files change: a Secret that is renewed needs no restart."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._files = (certificate, key)
+        self._seen = self._state()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._load()
+
+    async def follow(self) -> None:
+        """Look every `RELOAD_SECONDS`; a pair that does not fit together is logged, and the old one goes on."""
+        while True:
+            await asyncio.sleep(RELOAD_SECONDS)
+            self.reload()
+
+    def reload(self) -> None:
+        try:
+            now = self._state()
+            if now != self._seen:
+                self._load()
+                self._seen = now
+                _log.info("certificate read again")
+        except UserError as error:
+            _log.warning("the old certificate goes on: %s", error.log_line)
+
+    def _load(self) -> None:
+        certificate, key = self._files
+        try:
+            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):  # a bad pair must not spoil the one in use
+                context.load_cert_chain(certificate, key, password="")  # never ask a terminal
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise UserError(
+                f"`{certificate}` and `{key}` are no certificate and its key: {error}", "both in PEM, the key without password"
+            ) from error
+
+    def _state(self) -> tuple[tuple[int, int], ...]:
+        try:
+            return tuple((found.st_mtime_ns, found.st_ino) for found in (file.stat() for file in self._files))
+        except OSError as error:
+            raise UserError(f"cannot read `{error.filename}`: {(error.strerror or str(error)).lower()}", "name a PEM file") from error

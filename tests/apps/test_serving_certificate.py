@@ -1,0 +1,74 @@
+"""HTTPS with the newest certificate of two files; a bad pair is told and does not spoil the one in use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from tests.kube.certificates import Authority, KeyPair
+
+from fairlead.apps import serving_certificate
+from fairlead.apps.admission_webhook import webhook_app
+from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.serving_certificate import ServingCertificate
+from fairlead.errors import UserError
+
+
+def serial(port: int) -> int:
+    """Of the certificate that the server shows."""
+    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port), timeout=5).encode()).serial_number
+
+
+def put(pair: KeyPair, folder: Path) -> tuple[Path, Path]:
+    """As the files of a Secret, replaced in one step each."""
+    names = (folder / "tls.crt", folder / "tls.key")
+    for source, name in zip((pair.certificate, pair.key), names, strict=True):
+        (folder / "new").write_bytes(source.read_bytes())
+        (folder / "new").rename(name)
+    return names
+
+
+async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_certificate, "RELOAD_SECONDS", 0.05)
+    authority = Authority(tmp_path, "ca")
+    first, second = (authority.issue(name, names=["127.0.0.1"]) for name in ("first", "second"))
+    certificate = ServingCertificate(*put(first, tmp_path))
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    port = sock.getsockname()[1]
+    serving = [
+        asyncio.create_task(serve(webhook_app(), sock=sock, ssl=certificate.context, ready=ready)),
+        asyncio.create_task(certificate.follow()),
+    ]
+    try:
+        await asyncio.wait_for(ready.wait(), 5)
+        before = await asyncio.to_thread(serial, port)
+        (tmp_path / "tls.crt").write_bytes(b"no certificate")
+        await asyncio.sleep(0.3)
+        assert await asyncio.to_thread(serial, port) == before
+        assert "the old certificate goes on" in caplog.text
+        put(second, tmp_path)
+        await asyncio.sleep(0.3)
+        assert await asyncio.to_thread(serial, port) != before
+    finally:
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+
+
+def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "ca")
+    first, second = (authority.issue(name) for name in ("first", "second"))
+    with pytest.raises(UserError, match=r"cannot read `.*nowhere.pem`: no such file"):
+        ServingCertificate(first.certificate, tmp_path / "nowhere.pem")
+    with pytest.raises(UserError, match=r"are no certificate and its key: .*mismatch"):
+        ServingCertificate(first.certificate, second.key)
+    if os.geteuid():
+        first.key.chmod(0)
+        with pytest.raises(UserError, match="are no certificate and its key"):
+            ServingCertificate(first.certificate, first.key)
