@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import OUTPUT, window
-from tests.browser.sight import soon
+from tests.browser.sight import Sight, soon
 from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 
@@ -18,6 +18,7 @@ MANIFESTS = Path(__file__).resolve().parents[1] / "documents" / "manifests"
 NOTEBOOKS = ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")
 NODE = "cn-zhangjiakou.192.168.3.184"
 GRANT = "fairlead.io/gpu-allocation"
+REFERENCE_GRANT = "scheduler.framework.gpushare.allocation"
 ASKS_FOUR = {"containers": [{"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu-mem": "4"}}}]}
 FOURTH: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
@@ -47,6 +48,32 @@ def granted_mib(laptop: Laptop) -> dict[str, int]:
         if grant:
             found[f"default/{pod['metadata']['name']}"] = sum(part["mib"] for parts in json.loads(grant).values() for part in parts)
     return found
+
+
+def seats_on(sight: Sight, node: str) -> dict[str, str]:
+    """`index namespace/pod` -> units there, from the annotation that the reference knows, too."""
+    found: dict[str, str] = {}
+    for pod in sight.kubectl.get("pods", "--field-selector", f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"):
+        metadata = pod["metadata"]
+        for cards in json.loads(metadata.get("annotations", {}).get(REFERENCE_GRANT, "{}")).values():
+            found |= {f"{index} {metadata['namespace']}/{metadata['name']}": str(units) for index, units in cards.items()}
+    return found
+
+
+def test_the_seats_of_every_shared_node_are_those_of_kubectl(browser: Browser, sight: Sight) -> None:
+    nodes = [
+        node["metadata"]["name"] for node in sight.kubectl.get("nodes") if int(node["status"]["capacity"].get("aliyun.com/gpu-mem", 0))
+    ]
+    busy = [node for node in nodes if seats_on(sight, node)]
+    assert busy
+    with window(browser, sight.url) as tab:
+        for node in busy:
+            tab.open(f"/nodes/{node}", "node")
+
+            def shown() -> dict[str, str]:
+                return {key.rsplit("/", 1)[0]: text for key, text in tab.column("node-seats", "Units").items()}
+
+            soon(f"who sits where on {node}", shown, lambda node=node: seats_on(sight, node))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
