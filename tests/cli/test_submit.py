@@ -187,6 +187,11 @@ def test_values_that_yaml_readers_take_for_something_else_stay_text(text: str) -
     assert told["A"] == text
 
 
+@pytest.mark.parametrize("text", ["1e3", "0o17", "y", "N", "1_0"])
+def test_what_kubectls_reader_takes_for_a_number_or_a_truth_is_quoted(text: str) -> None:
+    assert f'value: "{text}"\n' in submit(f"{PT} --dry-run -e A={text} run").out
+
+
 def test_words_after_the_flags_are_one_command() -> None:
     job = dry_run(f"{PT} --gpus 1 python 'a b' -- --epochs 3 -x")[0]
     assert at(job, f"spec|pytorchReplicaSpecs|Master|{FIRST}|command") == ["sh", "-c", "python a b --epochs 3 -x"]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.edge.api_discovery import Discovery
-from fairlead.edge.api_failure import ApiFailure, Conflict
+from fairlead.edge.api_failure import Conflict
 from fairlead.edge.api_request import ApiRequest
 from fairlead.edge.job_query import JobQuery
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
@@ -65,7 +65,7 @@ class ObjectWriter:
         """See `cli.context.ClusterObjects`."""
         calls: list[Callable[[], Any]] = [
             self._discover,
-            JobQuery(self._api).user,
+            self._user,
             partial(self._spec_fields, kind, with_fields_of) if with_fields_of else lambda: None,
             partial(self._has_priority, priority) if priority else lambda: None,
         ]
@@ -78,7 +78,7 @@ class ObjectWriter:
         return Served(
             versions=tuple(versions),
             spec_fields=_told(fields),
-            user=_told(user) or "",
+            user=_told(user),
             has_priority=_told(has_priority),
         )
 
@@ -104,6 +104,13 @@ class ObjectWriter:
         if self._discovered is None:
             self._discovered = self._api.discovery(["kubeflow.org", "apps"])
         return self._discovered
+
+    def _user(self) -> str:
+        """Who we are; an empty text when the server does not say, which keeps nobody from submitting."""
+        try:
+            return JobQuery(self._api).user()
+        except (OutsideError, LookupError, TypeError):
+            return ""
 
     def _resource(self, manifest: Manifest) -> Resource:
         group, _, version = str(manifest["apiVersion"]).rpartition("/")
@@ -144,8 +151,9 @@ class ObjectWriter:
         return True
 
 
-def _told(outcome: bool | Exception | None) -> bool | None:
-    if isinstance(outcome, ApiFailure):
+def _told(outcome: Any) -> Any:
+    """What the server says, or None when it does not; anything but its refusal is raised."""
+    if isinstance(outcome, OutsideError):
         return None
     if isinstance(outcome, Exception):
         raise outcome
