@@ -74,6 +74,14 @@ class TestTables:
         draining = share(allocatable={"aliyun.com/gpu-mem": "15"}, annotations={"fairlead.io/gpus": inventory})
         assert "UNHEALTHY" not in lines("top node", draining)[0]
 
+    def test_a_sick_gpu_is_unhealthy_while_others_drain_from_exclusive_use(self) -> None:
+        slots = [{"index": index, "units": 15, "mode": mode} for index, mode in enumerate(("draining", "draining", "shared", "shared"))]
+        told = {"labels": {"cgpu": "true"}, "annotations": {"fairlead.io/gpus": json.dumps(slots)}}
+        joining = share(units=30, gpus=2, allocatable={"aliyun.com/gpu-mem": "15"}, **told)
+        assert lines("top node", joining)[1].split()[-1] == "1"
+        waiting = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"}, allocatable={"nvidia.com/gpu": "2"}, **told)
+        assert "UNHEALTHY" not in lines("top node", waiting)[0]
+
     def test_a_gpu_that_is_still_held_whole_is_none_of_the_shared_ones(self) -> None:
         slots = [{"index": 0, "units": 15, "mode": "draining"}, {"index": 1, "units": 15, "mode": "shared"}]
         joining = share(units=15, gpus=1, annotations={"fairlead.io/gpus": json.dumps(slots)})

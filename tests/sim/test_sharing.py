@@ -266,6 +266,27 @@ def test_a_card_held_in_the_old_mode_drains_and_is_never_offered_twice() -> None
     assert offered(world, "gpu-1") == {"gpu": ("2", "2")}
 
 
+def test_a_node_says_what_keeps_sharers_apart_as_long_as_there_may_be_some() -> None:
+    world = small_world(NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1))
+
+    def isolation() -> str | None:
+        node = world.cluster.get(NODES, None, "gpu-1")
+        assert node is not None
+        return node["metadata"]["labels"].get("fairlead.io/gpu-isolation")
+
+    assert isolation() is None
+    relabel(world, "gpu-1", "true")
+    live(world, 10)
+    share(world, "a", 4)
+    live(world, 30)
+    relabel(world, "gpu-1", "false")
+    live(world, 10)
+    assert isolation() == "guard", "pod a still shares"
+    world.cluster.delete(PODS, NAMESPACE, "a")
+    live(world, 60)
+    assert isolation() is None
+
+
 def test_a_terminating_pod_keeps_its_memory() -> None:
     world = small_world(T4)
     share(world, "old", 10, terminationGracePeriodSeconds=60, image="stubborn")

@@ -23,6 +23,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
 from fairlead.rules.booked import booked_grants
 from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
+from fairlead.rules.share_mode import share_mode
 
 NORMAL: Final = NO_GPU
 MODES: Final = (NORMAL, EXCLUSIVE, TOPOLOGY, SHARE)
@@ -168,7 +169,7 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
         SHARE,
         gpus=gpus,
         gpus_allocated=sum(each.units_allocated / each.units for each in devices if each.units > 0),
-        gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units),
+        gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units, is_shared=True),
         holders=holders,
         readings=readings,
         unit_bytes=unit_bytes(node, units, gpus),
@@ -180,9 +181,13 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
     )
 
 
-def _faulty(node: Node, withheld: int) -> int:
-    """GPUs that are not allocatable, less those that only drain from one mode into the other: that is no fault."""
-    return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus))
+def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
+    """GPUs that are not allocatable, less those that only drain from one mode into the other: that is no fault.
+
+    They are withheld from the resource of the mode that they leave, which is not the one that the node's labels want.
+    """
+    is_left = share_mode(node.labels).is_shared is not is_shared
+    return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus) * is_left)
 
 
 def _devices(node: Node, gpus: int, units: int, core: int, holders: tuple[HolderReport, ...]) -> tuple[DeviceReport, ...]:

@@ -73,13 +73,25 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
     status = status_of(node)
     return {
         **node,
-        "metadata": {**node["metadata"], "annotations": annotations},
+        "metadata": {
+            **node["metadata"],
+            "annotations": annotations,
+            "labels": _with_isolation(node, is_sharing=is_shared or bool(draining)),
+        },
         "status": {
             **status,
             "capacity": {**_without_cards(status.get("capacity")), **before, **_offer(joined, is_shared)},
             "allocatable": {**_without_cards(status.get("allocatable")), **dict.fromkeys(before, "0"), **_offer(healthy, is_shared)},
         },
     }
+
+
+def _with_isolation(node: Object, *, is_sharing: bool) -> dict[str, str]:
+    """The node agent says what keeps sharers apart as long as there may be some: the guard, unless something else is said already."""
+    labels = node["metadata"].get("labels") or {}
+    if is_sharing:
+        return {names.LABEL_ISOLATION: "guard", **labels}
+    return {name: value for name, value in labels.items() if name != names.LABEL_ISOLATION}
 
 
 def with_heartbeat(node: Object, now: float) -> Object:
@@ -175,7 +187,7 @@ def _labels(pool: NodePool, name: str, cards: Sequence[Card]) -> dict[str, str]:
             names.LABEL_GPU_CARD_COUNT: str(len(cards)),
         }
         if cards[0].is_shared:
-            labels |= {names.LABEL_SHARED: "true", names.LABEL_ISOLATION: "guard"}
+            labels[names.LABEL_SHARED] = "true"
     return {**labels, **pool.labels}
 
 
