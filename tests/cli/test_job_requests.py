@@ -5,6 +5,8 @@ The budget is the contract's §6: one discovery, one list per served kind, one p
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +20,7 @@ from typing import Any
 import pytest
 from tests.cli.job_objects import job, job_pod
 from tests.cli.test_worlds import arena, kubeconfig
+from tests.edge.pki import Authority
 from tests.edge.scripted import Reply, ScriptedServer, Stream, status
 
 SERVED = {"mpijobs": ("v2beta1", "MPIJob"), "tfjobs": ("v1", "TFJob"), "pytorchjobs": ("v1", "PyTorchJob")}
@@ -256,3 +259,67 @@ def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
         watching.send_signal(signal.SIGINT)
         _, told = watching.communicate(timeout=20)
     assert (watching.returncode, told) == (130, "")
+
+
+def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
+    over = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=["Running", "Succeeded"], ended=60)
+    with ScriptedServer(script(mpijobs=[listed([MPI]), listed([over])])) as server:
+        config = kubeconfig(tmp_path, server.url)
+        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
+        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert watching.stdout is not None
+        lines = [watching.stdout.readline().split() for _ in range(4)]
+        watching.send_signal(signal.SIGINT)
+        watching.communicate(timeout=20)
+    assert [line[:2] for line in lines] == [["NAME", "STATUS"], ["bert", "RUNNING"], ["mnist", "RUNNING"], ["bert", "SUCCEEDED"]]
+
+
+def test_the_namespace_of_flag_config_file_and_context(tmp_path: Path) -> None:
+    """In this order; what can be no namespace is refused wherever it stands."""
+    config = tmp_path / "arena-config"
+    config.write_text("namespace=from-config\n")
+    with ScriptedServer(script()) as server:
+        context = kubeconfig(tmp_path, server.url)
+        document = json.loads(context.read_text())
+        document["contexts"][0]["context"]["namespace"] = "from-context"
+        context.write_text(json.dumps(document))
+        words = ["--kubeconfig", str(context), "list", "-T", "mpi"]
+        arena(tmp_path, *words)
+        arena(tmp_path, *words, ARENA_CONFIG=str(config))
+        arena(tmp_path, *words, "-n", "from-flag", ARENA_CONFIG=str(config))
+        lists = [each.path.split("/")[5] for each in server.seen if each.path.endswith("/mpijobs")]
+        config.write_text("namespace=$(touch x)\n")
+        bad = arena(tmp_path, *words, ARENA_CONFIG=str(config))
+    assert lists == ["from-context", "from-config", "from-flag"]
+    assert bad.returncode == 1 and "invalid namespace `$(touch x)`" in bad.stderr
+
+
+def test_who_one_is_where_the_server_does_not_say(tmp_path: Path) -> None:
+    """An old server has no SelfSubjectReview: then the certificate's name it is, and without one an error."""
+    with ScriptedServer({}) as server:
+        assert run(tmp_path, server, "whoami").returncode == 1
+        config = kubeconfig(tmp_path, server.url)
+        document = json.loads(config.read_text())
+        pair = Authority().issue("alice")
+        document["users"] = [
+            {"name": "u", "user": {"client-certificate-data": _b64(pair.certificate_pem), "client-key-data": _b64(pair.key_pem)}}
+        ]
+        document["contexts"][0]["context"]["user"] = "u"
+        config.write_text(json.dumps(document))
+        done = arena(tmp_path, "--kubeconfig", str(config), "whoami")
+    assert done.stdout == '{"Name":"alice","Id":"6384e2b2184bcbf58eccf10ca7a6563c","IsAdminUser":false}\n', done.stderr
+
+
+def test_an_administrator_of_arena(tmp_path: Path) -> None:
+    review = Reply({"status": {"userInfo": {"username": "alice"}}}, 201)
+    admins = Reply({"metadata": {"name": "arena-config"}, "data": {"adminUsers": "bob, alice"}})
+    steps: dict[str, list[Reply | Stream]] = {
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews": [review],
+        "/api/v1/namespaces/arena-system/configmaps/arena-config": [admins],
+    }
+    with ScriptedServer(steps) as server:
+        assert json.loads(run(tmp_path, server, "whoami").stdout)["IsAdminUser"] is True
+
+
+def _b64(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
