@@ -16,7 +16,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot, Source
 
-Row = TypeVar("Row", contravariant=True)
+Row = TypeVar("Row")
 
 
 class Clock(Protocol):

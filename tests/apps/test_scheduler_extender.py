@@ -159,6 +159,20 @@ async def test_until_the_ledger_stands_there_are_errors(monkeypatch: pytest.Monk
         assert (await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]}))["Error"] == "GPU ledger is being rebuilt"
 
 
+async def test_a_pod_that_was_refused_too_early_is_touched_so_that_it_is_tried_again() -> None:
+    async with extender() as asked:
+        for row in (pod_row("first", 15), pod_row("second", 15), pod_row("late", 10)):
+            asked.server.write(row)
+        for name in ("first", "second"):
+            assert (await asked.ask("bind", bind(name)))["Error"] == ""
+        await asked.ask("filter", {"Pod": pod("late", 10), "NodeNames": ["n1"]})
+        await asyncio.sleep(1.2)
+        await asked.desk.nudge.look()
+        assert "fairlead.io/gpu-retry" not in asked.server.pods["uid-late"].annotations, "there is no room yet"
+        asked.server.remove("uid-first")
+        await until(lambda: _is_true(lambda: "fairlead.io/gpu-retry" in asked.server.pods["uid-late"].annotations), seconds=6)
+
+
 async def test_inspect_and_pages() -> None:
     async with extender() as asked:
         asked.server.write(pod_row())

@@ -43,6 +43,10 @@ def real() -> Iterator[tuple[ControlPlane, Extender]]:
 @pytest.fixture(autouse=True)
 def _emptied(real: tuple[ControlPlane, Extender]) -> Iterator[None]:
     yield
+    _delete_all(real)
+
+
+def _delete_all(real: tuple[ControlPlane, Extender]) -> None:
     real[0].admin.run("delete", "pods", "--all", "-n", "default", "--force", "--grace-period=0", "--wait")
     wait_until("nothing is held", lambda: not any(node["usedGPU"] for node in real[1].inspect().values()), seconds=20)
 
@@ -67,6 +71,7 @@ def cards_of(cluster: ControlPlane, name: str) -> list[int]:
 
 def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_is_told_why_not(real: tuple[ControlPlane, Extender]) -> None:
     cluster, extender = real
+    settle(cluster, on(PAIR, pod("a", 15)), on(PAIR, pod("b", 15)))  # the sentence is over all nodes, whatever a pod's nodeSelector says
     seen = settle(cluster, *(on(T4, pod(f"notebook-{number}", 4)) for number in range(1, 5)))
     assert [bool(each and each["node"]) for each in seen] == [True, True, True, False]
     wait_until("inspect shows 12 of 14", lambda: extender.inspect()["t4-1"]["usedGPU"] == 12, seconds=10)
@@ -138,7 +143,7 @@ def test_a_card_that_an_operator_takes_out_takes_no_new_pods(real: tuple[Control
         assert seen and "the only GPU is unhealthy" in seen["told"]
     finally:
         cluster.admin.run("delete", "configmap", "unhealthy-gpu-t4-1", "-n", "kube-system")
-    wait_until("it runs after all", lambda: bool((fate(found(cluster, "a")) or {}).get("node")), seconds=400)
+    wait_until("it runs after all", lambda: bool((fate(found(cluster, "a")) or {}).get("node")), seconds=30)
 
 
 def test_labels_that_contradict_each_other_are_told(real: tuple[ControlPlane, Extender]) -> None:

@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 Answer = tuple[int, bytes, bytes]
 """Status, content type, body."""
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class _Refused(Exception):

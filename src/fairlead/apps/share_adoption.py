@@ -89,7 +89,7 @@ class ShareAdoption:
         """The cards are held from here on, whatever the API server says; only the end of the pod frees them."""
         tenant = self._feed.ledger.tenants.get(pod.uid)
         if tenant is None or not tenant.grants or tenant.node != pod.node:
-            del self._unwritten[pod.uid]
+            self._unwritten.pop(pod.uid, None)
             return
         try:
             await self._api.annotate(pod, annotations_of(self._feed, pod, pod.node, tenant.grants, self._clock.now()))

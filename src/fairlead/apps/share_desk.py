@@ -16,7 +16,7 @@ from fairlead.apps.share_adoption import RETRY_SECONDS, ShareAdoption
 from fairlead.apps.share_binder import ShareBinder
 from fairlead.apps.share_feed import ShareFeed
 from fairlead.apps.share_lease import ShareLease
-from fairlead.model.pod import Pod
+from fairlead.apps.share_nudge import ShareNudge
 from fairlead.ports import Clock, SharingApi
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.share_ledger import Filtered, Ledger
@@ -46,6 +46,7 @@ class ShareDesk:
         self.lease = ShareLease(api, identity, self.feed.rebuild, monotonic)
         self.binder = ShareBinder(api, self.feed, clock, lambda: self.trouble, monotonic)
         self.adoption = ShareAdoption(api, self.feed, clock)
+        self.nudge = ShareNudge(api, self.feed, clock, monotonic)
         self._lease_name = lease_name
 
     @property
@@ -64,7 +65,7 @@ class ShareDesk:
         try:
             async with asyncio.TaskGroup() as group:
                 await self.lease.turn()
-                for loop in (self.lease.run(), self.feed.run(), self.adoption.say(), self._look_for_ever(), self._settle_for_ever()):
+                for loop in (self.lease.run(), self.feed.run(), self.adoption.say(), self._look_for_ever(), self._look_after_for_ever()):
                     group.create_task(loop)
         finally:
             await self.binder.finish()
@@ -79,7 +80,12 @@ class ShareDesk:
         if tenant is not None and tenant.state == RESERVED:  # being bound, or nobody knows: only there may it be tried again
             others = {name: f"pod is being bound to node {tenant.node}" for name in asked.names if name != tenant.node}
             return Filtered([tenant.node] if tenant.node in asked.names else [], others, {})
-        return self.ledger.filter(pod, asked.names)
+        answer = self.ledger.filter(pod, asked.names)
+        if answer.passed:
+            self.nudge.passed(pod)
+        else:
+            self.nudge.refused(pod, asked.names)
+        return answer
 
     async def prioritize(self, asked: FilterAsked) -> list[tuple[str, int]]:
         if await self._admit():
@@ -96,9 +102,6 @@ class ShareDesk:
         proposed = {node: Victims(uids, violations) for node, (uids, violations) in asked.victims.items()}
         planned = plan_preemption(self.ledger, asked.pod, proposed)
         return {node: (victims.uids, victims.violations) for node, victims in planned.items()}
-
-    def pods_on(self, node: str) -> list[Pod]:
-        return [pod for pod in self.feed.pods.values() if pod.node == node]
 
     async def _admit(self) -> str:
         """ "" when this process may answer; waits a moment for what is on its way."""
@@ -119,7 +122,9 @@ class ShareDesk:
                 await asyncio.wait_for(self.feed.changed.wait(), RETRY_SECONDS if self.adoption.has_unwritten or self.trouble else None)
             await asyncio.sleep(0.1)
 
-    async def _settle_for_ever(self) -> None:
+    async def _look_after_for_ever(self) -> None:
         while True:
             await asyncio.sleep(1.0)
             await self.binder.settle_due()
+            if not self.trouble:
+                await self.nudge.look()

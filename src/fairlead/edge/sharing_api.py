@@ -28,12 +28,11 @@ from fairlead.model.pod import Pod
 from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
 from fairlead.wire.allocation import parse_withheld
 from fairlead.wire.kube import WireMeta, WirePod, parse_pod
-from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
+from fairlead.wire.names import ANNOTATION_WANTED_BY, UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 COMPONENT: Final = "fairlead-scheduler"
-WANTED_BY: Final = "fairlead.io/wanted-by"
 BIND_SECONDS: Final = 10
 """The API server gives a binding up after so long itself: what has not come true by then never will."""
 EVENTS_PER_SECOND: Final = 10
@@ -126,7 +125,7 @@ class KubeSharingApi:
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         namespace, name = self._lease
-        metadata = {"name": name, "namespace": namespace, "annotations": {WANTED_BY: record.wanted_by}}
+        metadata = {"name": name, "namespace": namespace, "annotations": {ANNOTATION_WANTED_BY: record.wanted_by}}
         renewed = record.renewed or _micro_time(time.time())
         spec = {"holderIdentity": record.holder, "leaseDurationSeconds": record.seconds, "renewTime": renewed}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
@@ -158,7 +157,7 @@ def _parse_lease(lease: dict[str, Any]) -> LeaseRecord:
         holder=spec.get("holderIdentity") or "",
         seconds=spec.get("leaseDurationSeconds") or 0,
         renewed=spec.get("renewTime") or "",
-        wanted_by=(metadata.get("annotations") or {}).get(WANTED_BY, ""),
+        wanted_by=(metadata.get("annotations") or {}).get(ANNOTATION_WANTED_BY, ""),
         transitions=spec.get("leaseTransitions") or 0,
         version=metadata.get("resourceVersion") or "",
     )
