@@ -268,7 +268,9 @@ def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, besi
     deployed.admin.create([pod(name, 4) for name in names])
     wait_until("three are placed", lambda: sum(is_placed(deployed, name) for name in names) == 3)
     (last,) = (name for name in names if not is_placed(deployed, name))
-    wait_until("the fourth is told", lambda: "aliyun.com/gpu-mem" in told(deployed, last))
+    wait_until("the fourth is told", lambda: "Insufficient aliyun.com/gpu-mem" in told(deployed, last))
+    described = ("describe", "pod", last, "-n", "default")
+    wait_until("with numbers", lambda: "need 4 GiB, largest free 2 GiB" in deployed.admin.run(*described))
     grants = [json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"]) for name in names if name != last]
     assert [grant["c0"][0]["mib"] for grant in grants] == [4308, 4308, 4308]
 
