@@ -6,16 +6,19 @@ first block) before its columns are aligned, plus a constant. No line ends with 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from fairlead.model.inspection import InspectedCard, InspectedNode, InspectedPod
+from fairlead.model.inspection import InspectedNode
 from fairlead.rules.share_isolation import isolation_text
 from fairlead.rules.share_units import GIB, MIB, MIB_PER_UNIT
 from fairlead.wire.tabwriter import align, render_rows
 
 _SUMMARY_DASHES: Final = 20
 _DETAIL_DASHES: Final = 10
+_NOWHERE: Final = -1
+"""In place of the index of a card that nobody knows."""
 Row = list[str]
 
 
@@ -95,22 +98,15 @@ def _block(node: InspectedNode, unit: str, pods: Sequence[Row], *, is_wide: bool
 
 def _pod_rows(node: InspectedNode, unit: str) -> list[Row]:
     """A pod's units on each card, then those on none that is known."""
-    places: list[tuple[InspectedCard | None, tuple[InspectedPod, ...]]] = [(card, card.pods) for card in node.cards]
-    found: dict[tuple[str, str, str], dict[int, int]] = {}
-    pending: dict[tuple[str, str, str], int] = {}
-    for card, pods in [*places, (None, node.pending)]:
-        for pod in pods:
-            key = (pod.namespace, pod.name, pod.uid)
-            units = found.setdefault(key, {})
-            if card is None:
-                pending[key] = pending.get(key, 0) + pod.used
-            else:
-                units[card.index] = units.get(card.index, 0) + pod.used
-    rows = []
-    for key, units in sorted(found.items()):
-        amounts = [units.get(index, 0) for index in _indexes(node)] + [pending.get(key, 0)] * bool(node.pending)
-        rows.append([key[1], key[0], *(str(_shown(node, amount, unit)) for amount in amounts)])
-    return rows
+    seats = [(card.index, pod) for card in node.cards for pod in card.pods] + [(_NOWHERE, pod) for pod in node.pending]
+    held: dict[tuple[str, str, str], Counter[int]] = {}
+    for place, pod in seats:
+        held.setdefault((pod.namespace, pod.name, pod.uid), Counter())[place] += pod.used
+    columns = [*_indexes(node), *([_NOWHERE] if node.pending else [])]
+    return [
+        [name, namespace, *(str(_shown(node, units[place], unit)) for place in columns)]
+        for (namespace, name, _), units in sorted(held.items())
+    ]
 
 
 def _indexes(node: InspectedNode) -> list[int]:

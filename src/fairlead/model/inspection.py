@@ -30,10 +30,6 @@ class InspectedPod(Struct, frozen=True, gc=False):
     is_terminating: bool
     used_mib: float | None = None
 
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
 
 class InspectedCard(Struct, frozen=True, gc=False):
     """`total` is 0 while the card is still held from exclusive use. `is_healthy` is no verdict on a card that drains."""
