@@ -182,8 +182,10 @@ def test_pods_that_may_not_be_read_leave_the_jobs(tmp_path: Path) -> None:
     pods: dict[str, list[Reply | Stream]] = {"/api/v1/namespaces/default/pods": [status(403, "Forbidden", "pods" + WHO)]}
     with ScriptedServer(script() | pods) as server:
         done = run(tmp_path, server, "list")
+        shown = run(tmp_path, server, "get", "bert")
     assert [line.split()[-1] for line in done.stdout.splitlines()] == ["NODE", "N/A", "N/A"]
-    assert "skipped pods: forbidden" in done.stderr and done.returncode == 0
+    for ended in (done, shown):
+        assert "skipped pods: forbidden" in ended.stderr and ended.returncode == 0
 
 
 def test_absent_jobs_in_the_words_of_each_verb(tmp_path: Path) -> None:
@@ -323,3 +325,18 @@ def test_an_administrator_of_arena(tmp_path: Path) -> None:
 
 def _b64(pem: bytes) -> str:
     return base64.b64encode(pem).decode()
+
+
+@pytest.mark.parametrize("line", ["get", "logs", "top job", "delete"])
+@pytest.mark.parametrize("name", ["../secrets", "A", "a b", "-a", "$(touch x)"])
+def test_what_can_be_no_name_reaches_no_server(line: str, name: str, tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        done = run(tmp_path, server, *line.split(), "--", name)
+        assert server.seen == []
+    assert done.returncode == 1 and f"invalid name `{name}`" in done.stderr
+
+
+def test_an_empty_name_is_not_all_jobs(tmp_path: Path) -> None:
+    with ScriptedServer(script()) as server:
+        assert [run(tmp_path, server, verb, "").returncode for verb in ("get", "delete", "logs")] == [1, 1, 1]
+        assert server.seen == []

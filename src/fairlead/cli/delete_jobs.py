@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.context import ClusterJobs, Context
-from fairlead.cli.job_search import add_type, kinds_of
+from fairlead.cli.job_search import add_type, check_name, kinds_of
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name: str, context: Context) -> None:
+    check_name(name)
     found = jobs.read_jobs(kinds, namespace, name, with_pods=False)
     if len(found.jobs) > 1:
         raise UserError(

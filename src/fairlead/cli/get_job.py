@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.context import ClusterJobs, Context
 from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.job_search import add_type, check_output, find_job, is_legacy, report_of, warn_of_readings
+from fairlead.cli.job_search import add_type, check_output, find_job, is_legacy, report_of, warn_of_pods, warn_of_readings
 
 if TYPE_CHECKING:
     from fairlead.cli.job_blocks import Events
@@ -35,6 +35,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     is_document = args.output in ("json", "yaml")
     found = find_job(jobs, args.job, namespace, args.type, absent=absent, with_readings=is_document or args.gpus)
     [report] = report_of(found)
+    warn_of_pods(found, context.messages)
     if is_document or args.gpus:
         warn_of_readings(found, [report], context.messages)
     context.stdout.write(_output(args, context, jobs, report, found.taken_at))

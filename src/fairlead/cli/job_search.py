@@ -7,6 +7,7 @@ read is an error, never an empty table.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
 WHERE_ELSE = "`arena list -A` shows every namespace"
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +62,12 @@ def kinds_of(word: str) -> tuple[JobKind, ...]:
     return (kind,) if kind is not None else ()
 
 
+def check_name(name: str) -> None:
+    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would mean all jobs)."""
+    if not _DNS_NAME.fullmatch(name):
+        raise UserError(f"invalid name `{name}`", "a name has lower case letters, digits, `-` and `.`, at most 253 characters")
+
+
 def in_namespace(namespace: str) -> str:
     return f"namespace {namespace}" if namespace else "all namespaces"
 
@@ -96,6 +104,7 @@ def find_job(
     jobs: ClusterJobs, name: str, namespace: str, word: str, *, absent: str = NOT_FOUND, with_readings: bool = False
 ) -> ClusterSnapshot:
     """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
+    check_name(name)
     found = jobs.read_jobs(kinds_of(word), namespace, name, with_readings=with_readings)
     if len(found.jobs) == 1:
         return found
@@ -116,6 +125,13 @@ def report_of(found: ClusterSnapshot) -> list[JobReport]:
     from fairlead.rules.job_report import report_jobs
 
     return report_jobs(all_instances(found), found.taken_at, found.gpus)
+
+
+def warn_of_pods(found: ClusterSnapshot, messages: Messages) -> None:
+    """A job without pods must not look like one that has none."""
+    pods = found.sources.get("pods")
+    if pods is not None and pods.state != "ok":
+        messages.warn(f"skipped pods: {pods.message}")
 
 
 def warn_of_readings(found: ClusterSnapshot, reports: Sequence[JobReport], messages: Messages) -> None:

@@ -18,6 +18,7 @@ from fairlead.cli.job_search import (
     kinds_of,
     report_of,
     tell_deprecations,
+    warn_of_pods,
     warn_of_readings,
 )
 from fairlead.errors import UserError
@@ -89,6 +90,7 @@ def _show_all(args: argparse.Namespace, context: Context, jobs: ClusterJobs, nam
 def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespace: str) -> str:
     found = find_job(jobs, args.job, namespace, args.type, with_readings=True)
     [report] = report_of(found)
+    warn_of_pods(found, context.messages)
     warn_of_readings(found, [report], context.messages)
     instances = [instance for instance in report.instances if args.instance in ("", instance.pod.name)]
     if args.instance and not instances:
