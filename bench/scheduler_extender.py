@@ -1,0 +1,211 @@
+"""The extender over HTTP: a filter against an echo server of the same stack; pods bound by a real kube-scheduler with it and without.
+
+    .venv/bin/python -m bench.scheduler_extender filter [--nodes 5000] [--names 500]
+    .venv/bin/python -m bench.scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]
+
+`filter`: both servers are processes of their own (uvloop, httptools, the shell of all our servers), asked over one kept-alive connection in
+turns; the echo reads the same question and sends back as many bytes as the answer has. `bind`: kube-apiserver, KWOK, and for each side a
+kube-scheduler (client qps 500) that finds all pods waiting when it starts; the rate is that from the first pod bound to the last. Needs the
+programs that `tools/build_kube.py` builds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import os
+import random
+import socket
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+import uvloop
+from bench.filter import CARDS, filled, node
+from tests.apps.fakes import FixedClock
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.extender import PREFIX, SYSTEM, Extender, scheduler_for
+from tests.kube.kubectl import wait_until
+from tests.kube.objects import namespace
+from tests.kube.share_truth import ShareTruth
+from tests.kube.test_sharing_words import as_real, ready
+
+from fairlead.apps.scheduler_extender import SchedulerExtender
+from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.share_desk import ShareDesk
+from fairlead.sharing_hooks import sharing_world
+from fairlead.sim.resources import NODES
+from fairlead.sim.scenario import NodePool, Scenario
+
+ROUNDS = 2000
+Object = dict[str, Any]
+
+
+# --- filter ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _serve_extender(told: Connection, node_count: int) -> None:
+    desk = ShareDesk(None, FixedClock(), "bench", lease_name="bench")  # type: ignore[arg-type]
+    desk.lease._held_until = float("inf")
+    desk.feed.rebuilt.set()
+    desk.feed.ledger = filled([node(number) for number in range(node_count)], random.Random(1))
+    _run(told, SchedulerExtender(desk))
+
+
+def _serve_echo(told: Connection, size: int) -> None:
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(size).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b" " * size})
+
+    _run(told, echo)
+
+
+def _run(told: Connection, app: Any) -> None:
+    sock = bind_socket("127.0.0.1", 0)
+    told.send(sock.getsockname()[1])
+    uvloop.run(serve(app, sock=sock))
+
+
+@contextmanager
+def served(target: Callable[..., None], argument: int) -> Iterator[http.client.HTTPConnection]:
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=target, args=(there, argument), daemon=True)
+    process.start()
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", here.recv())
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield connection
+    finally:
+        process.kill()
+        process.join()
+
+
+def bench_filter(node_count: int, name_count: int) -> None:
+    rng = random.Random(2)
+    names = [f"gpu-node-{number:05}" for number in range(node_count)]
+    bodies = [_filter_body(rng.sample(names, name_count), rng.randint(1, 139), number) for number in range(50)]
+    with served(_serve_extender, node_count) as extender:
+        size = statistics.mean(len(_ask(extender, body)) for body in bodies)
+        with served(_serve_echo, round(size)) as echo:
+            took: dict[str, list[float]] = {"extender": [], "echo": []}
+            for number in range(ROUNDS):
+                for name, connection in (("extender", extender), ("echo", echo)):
+                    began = time.perf_counter()
+                    _ask(connection, bodies[number % len(bodies)])
+                    took[name].append((time.perf_counter() - began) * 1000)
+    print(f"filter of {name_count} names of {node_count} nodes x {CARDS} cards, answers of {size:.0f} bytes, load {os.getloadavg()[0]:.1f}")
+    for name, times in took.items():
+        times.sort()
+        print(f"  {name:<9} p50 {statistics.median(times):6.2f} ms   p99 {times[int(len(times) * 0.99)]:6.2f} ms")
+
+
+def _filter_body(names: list[str], units: int, number: int) -> bytes:
+    limits = {"aliyun.com/gpu-mem": str(units)}
+    asked = {
+        "metadata": {"name": f"p{number}", "uid": f"u{number}"},
+        "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]},
+    }
+    return json.dumps({"Pod": asked, "Nodes": None, "NodeNames": names}).encode()
+
+
+def _ask(connection: http.client.HTTPConnection, body: bytes) -> bytes:
+    connection.request("POST", f"{PREFIX}/filter", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return answer.read()
+
+
+# --- bind ------------------------------------------------------------------------------------------------------------------------------
+
+
+def bench_bind(node_count: int, pod_count: int, rounds: int) -> None:
+    pool = NodePool(name="gpu", count=node_count, cpu=256, memory="1024Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=CARDS, shared=True)
+    nodes = sharing_world(Scenario(title="bench", node_pools=(pool,)), 1, 1_767_600_000.0).cluster.list(NODES)
+    with running_control_plane() as cluster:
+        cluster.components["kube-controller-manager"].stop()
+        cluster.components["kube-scheduler"].stop()
+        cluster.admin.create([namespace(SYSTEM), *(as_real(each) for each in nodes)])
+        wait_until("the nodes are ready", lambda: len(ready(cluster)) == node_count, seconds=120)
+        flags = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+        extender = Extender(cluster, "bench-extender", flags)
+        extender.start()
+        shared = scheduler_for(cluster, extender, "bench-shared", qps=500)
+        plain = _plain_scheduler(cluster)
+        try:
+            for number in range(rounds):
+                for side, scheduler in (("plain", plain), ("shared", shared)):
+                    rate = _bound_a_second(cluster, scheduler, side, pod_count, number)
+                    print(f"round {number}: {side:<6} {rate:6.1f} pods/s at {node_count} nodes, load {os.getloadavg()[0]:.1f}", flush=True)
+            _rebuild(cluster, extender)
+        finally:
+            extender.component.stop()
+
+
+def _plain_scheduler(cluster: ControlPlane) -> Component:
+    path = cluster.folder / "bench-plain.json"
+    client = {"kubeconfig": str(cluster.write_kubeconfig("bench-plain", cluster.admin_pair)), "qps": 500, "burst": 1000}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False}}
+    path.write_text(json.dumps({**head, "clientConnection": client, "profiles": [{"schedulerName": "plain-scheduler"}]}))
+    return cluster.extra_component("kube-scheduler", "bench-plain", f"--config={path}")
+
+
+def _bound_a_second(cluster: ControlPlane, scheduler: Component, side: str, count: int, number: int) -> float:
+    cluster.admin.create([_pod(f"{side}-{number}-{each}", side) for each in range(count)])
+    truth = ShareTruth(cluster)
+    first = last = 0.0
+    scheduler.start()
+    try:
+        while True:
+            bound = sum(pod.name.startswith(f"{side}-{number}-") for pod in truth.bound())
+            now = time.monotonic()
+            first = first or (now if bound else 0.0)
+            if bound == count:
+                last = now
+                break
+            time.sleep(0.02)
+    finally:
+        scheduler.stop()
+        truth.stop()
+    assert not truth.faults
+    return count / (last - first)
+
+
+def _pod(name: str, side: str) -> Object:
+    limits = {"cpu": "10m", "memory": "8Mi", **({"aliyun.com/gpu-mem": "2"} if side == "shared" else {})}
+    container = {"name": "c", "image": "app:1", "resources": {"limits": limits}}
+    scheduler = "fairlead-scheduler" if side == "shared" else "plain-scheduler"
+    spec = {"schedulerName": scheduler, "containers": [container], "automountServiceAccountToken": False}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def _rebuild(cluster: ControlPlane, extender: Extender) -> None:
+    held = sum(len(card["pods"]) for found in extender.inspect().values() for card in found["devs"])
+    extender.component.kill()
+    began = time.monotonic()
+    extender.start()
+    print(f"ready again {time.monotonic() - began:.1f} s after a kill, start of Python and a wait of 1 s included; {held} pods hold cards")
+    assert held == sum(len(card["pods"]) for found in extender.inspect().values() for card in found["devs"])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("filter", "bind"))
+    parser.add_argument("--nodes", type=int, default=0)
+    parser.add_argument("--names", type=int, default=500)
+    parser.add_argument("--pods", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=2)
+    chosen = parser.parse_args()
+    if chosen.what == "filter":
+        bench_filter(chosen.nodes or 5000, chosen.names)
+    else:
+        bench_bind(chosen.nodes or 50, chosen.pods, chosen.rounds)
