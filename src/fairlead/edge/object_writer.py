@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -16,12 +16,14 @@ from msgspec import Struct
 from fairlead.edge.api_discovery import Discovery
 from fairlead.edge.api_failure import Conflict
 from fairlead.edge.api_request import ApiRequest
-from fairlead.edge.job_query import JobQuery
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import Resource
+from fairlead.edge.who_am_i import user_name
 from fairlead.errors import Forbidden, NotFound, OutsideError, UserError
-from fairlead.kinds.kind import JobKind
-from fairlead.kinds.submission import Served
+
+if TYPE_CHECKING:
+    from fairlead.kinds.kind import JobKind
+    from fairlead.kinds.submission import Served
 
 Manifest = Mapping[str, Any]
 
@@ -63,6 +65,8 @@ class ObjectWriter:
 
     def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
         """See `cli.context.ClusterObjects`."""
+        from fairlead.kinds.submission import Served
+
         calls: list[Callable[[], Any]] = [
             self._discover,
             self._user,
@@ -108,7 +112,7 @@ class ObjectWriter:
     def _user(self) -> str:
         """Who we are; an empty text when the server does not say, which keeps nobody from submitting."""
         try:
-            return JobQuery(self._api).user()
+            return user_name(self._api)
         except (OutsideError, LookupError, TypeError):
             return ""
 
