@@ -192,6 +192,12 @@ def test_what_kubectls_reader_takes_for_a_number_or_a_truth_is_quoted(text: str)
     assert f'value: "{text}"\n' in submit(f"{PT} --dry-run -e A={text} run").out
 
 
+@pytest.mark.parametrize("words", [["-e", "A=\udcff", "run"], ["run", "\udcff"]])
+def test_bytes_that_are_no_text_are_refused(words: list[str]) -> None:
+    with pytest.raises(UserError, match=r"udcff` is no text in UTF-8"):
+        submit([*shlex.split(PT), "--dry-run", *words])
+
+
 def test_words_after_the_flags_are_one_command() -> None:
     job = dry_run(f"{PT} --gpus 1 python 'a b' -- --epochs 3 -x")[0]
     assert at(job, f"spec|pytorchReplicaSpecs|Master|{FIRST}|command") == ["sh", "-c", "python a b --epochs 3 -x"]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
+    _check_text(args.words)
     named_in_file = ""
     if args.file:
         from fairlead.cli.submit_file import is_job_file, namespace_of, read_documents, with_job_file
@@ -41,6 +42,16 @@ def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = job_spec(args, type_, namespace, read_arena_config(context.env))
     return _submit_spec(args, context, spec, SUBMISSIONS[type_])
+
+
+def _check_text(words: Sequence[str]) -> None:
+    """Bytes that are no UTF-8 can stand on a command line and in no object."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            readable = word.encode(errors="backslashreplace").decode()
+            raise UserError(f"`{readable}` is no text in UTF-8", "objects of Kubernetes hold text; a file goes by --config-file") from None
 
 
 def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission) -> int:
