@@ -340,3 +340,23 @@ def test_an_empty_name_is_not_all_jobs(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         assert [run(tmp_path, server, verb, "").returncode for verb in ("get", "delete", "logs")] == [1, 1, 1]
         assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    ("balancer", "url"),
+    [([], "http://10.0.0.1:30006"), ([{"ip": "1.2.3.4"}], "http://1.2.3.4:6006"), ([{"hostname": "lb"}], "http://lb:6006")],
+)
+def test_where_the_tensorboard_is(balancer: list[dict[str, str]], url: str, tmp_path: Path) -> None:
+    """Only a job that has one costs the request for its Service."""
+    path = "/api/v1/namespaces/default/services/bert-tensorboard"
+    service = {"spec": {"ports": [{"port": 6006, "nodePort": 30006}]}, "status": {"loadBalancer": {"ingress": balancer}}}
+    with_board = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, annotations={"fairlead.io/tensorboard": "bert-tensorboard"})
+    more: dict[str, list[Reply | Stream]] = {f"{collection('mpijobs')}/bert": [Reply(with_board)], path: [Reply(service)]}
+    with ScriptedServer(script() | more) as server:
+        shown = run(tmp_path, server, "get", "bert")
+        document = json.loads(run(tmp_path, server, "get", "bert", "-o", "json").stdout)
+        server.script[path] = [forbidden("services")]
+        hidden = run(tmp_path, server, "get", "bert")
+    assert shown.stdout.endswith(f"\n\nTensorboard:\n  Your tensorboard will be available on: \n  {url}\n")
+    assert document["tensorboard"] == url
+    assert hidden.returncode == 0 and "Tensorboard" not in hidden.stdout

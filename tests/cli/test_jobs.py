@@ -214,9 +214,9 @@ def test_an_ended_job_shows_no_gpus() -> None:
 
 
 def test_the_model_follows_the_end() -> None:
-    labels = {"modelName": "bert", "modelVersion": "3"}
-    printed = run_command("get j", cluster([job("TFJob", "j", {"Worker": (1, 1)}, labels=labels)])).out
-    assert "EndTime:       \nModelName:     bert\nModelVersion:  3\n\nInstances:\n" in printed
+    labels, source = {"modelName": "bert", "modelVersion": "3"}, {"modelSource": "oss://m"}
+    printed = run_command("get j", cluster([job("TFJob", "j", {"Worker": (1, 1)}, labels=labels, annotations=source)])).out
+    assert "EndTime:       \nModelName:     bert\nModelVersion:  3\nModelSource:   oss://m\n\nInstances:\n" in printed
 
 
 def test_events_by_object() -> None:

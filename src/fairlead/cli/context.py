@@ -83,6 +83,10 @@ class ClusterJobs(Protocol):
         """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
         ...
 
+    def service_url(self, namespace: str, service: str, host: str) -> str:
+        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be told."""
+        ...
+
     def user(self) -> str:
         """Who we are, as the cluster says."""
         ...

@@ -51,7 +51,7 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
         from fairlead.cli.job_document import job_document
         from fairlead.cli.node_document import render_json, render_yaml
 
-        return (render_json if args.output == "json" else render_yaml)(job_document(report))
+        return (render_json if args.output == "json" else render_yaml)(job_document(report, _tensorboard(jobs, report)))
     if is_legacy(args, context):
         from fairlead.cli.legacy_jobs import legacy_get
 
@@ -64,7 +64,17 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
         pending=_why_pending(context, report) if args.explain else (),
         events=_events(jobs, report) if args.events else None,
         now=now,
+        tensorboard=_tensorboard(jobs, report),
     )
+
+
+def _tensorboard(jobs: ClusterJobs, report: JobReport) -> str:
+    """Where its TensorBoard is. Only a job that names a Service costs a request; any node answers at a node port, so one of its own."""
+    from fairlead.wire.names import ANNOTATION_TENSORBOARD
+
+    service = report.job.annotations.get(ANNOTATION_TENSORBOARD, "")
+    host = next((instance.pod.host_ip for instance in report.instances if instance.pod.host_ip), "")
+    return jobs.service_url(report.job.namespace, service, host) if service else ""
 
 
 def _events(jobs: ClusterJobs, report: JobReport) -> Events:

@@ -11,7 +11,7 @@ from fairlead.rules.job_report import InstanceReport, JobReport
 from fairlead.rules.job_status import SUCCEEDED
 from fairlead.wire.tabwriter import align
 
-_MODEL_LABELS: Final = (("ModelName:", "modelName"), ("ModelVersion:", "modelVersion"), ("ModelSource:", "modelSource"))
+_MODEL_LABELS: Final = (("ModelName:", "modelName"), ("ModelVersion:", "modelVersion"))
 _GET_GPUS: Final = ("INSTANCE", "NODE(IP)", "GPU(Requested)", "GPU(IndexId)", "GPU(DutyCycle)", "GPU Memory(Used/Total)")
 _GET_INSTANCES: Final = ("NAME", "STATUS", "AGE", "IS_CHIEF", "GPU(Requested)", "NODE")
 _TOP_INSTANCES: Final = ("NAME", "STATUS", "GPU(Request)", "NODE", "GPU(DeviceIndex)", "GPU(DutyCycle)", "GPU_MEMORY(Used/Total)")
@@ -21,7 +21,9 @@ Events = Sequence[tuple[str, Sequence[Event]]]
 """Of each object its label (`pod/NAME`) and its events."""
 
 
-def get_blocks(report: JobReport, *, has_gpus: bool, pending: Sequence[str], events: Events | None, now: float) -> str:
+def get_blocks(
+    report: JobReport, *, has_gpus: bool, pending: Sequence[str], events: Events | None, now: float, tensorboard: str = ""
+) -> str:
     """`pending`: sentences of `--explain`; `events` None: not asked for."""
     lines = [*_facts(report), "", "Instances:", *_head(_GET_INSTANCES)]
     lines += [_row(_get_instance(instance)) for instance in report.instances]
@@ -29,6 +31,8 @@ def get_blocks(report: JobReport, *, has_gpus: bool, pending: Sequence[str], eve
         lines += ["", "GPUs:", *_head(_GET_GPUS)]
         lines += [_row(row) for instance in report.instances for row in _gpu_rows(instance)]
         lines += ["", _gpu_sum(report)]
+    if tensorboard:
+        lines += ["", "Tensorboard:", "  Your tensorboard will be available on: ", f"  {tensorboard}"]
     if pending:
         lines += ["", "Pending:", *(f"  {sentence}" for sentence in pending)]
     if events is not None:
@@ -56,6 +60,8 @@ def _facts(report: JobReport) -> Iterator[str]:
     for key, label in _MODEL_LABELS:
         if job.labels.get(label):
             yield f"{key}\t{job.labels[label]}"
+    if job.annotations.get("modelSource"):
+        yield f"ModelSource:\t{job.annotations['modelSource']}"
 
 
 def _get_instance(instance: InstanceReport) -> tuple[str, ...]:

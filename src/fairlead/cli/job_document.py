@@ -12,7 +12,7 @@ from fairlead.rules.job_status import requested_memory_units
 _MIB = 1 << 20
 
 
-def job_document(report: JobReport) -> dict[str, Any]:
+def job_document(report: JobReport, tensorboard: str = "") -> dict[str, Any]:
     job = report.job
     return {
         "uuid": job.uid,
@@ -21,7 +21,7 @@ def job_document(report: JobReport) -> dict[str, Any]:
         "duration": f"{int(report.duration)}s",
         "status": report.status,
         "trainer": job.type,
-        "tensorboard": "",
+        "tensorboard": tensorboard,
         "chiefName": report.chief.name if report.chief is not None else "",
         "instances": [_instance(instance) for instance in report.instances],
         "priority": report.priority or NOTHING,
@@ -32,7 +32,7 @@ def job_document(report: JobReport) -> dict[str, Any]:
         "creationTimestamp": int(job.created_at or 0),
         "modelName": job.labels.get("modelName", ""),
         "modelVersion": job.labels.get("modelVersion", ""),
-        "modelSource": job.labels.get("modelSource", ""),
+        "modelSource": job.annotations.get("modelSource", ""),
     }
 
 

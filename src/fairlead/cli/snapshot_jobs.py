@@ -45,6 +45,9 @@ class SnapshotJobs:
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         self._refuse("has no logs")
 
+    def service_url(self, namespace: str, service: str, host: str) -> str:
+        return ""
+
     def user(self) -> str:
         self._refuse("knows no users")
 

@@ -20,6 +20,7 @@ from fairlead.edge.api_page import UNREADABLE, ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import EVENTS, PODS, Resource
+from fairlead.edge.who_am_i import user_name
 from fairlead.errors import NotFound, OutsideError
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.kind import JobKind
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
-REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", is_namespaced=False, kind="SelfSubjectReview")
+SERVICES: Final = Resource("", "v1", "services", kind="Service")
 CHART_LABEL: Final = ("createdBy", "arena")
 """On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
 
@@ -98,18 +99,19 @@ class JobQuery:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
 
-    def user(self) -> str:
+    def service_url(self, namespace: str, service: str, host: str) -> str:
         try:
-            review = self._api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-            return str(review["status"]["userInfo"]["username"])
-        except (NotServed, ForbiddenByServer) as error:
-            from fairlead.edge.certificate import common_name
+            found: _Service = self._api.get(SERVICES, service, namespace, type=_Service)
+        except (NotFound, ForbiddenByServer):
+            return ""
+        ports = found.spec.ports or [_Port()]
+        ingress = found.status.load_balancer.ingress or [_Ingress()]
+        balancer = ingress[0].ip or ingress[0].hostname
+        port = ports[0].port if balancer else ports[0].node_port
+        return f"http://{balancer or host}:{port}" if (balancer or host) and port else ""
 
-            certificate = self._api.connection.credentials.current().certificate
-            name = common_name(certificate.certificate_pem) if certificate else None
-            if not name:
-                raise error
-            return name
+    def user(self) -> str:
+        return user_name(self._api)
 
     def config(self, namespace: str, name: str) -> Mapping[str, str]:
         try:
@@ -192,6 +194,35 @@ class _Read(Struct, frozen=True):
 
     kind: Any
     resource: Resource
+
+
+class _Port(Struct, frozen=True, rename="camel"):
+    port: int | None = None
+    node_port: int | None = None
+
+
+class _ServiceSpec(Struct, frozen=True):
+    ports: list[_Port] | None = None
+
+
+class _Ingress(Struct, frozen=True):
+    ip: str | None = None
+    hostname: str | None = None
+
+
+class _LoadBalancer(Struct, frozen=True):
+    ingress: list[_Ingress] | None = None
+
+
+class _ServiceStatus(Struct, frozen=True, rename="camel"):
+    load_balancer: _LoadBalancer = _LoadBalancer()
+
+
+class _Service(Struct, frozen=True):
+    """A Service, as much of it as says where it is reached."""
+
+    spec: _ServiceSpec = _ServiceSpec()
+    status: _ServiceStatus = _ServiceStatus()
 
 
 def source_name(kind: JobKind) -> str:

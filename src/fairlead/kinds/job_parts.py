@@ -59,6 +59,8 @@ def annotations_of(spec: JobSpec, gpus: int) -> dict[str, str]:
         own[names.ANNOTATION_USERNAME] = spec.user
     if spec.is_queued:
         own[names.ANNOTATION_SUSPEND] = "true"
+    if spec.tensorboard is not None:
+        own[names.ANNOTATION_TENSORBOARD] = f"{spec.name}-tensorboard"
     if spec.model_source:
         own["modelSource"] = spec.model_source
     return {**spec.annotations, **own}

@@ -83,6 +83,8 @@ ANNOTATION_TOPOLOGY_GROUP: Final = "topology.kubernetes.io/gpu-group"
 ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 
 # Jobs (arena contract 3, 4)
+ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
+"""On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
 LABEL_CONSOLE_USER: Final = "arena.kubeflow.org/console-user"
@@ -112,5 +114,6 @@ KEPT_ANNOTATION_PREFIXES: Final = (
     "arena.kubeflow.org/",
     ANNOTATION_REQUESTED_GPUS,
     ANNOTATION_SUSPEND,
+    "modelSource",
 )
 """Annotations the model keeps; all others (last-applied configurations, tool notes) are dropped while decoding."""
