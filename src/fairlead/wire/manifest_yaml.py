@@ -29,16 +29,19 @@ class _Dumper(yaml.SafeDumper):
 def render_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
     """The documents in their order, `---` between them.
 
-    >>> print(render_manifests([{"a": "plain"}, {"b": ["1e3", "y", 2, True]}]), end="")
-    a: plain
+    >>> print(render_manifests([{"name": "plain"}, {"list": ["1e3", "y", 2, True]}]), end="")
+    name: plain
     ---
-    b:
+    list:
     - "1e3"
     - "y"
     - 2
     - true
     """
-    return "---\n".join(yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=2**30) for each in manifests)
+    return "---\n".join(
+        yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=2**30)
+        for each in manifests
+    )
 
 
 def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
