@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Coroutine
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,16 @@ class Life(Struct, frozen=True):
     def end(self) -> None:
         if self.kept:
             self.kept.close()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends what is done here at once; the event loop would first wait for its end, and a large world takes many seconds."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def begin_life(args: argparse.Namespace, messages: Messages) -> Life:

@@ -34,7 +34,7 @@ from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
 from fairlead.errors import OutsideError, UserError
-from fairlead.laptop_life import begin_life
+from fairlead.laptop_life import begin_life, interruptible
 from fairlead.ports import World
 from fairlead.wire.gpu_readings import NATIVE_METRICS
 from fairlead.wire.tabwriter import render_rows
@@ -57,7 +57,8 @@ class Sockets(Struct, frozen=True):
 async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
     """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
     sockets = bind_sockets(args, messages)
-    life = begin_life(args, messages)
+    with interruptible():
+        life = begin_life(args, messages)
     simulation, credentials = life.simulation, life.credentials
     simulation.world.accounts.publish(credentials.authority.decode())
     files = LaptopFiles(args, env, messages)

@@ -166,6 +166,25 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: 
     laptop.close()
 
 
+def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = Laptop(tmp_path, *PORTS, "--scenario", "large", "--state-dir", str(state))
+    deadline = time.monotonic() + START_SECONDS
+    while not (state / "world.sqlite").exists():
+        assert first.process.poll() is None and time.monotonic() < deadline, first.output()
+        time.sleep(0.05)
+    time.sleep(0.3)
+    seconds = first.end(signal.SIGINT)
+    assert first.process.returncode == 130, first.output()
+    assert seconds < 3, "it went on with its world"
+    assert "Traceback" not in first.output()
+    first.close()
+    second = Laptop(tmp_path, *PORTS, "--scenario", "empty", "--state-dir", str(state))
+    second.wait_ready()
+    second.end()
+    second.close()
+
+
 def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
     ready = tmp_path / "ready.json"
     script = 'exec "$0" -m fairlead up --ready-file "$@" <&- >&-'
