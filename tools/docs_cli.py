@@ -44,7 +44,7 @@ def cli_text() -> str:
 
 
 def _commands() -> str:
-    rows = [f"| [`{verb.name}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | {verb.summary} |" for verb in VERBS]
+    rows = [f"| [`{verb.spellings}`](#{_anchor(verb)}) | {'yes' if verb.is_arenas else ''} | {verb.summary} |" for verb in VERBS]
     return "| command | also `arena` | what it does |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 

@@ -185,9 +185,9 @@ def check_namespace(name: str) -> None:
 def overview(program: str, words: Sequence[str] = ()) -> str:
     """The text of `fairlead --help`, or of one group (`fairlead snapshot`)."""
     verbs = [verb for verb in verbs_of(program) if verb.words[:1] == tuple(words[:1])] or verbs_of(program)
-    width = max(len(verb.name) for verb in verbs)
-    lines = "".join(f"  {verb.name:<{width}}  {verb.summary}\n" for verb in verbs)
-    purpose = {"arena": "Look at GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(
+    width = max(len(verb.spellings) for verb in verbs)
+    lines = "".join(f"  {verb.spellings:<{width}}  {verb.summary}\n" for verb in verbs)
+    purpose = {"arena": "Submit and look at GPU work on Kubernetes (the arena-compatible verbs of Fairlead)."}.get(
         program, "A self-hosted GPU platform for Kubernetes: see, share, divide and run GPU work."
     )
     return (

@@ -25,6 +25,14 @@ class Verb(NamedTuple):
     def name(self) -> str:
         return " ".join(self.words)
 
+    @property
+    def spellings(self) -> str:
+        """
+        >>> Verb(("list",), "list_jobs", "", aliases=("ls",)).spellings
+        'list, ls'
+        """
+        return ", ".join((self.name, *self.aliases))
+
 
 VERBS: Final = (
     Verb(("up",), "up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
