@@ -88,7 +88,7 @@ class ChosenWorld:
         home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         laptop = laptop_in(home)
         if laptop is None:
-            hint = "start one with `fairlead up`, or name its directory with --state-dir; only a simulated cluster's time can be moved"
+            hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
         return Running(laptop.console)
 
