@@ -13,6 +13,7 @@ from tests.cli.api_objects import node, reading, snapshot_of
 from tests.cli.api_objects import pod as any_pod
 from tests.cli.command import run_command
 from tests.cli.job_objects import CREATED, as_job, cluster, job, job_pod
+from tests.cli.test_worlds import arena
 
 from fairlead.errors import UserError
 from fairlead.model.event import Event
@@ -296,6 +297,24 @@ def test_refresh_needs_a_job_and_separates() -> None:
     with pytest.raises(Enough):
         run_command("top job bert -r", company(), sleep=nap)
     assert naps == [2.0, 2.0]
+
+
+# --- from a file -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_snapshot_shows_what_was_saved_and_does_not_age(tmp_path: Path) -> None:
+    """In any locale and width of the terminal; times in the person's zone."""
+    seen = Event("default", "e", reason="训练", message="再次", object_uid=_uid("bert-worker-9"), at=CREATED)
+    saved = tmp_path / "jobs.snapshot"
+    run_command(f"snapshot save {saved}", company(events=[seen]), "fairlead")
+    for line in ("list", "get bert -e", "top job"):
+        words = [*line.split(), "--snapshot", str(saved)]
+        shown = arena(tmp_path, *words, LANG="C", COLUMNS="20", TZ="UTC")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout == arena(tmp_path, *words, LANG="zh_CN.UTF-8", TZ="UTC").stdout
+    assert "bert   RUNNING    MPIJOB      1m  " in arena(tmp_path, "list", "--snapshot", str(saved)).stdout
+    east = arena(tmp_path, "get", "bert", "--snapshot", str(saved), TZ="Asia/Shanghai")
+    assert "CreateTime:  2026-01-05 17:58:20" in east.stdout
 
 
 # --- what a file cannot do -------------------------------------------------------------------------------------------------------------
