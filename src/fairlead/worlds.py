@@ -104,7 +104,7 @@ class ChosenWorld:
         return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server meant, how to ask for GPU values, and what time it is there: of a real cluster, else of the laptop that runs here."""
+        """The API server meant, how to ask for GPU values, and the time there: of a real cluster, else of the laptop that runs here."""
         from fairlead.cli.laptop_state import running_laptop
 
         connection = self._connection
