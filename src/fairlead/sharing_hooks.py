@@ -160,6 +160,9 @@ class SharedGpus:
                 self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
 
     def _annotations(self, pod: Pod, node: str, grants: GrantsByContainer) -> dict[str, str]:
+        """Nothing for a pod that names the resources with an amount of 0: it gets no cards."""
+        if not grants:
+            return {}
         cards = (self.ledger.nodes[node].card_of(grant) for given in grants.values() for grant in given)
         units = max((card.units for card in cards if card is not None), default=0)
         return render_bind(pod, grants, units, self._cluster.clock.now())

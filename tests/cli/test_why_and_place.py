@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from tests.rules.sharing import container, node, placed, pod
 
 from fairlead.errors import UserError
 from fairlead.model.node import Condition, Node
+from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
 
 TOLD = Condition("PodScheduled", "False", "Unschedulable", "0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.")
@@ -24,6 +27,7 @@ def cluster() -> ClusterSnapshot:
         placed(pod("b", 6), "gpu", {"main": [(0, 6)]}, phase="Running"),
         placed(pod("c", 11), "gpu", {"main": [(1, 11)]}, phase="Running"),
         pod("plain", 0, phase="Pending"),
+        pod("nothing", containers=(Container("main", limits={"aliyun.com/gpu-mem": 0}),), node="gpu", phase="Running"),
         pod("unplaced", 1, node="gpu", phase="Running"),
         pod("waits", 6, conditions=(TOLD,), scheduler="fairlead-scheduler"),
         pod("small", 2, scheduler="fairlead-scheduler"),
@@ -68,12 +72,19 @@ def test_where_a_pod_sits() -> None:
 def test_pods_that_wait_for_something_else() -> None:
     assert "Room:    gpu has room on its GPUs now: what keeps it is something else\n" in answer("why small")
     assert answer("why plain").endswith("Shared GPUs:  it asks for none\n")
+    assert answer("why nothing").endswith("Shared GPUs:  it asks for none\n")
 
 
 def test_a_pod_that_is_not_there() -> None:
     with pytest.raises(UserError) as refusal:
         answer("why other/waits")
     assert (refusal.value.what, refusal.value.hint) == ("pod `other/waits` is not there", "there is default/waits")
+
+
+@pytest.mark.parametrize("text", ["a/b/c", "default/", "/"])
+def test_what_is_no_name_of_a_pod(text: str) -> None:
+    with pytest.raises(UserError, match="names no pod"):
+        answer(f"why {text}")
 
 
 def test_place_one_after_another() -> None:
@@ -106,11 +117,36 @@ def test_place_a_manifest(tmp_path: Path) -> None:
     assert lines[1:3] == ["web-0  gpu   1    3 GiB (3226 MiB)", "web-1  -     -    finds no room"]
 
 
+@pytest.mark.parametrize("file", ["mem_deployment.yaml", "-"])
+def test_place_a_manifest_of_document_003(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a Service, too."""
+    path = Path(__file__).parents[1] / "documents" / "manifests" / "mem_deployment.yaml"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    lines = run_command(f"place -f {path if file != '-' else file}", cluster(), "fairlead").out.splitlines()
+    assert lines[1:] == ["tf-notebook  gpu   1    4 GiB (4301 MiB)"]
+
+
+def test_objects_of_one_name_are_several_pods(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    one = {
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "m", "resources": {"limits": {"aliyun.com/gpu-mem": 3}}}]},
+    }
+    path.write_text(yaml.safe_dump_all([one, one]))
+    lines = run_command(f"place -f {path}", cluster(), "fairlead").out.splitlines()
+    assert lines[1:3] == ["p    gpu   1    3 GiB (3226 MiB)", "p    -     -    finds no room"]
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
         ("a: [", "is not YAML"),
         ("just words", "holds no object"),
+        ("", "holds no object"),
+        ("kind: Pod\n---\njust words", "something else beside it"),
+        ("kind: Service\nspec: {ports: []}\n---\nkind: ConfigMap", "no object of manifest"),
+        ("kind: Pod\nspec: {containers: []}\n---\nkind: Job\nspec: {parallelism: 1000, template: {spec: {}}}", "1001 replicas"),
         ("kind: ConfigMap\ndata: {}", "the ConfigMap has no spec"),
         ("kind: Service\nspec: {ports: []}", "the Service has no pod template"),
         ("kind: Pod\nspec: {containers: [{name: a, resources: {limits: {aliyun.com/gpu-mem: many}}}]}", "the pod cannot be read"),
@@ -128,9 +164,12 @@ def test_manifests_that_cannot_be_placed(tmp_path: Path, text: str, what: str) -
 
 
 def test_nothing_is_asked() -> None:
-    for line in ("place", "place --gpu-mem 0", "place --gpu-mem 4 -f x"):
+    for line in ("place", "place --gpu-mem 4 -f x"):
         with pytest.raises(UserError, match="say which pods"):
             run_command(line, cluster(), "fairlead")
+    for units in (0, -1):
+        with pytest.raises(UserError, match=f"a pod cannot have {units} units"):
+            run_command(f"place --gpu-mem {units}", cluster(), "fairlead")
 
 
 def test_a_sidecar_is_named_with_its_card() -> None:

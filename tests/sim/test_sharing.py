@@ -197,6 +197,15 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
     assert phase(world, "none") == "Failed"
 
 
+def test_a_pod_that_asks_for_none_of_it_gets_no_grant() -> None:
+    """`aliyun.com/gpu-mem: 0`: kube-scheduler asks the extender to bind it all the same."""
+    world = small_world(V100S)
+    share(world, "zero", 1, containers=[{"name": "main", "image": "app:1", "resources": {"limits": {names.GPU_MEMORY: "0"}}}])
+    live(world, 60)
+    assert phase(world, "zero") == "Running"
+    assert not set(get_pod(world, "zero")["metadata"].get("annotations", {})) & set(names.GRANT_ANNOTATIONS)
+
+
 def test_an_operator_takes_a_card_out() -> None:
     world = small_world(V100S)
     meta = {"name": "unhealthy-gpu-shared-1", "namespace": "kube-system"}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 NAME = "place"
 HELP = (
     "Say where pods that ask for a part of a GPU would go now, one after another, by the scheduler's rules: a pod of so many units, or "
-    "those of a manifest (a Pod, or a workload with a pod template). Who finds no room is told why, and which pods would have to go. "
+    "those of a manifest (a Pod, or a workload with a pod template; a Service beside it is passed over). Who finds no room is told why, "
+    "and which pods would have to go. "
     "Only shared GPUs are looked at; kube-scheduler also looks at cpu, memory, taints and affinity."
 )
 MOST_PODS: Final = 1000
@@ -25,11 +26,11 @@ Object = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gpu-mem", type=int, metavar="UNITS", default=0, help="a pod with so many units of aliyun.com/gpu-mem")
+    parser.add_argument("--gpu-mem", type=int, metavar="UNITS", help="a pod with so many units of aliyun.com/gpu-mem")
     parser.add_argument("--gpu-count", type=int, metavar="M", default=1, help="split over so many GPUs of one node")
     parser.add_argument("--gpu-core", type=int, metavar="PERCENT", default=0, help="and so much of its cores")
     parser.add_argument("--replicas", type=int, metavar="N", default=0, help="so many of them (of a manifest: what it says)")
-    parser.add_argument("--filename", "-f", metavar="FILE", default="", help="a manifest in YAML or JSON instead")
+    parser.add_argument("--filename", "-f", metavar="FILE", default="", help="a manifest in YAML or JSON instead (`-`: stdin)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -44,16 +45,25 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _pods(args: argparse.Namespace, namespace: str) -> list[Pod]:
-    if bool(args.filename) == (args.gpu_mem > 0):
+    if bool(args.filename) == (args.gpu_mem is not None):
         raise UserError(
             "say which pods: either a number of units or a manifest", "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`"
         )
-    manifest = _read(args.filename) if args.filename else _asked(args)
-    name, template, replicas = _template(manifest)
-    count = args.replicas or replicas
-    if not 0 < count <= MOST_PODS:
-        raise UserError(f"{count} replicas cannot be placed", f"ask for 1 to {MOST_PODS}")
-    return [_pod(template, namespace, name if count == 1 else f"{name}-{number}") for number in range(count)]
+    if args.gpu_mem is not None and args.gpu_mem < 1:
+        raise UserError(f"a pod cannot have {args.gpu_mem} units", "`--gpu-mem` is a whole number from 1 on")
+    manifests = _read(args.filename) if args.filename else [_asked(args)]
+    templates = [_template(each) for each in manifests if len(manifests) == 1 or _has_pods(each)]
+    if not templates:
+        raise UserError(f"no object of manifest `{args.filename}` has pods", "a Pod, Deployment, StatefulSet, ReplicaSet or Job has some")
+    counts = [args.replicas or replicas for _, _, replicas in templates]
+    if min(counts) < 1 or sum(counts) > MOST_PODS:
+        raise UserError(f"{min(counts) if min(counts) < 1 else sum(counts)} replicas cannot be placed", f"ask for 1 to {MOST_PODS}")
+    named = [
+        (name if count == 1 else f"{name}-{number}", template)
+        for (name, template, _), count in zip(templates, counts, strict=True)
+        for number in range(count)
+    ]
+    return [_pod(template, namespace, name, f"asked/{position}") for position, (name, template) in enumerate(named)]
 
 
 def _asked(args: argparse.Namespace) -> Object:
@@ -65,23 +75,31 @@ def _asked(args: argparse.Namespace) -> Object:
     return {"kind": "Pod", "metadata": {"name": "pod", "labels": labels}, "spec": {"containers": [container]}}
 
 
-def _read(filename: str) -> Object:
-    """The first document of the file that is an object. Raises UserError when it cannot be read."""
+def _read(filename: str) -> list[Object]:
+    """The objects of the file, at least one. Raises UserError when it cannot be read."""
+    import sys
     from pathlib import Path
 
     import yaml
 
-    from fairlead.wire.bounded import load_yaml
+    from fairlead.wire.bounded import load_yaml_documents
 
     try:
-        found = load_yaml(Path(filename).expanduser().read_bytes())
+        text = sys.stdin.buffer.read() if filename == "-" else Path(filename).expanduser().read_bytes()
+        found = [each for each in load_yaml_documents(text) if each is not None]
     except OSError as error:
         raise UserError(f"manifest `{filename}` cannot be read: {error.strerror}", "name a file with one Pod or workload") from error
     except yaml.YAMLError as error:
         raise UserError(f"manifest `{filename}` is not YAML: {error}", "name a file with one Pod or workload") from error
-    if not isinstance(found, dict):
-        raise UserError(f"manifest `{filename}` holds no object", "name a file with one Pod or workload")
-    return found
+    objects = [each for each in found if isinstance(each, dict)]
+    if not objects or len(objects) < len(found):
+        raise UserError(f"manifest `{filename}` holds no object, or something else beside it", "name a file with one Pod or workload")
+    return objects
+
+
+def _has_pods(manifest: Object) -> bool:
+    spec = manifest.get("spec")
+    return isinstance(spec, dict) and ("containers" in spec or "template" in spec)
 
 
 def _template(manifest: Object) -> tuple[str, Object, int]:
@@ -100,12 +118,12 @@ def _template(manifest: Object) -> tuple[str, Object, int]:
     return name, template, replicas if isinstance(replicas, int) else 1
 
 
-def _pod(template: Object, namespace: str, name: str) -> Pod:
+def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
     import msgspec
 
     from fairlead.wire.kube import WirePod, parse_pod
 
-    metadata = {**(template.get("metadata") or {}), "name": name, "namespace": namespace, "uid": f"asked/{name}"}
+    metadata = {**(template.get("metadata") or {}), "name": name, "namespace": namespace, "uid": uid}
     try:
         return parse_pod(msgspec.json.decode(msgspec.json.encode({"metadata": metadata, "spec": template["spec"]}), type=WirePod))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:

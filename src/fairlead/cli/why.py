@@ -36,6 +36,8 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
     """Raises UserError for a pod that is not there, with those that it could mean."""
     namespace, _, name = text.rpartition("/")
     namespace = namespace or default_namespace
+    if "/" in namespace or not name:
+        raise UserError(f"`{text}` names no pod", "write NAMESPACE/POD, or POD alone")
     for pod in snapshot.pods_in(namespace):
         if pod.name == name:
             return pod
@@ -45,7 +47,7 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
 
 
 def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
-    from fairlead.rules.gpu_need import asks_share
+    from fairlead.rules.gpu_need import gpu_need
     from fairlead.rules.pod_status import pod_status
     from fairlead.rules.share_ledger import ledger_of
     from fairlead.rules.waiting import why_pod_waits
@@ -55,7 +57,7 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     wait = why_pod_waits(pod)
     if wait is not None:
         rows.append(("Told:", f"{wait.reason}: {wait.message}"))
-    if not asks_share(pod):
+    if gpu_need(pod).is_nothing:
         rows.append(("Shared GPUs:", "it asks for none"))
         return render_rows(rows)
     ledger = ledger_of(snapshot)
