@@ -51,7 +51,7 @@ class Recorder:
         if is_known and self._cluster.mutate(EVENTS, namespace, name, lambda event: _counted(event, now)) is not None:
             return
         try:
-            self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now))
+            self._cluster.create(_event(about, namespace, name, kind, reason, message, component, host, now), is_trusted=True)
         except ApiStatus:  # its namespace is going or gone: nobody will read it
             self._last_seen.pop(key)
             return

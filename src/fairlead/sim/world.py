@@ -215,7 +215,7 @@ class World:
             self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared, is_silent=not pool.ready)
         created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name or name)
         node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
-        self.cluster.create(render_lease(node, self.epoch))
+        self.cluster.create(render_lease(node, self.epoch), is_trusted=True)
         if pool.ready:
             self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
 
