@@ -27,6 +27,7 @@ from typing import Any
 
 import uvloop
 from bench.filter import CARDS, filled, node
+from bench.laptop_start import cpu_seconds
 from tests.apps.fakes import FixedClock
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
@@ -132,8 +133,6 @@ def bench_bind(node_count: int, pod_count: int, rounds: int) -> None:
     pool = NodePool(name="gpu", count=node_count, cpu=256, memory="1024Gi", gpu_model="Tesla V100-SXM2-16GB", gpus=CARDS, shared=True)
     nodes = sharing_world(Scenario(title="bench", node_pools=(pool,)), 1, 1_767_600_000.0).cluster.list(NODES)
     with running_control_plane() as cluster:
-        cluster.components["kube-controller-manager"].stop()
-        cluster.components["kube-scheduler"].stop()
         cluster.admin.create([namespace(SYSTEM), *(as_real(each) for each in nodes)])
         wait_until("the nodes are ready", lambda: len(ready(cluster)) == node_count, seconds=120)
         flags = ("--kube-api-qps=1000", "--kube-api-burst=2000")
@@ -146,6 +145,7 @@ def bench_bind(node_count: int, pod_count: int, rounds: int) -> None:
                 for side, scheduler in (("plain", plain), ("shared", shared)):
                     rate = _bound_a_second(cluster, scheduler, side, pod_count, number)
                     print(f"round {number}: {side:<6} {rate:6.1f} pods/s at {node_count} nodes, load {os.getloadavg()[0]:.1f}", flush=True)
+            _tell_where(extender)
             _rebuild(cluster, extender)
         finally:
             extender.component.stop()
@@ -186,6 +186,14 @@ def _pod(name: str, side: str) -> Object:
     scheduler = "fairlead-scheduler" if side == "shared" else "plain-scheduler"
     spec = {"schedulerName": scheduler, "containers": [container], "automountServiceAccountToken": False}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def _tell_where(extender: Extender) -> None:
+    page, cpu = extender.metrics(), cpu_seconds(extender.component.pid)
+    for verb in ("filter", "prioritize", "bind"):
+        seconds, count = (page.value(f"fairlead_gpushare_extender_seconds_{what}", verb=verb) for what in ("sum", "count"))
+        print(f"  {verb:<10} {count:6.0f} times, {1000 * seconds / max(1, count):6.2f} ms each")
+    print(f"  the extender's CPU since its start: {cpu:.1f} s")
 
 
 def _rebuild(cluster: ControlPlane, extender: Extender) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from tests.kube.control_plane import ControlPlane
 
+from fairlead.model.gpu import Grant
 from fairlead.model.pod import Pod
 from fairlead.rules.booked import booked_grants
 from fairlead.rules.gpu_need import gpu_need
@@ -37,7 +38,8 @@ class ShareTruth:
         self.pods: dict[str, Pod] = {}
         self.placements: dict[str, set[str]] = {}
         self.faults: list[str] = []
-        self.changed_at = time.monotonic()
+        self._held: dict[str, list[Grant]] = {}
+        self._used: dict[str, int] = {}
         self._version = ""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -63,6 +65,8 @@ class ShareTruth:
         listing = json.loads(connection.getresponse().read())
         connection.close()
         self._version = listing["metadata"]["resourceVersion"]
+        for uid in list(self.pods):
+            self._count(uid, None)
         self.pods = {}
         for each in listing["items"]:
             self._see("ADDED", each)
@@ -101,28 +105,27 @@ class ShareTruth:
         if kind == "BOOKMARK":
             return
         pod = parse_pod(_pod.decode(json.dumps(obj).encode()))
-        self.changed_at = time.monotonic()
         if kind == "DELETED":
             self.pods.pop(pod.uid, None)
+            self._count(pod.uid, None)
             return
         self.pods[pod.uid] = pod
         if pod.node and gpu_need(pod).units and pod.grants:
             cards = sorted((name, grant.uuid, grant.units) for name, given in pod.grants.items() for grant in given)
             self.placements.setdefault(pod.uid, set()).add(f"{pod.node} {cards}")
-        self._check()
+        self._count(pod.uid, pod)
 
-    def _check(self) -> None:
-        used: dict[str, int] = {}
-        for pod in self.pods.values():
-            if pod.is_holding:
-                for given in booked_grants(pod).values():
-                    for grant in given:
-                        used[grant.uuid] = used.get(grant.uuid, 0) + grant.units
-        self.faults += [
-            f"version {self._version}: {count} of {self.units.get(uuid)} units of {uuid} are granted"
-            for uuid, count in used.items()
-            if count > self.units.get(uuid, 0)
-        ]
+    def _count(self, uid: str, pod: Pod | None) -> None:
+        """What the pod holds now, in the place of what it held."""
+        now = [grant for given in booked_grants(pod).values() for grant in given] if pod is not None and pod.is_holding else []
+        for grant in self._held.pop(uid, ()):
+            self._used[grant.uuid] -= grant.units
+        for grant in now:
+            self._used[grant.uuid] = count = self._used.get(grant.uuid, 0) + grant.units
+            if count > self.units.get(grant.uuid, 0):
+                self.faults.append(f"version {self._version}: {count} of {self.units.get(grant.uuid)} units of {grant.uuid} are granted")
+        if now:
+            self._held[uid] = now
 
 
 _pod = msgspec.json.Decoder(WirePod)
