@@ -138,7 +138,9 @@ def test_what_is_created_is_described_alike(twins: Twins, what: str) -> None:
         if "tls" not in rest:
             twins.same("get", kind, "made", "-o", "name")
             if kind == "service":  # whose endpoints are written a moment later
-                twins.same("wait", "--for=create", "endpointslice", "-l", "kubernetes.io/service-name=made", "--timeout=20s", "-o", "jsonpath=")
+                twins.same(
+                    "wait", "--for=create", "endpointslice", "-l", "kubernetes.io/service-name=made", "--timeout=20s", "-o", "jsonpath="
+                )
             twins.same("describe", kind, "made", "--show-events=false")
     finally:
         for world in ("simulated", "real"):
