@@ -123,7 +123,7 @@ class TwoWorlds:
         if rng.random() < 0.3:
             parts.append(container(gpu_memory=rng.randint(1, 5) * cards, name="side"))
         init = [container(gpu_memory=rng.randint(1, 10) * cards, name="init")] if rng.random() < 0.2 else []
-        obj = pod(name, containers=parts, **({"initContainers": init} if init else {}))
+        obj = pod(name, containers=parts, initContainers=init)
         labels = {"aliyun.com/gpu-count": str(cards)} if cards > 1 else {}
         policy = {"fairlead.io/gpu-placement": "spread"} if rng.random() < 0.3 else {}
         return {**obj, "metadata": {**obj["metadata"], "labels": labels, "annotations": policy}}
