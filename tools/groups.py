@@ -16,7 +16,7 @@ from toolchains import REPOSITORY
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "contracts", "documents", "browser")
-OWN_GROUP_FOLDERS = ("docs", "golden", "sim")
+OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -55,7 +55,8 @@ def check_groups() -> tuple[Group, ...]:
         Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
         Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
-        Group("unit", "Python unit tests", (_pytest("unit", *_unit_folders()),), limit_seconds=1200),
+        Group("unit", "Python unit tests", (_pytest("unit", *_unit_folders()),), limit_seconds=900),
+        _folder_group("apps", "servers and processes of ours, one after the other", 900),
         _folder_group("sim", "the simulated world: lives, properties, determinism", 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),

@@ -28,7 +28,8 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
-LONGEST = "unit"
+OWN_LANES = ("apps", "unit")
+"""The longest groups; `apps` waits more than it works."""
 
 
 def run_tests(only: Sequence[str]) -> int:
@@ -41,7 +42,7 @@ def run_tests(only: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     try:
         problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
-        outcomes += _run_in_two_lanes([_broken_by(problem, group) for group in checks])
+        outcomes += _run_in_lanes([_broken_by(problem, group) for group in checks])
     finally:
         preparation.join()
     outcomes += [run_group(_broken_by(problem, group)) for group in reals]
@@ -52,9 +53,10 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
     return [group for group in groups if not only or group.name in only or together in only]
 
 
-def _run_in_two_lanes(groups: list[Group]) -> list[Outcome]:
-    """The unit tests, which take longest, beside all others; outcomes in the order of the groups."""
-    lanes = [[group for group in groups if (group.name == LONGEST) == is_first] for is_first in (True, False)]
+def _run_in_lanes(groups: list[Group]) -> list[Outcome]:
+    """The longest groups beside all others; outcomes in the order of the groups."""
+    lanes = [[group for group in groups if group.name == name] for name in OWN_LANES]
+    lanes.append([group for group in groups if group.name not in OWN_LANES])
     with ThreadPoolExecutor(len(lanes)) as pool:
         done = [outcome for lane in pool.map(lambda lane: [run_group(group) for group in lane], lanes) for outcome in lane]
     return sorted(done, key=lambda outcome: groups.index(outcome.group))
