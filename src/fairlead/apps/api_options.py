@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.apps.api_request import APPLY_PATCH, ApiRequest, media_type
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, invalid, required, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, invalid, required, too_long, unsupported, wrong_value
 
 _KINDS: Final = {
     name: ResourceKind("meta.k8s.io", "v1", name, "", "") for name in ("CreateOptions", "UpdateOptions", "PatchOptions", "ListOptions")
@@ -64,9 +64,9 @@ def _write_errors(request: ApiRequest) -> Iterator[FieldError]:
         if is_apply and not manager:
             yield required("fieldManager", "is required for apply patch")
         if not is_apply and "force" in query:
-            yield FieldError("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
+            yield forbidden_field("force", "may not be specified for non-apply patch")
     if len(manager.encode()) > _LONGEST_MANAGER:
-        yield FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {_LONGEST_MANAGER} bytes")
+        yield too_long("fieldManager", _LONGEST_MANAGER)
     odd = next((index for index, letter in enumerate(manager) if not letter.isprintable()), None)
     if odd is not None:
         yield wrong_value("fieldManager", manager, f"invalid character U+{ord(manager[odd]):04X} (at position {odd})")
@@ -80,14 +80,14 @@ def _list_errors(request: ApiRequest) -> Iterator[FieldError]:
     match, is_watch = query.get(field, ""), request.is_true("watch")
     if "sendInitialEvents" in query:
         if not is_watch:
-            yield _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+            yield forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
         elif match != "NotOlderThan":
-            yield _forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+            yield forbidden_field(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
         return
     if match and is_watch:
-        yield _forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        yield forbidden_field(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
     elif match and not query.get("resourceVersion"):
-        yield _forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        yield forbidden_field(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")
     elif match not in ("", "Exact", "NotOlderThan"):
         yield unsupported(field, match, ("Exact", "NotOlderThan", ""))
 
@@ -99,12 +99,8 @@ def _log_errors(request: ApiRequest) -> Iterator[FieldError]:
     if limit is not None and limit < 1:
         yield wrong_value("limitBytes", limit, "must be greater than 0")
     if since is not None and request.query.get("sinceTime"):
-        yield _forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
+        yield forbidden_field("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
     elif since is not None and since < 1:
         yield wrong_value("sinceSeconds", since, "must be greater than 0")
     if "stream" in request.query:
-        yield _forbidden("stream", "may not be specified")
-
-
-def _forbidden(field: str, why: str) -> FieldError:
-    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}")
+        yield forbidden_field("stream", "may not be specified")

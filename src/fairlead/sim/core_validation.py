@@ -9,22 +9,19 @@ from typing import Any
 from fairlead.sim import resources as served
 from fairlead.sim.field_rules import (
     between,
-    duplicate,
     each,
     fields,
-    forbidden,
     frozen,
     labels,
     one_of,
     selector,
     share,
     spelled,
-    too_long,
 )
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_names import config_key_faults, label_faults, port_name_faults, qualified_name_faults
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, shown, too_long, unsupported, wrong_value
 from fairlead.wire.quantity import parse_quantity
 
 _MOST_DATA_BYTES = 1024 * 1024
@@ -66,7 +63,7 @@ def _frozen_data(old: Object, new: Object) -> list[FieldError]:
     changed = [key for key in ("data", "binaryData") if old.get(key) != new.get(key)]
     if not new.get("immutable"):
         changed.insert(0, "immutable")
-    return [forbidden(key, "field is immutable when `immutable` is set") for key in changed]
+    return [forbidden_field(key, "field is immutable when `immutable` is set") for key in changed]
 
 
 _SECRET_KEYS = {
@@ -127,7 +124,7 @@ def _service(obj: Object) -> list[FieldError]:
         if len(ports) > 1 and not port.get("name"):
             errors.append(required(f"{here}.name"))
         if port.get("nodePort") and spec.get("type", "ClusterIP") == "ClusterIP":
-            errors.append(forbidden(f"{here}.nodePort", "may not be used when `type` is 'ClusterIP'"))
+            errors.append(forbidden_field(f"{here}.nodePort", "may not be used when `type` is 'ClusterIP'"))
         if (port.get("port"), port.get("protocol")) in [(held.get("port"), held.get("protocol")) for held in ports[:index]]:
             written = {"AppProtocol": None, "Name": "", "NodePort": 0, "Port": port.get("port"), "TargetPort": 0}
             errors.append(duplicate(here, written | {"Protocol": port.get("protocol")}))
@@ -172,7 +169,7 @@ def _claim(obj: Object) -> list[FieldError]:
 def _claim_change(old: Object, new: Object) -> list[FieldError]:
     before, after = ({**(obj.get("spec") or {}), "resources": None, "volumeName": None} for obj in (old, new))
     why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-    return [forbidden("spec", why)] if before != after else []
+    return [forbidden_field("spec", why)] if before != after else []
 
 
 _BUDGET = fields({"minAvailable": share, "maxUnavailable": share, "selector": selector})
@@ -191,9 +188,9 @@ def _priority_class(obj: Object) -> list[FieldError]:
         return []
     if name.startswith("system-"):
         why = "priority class names with 'system-' prefix are reserved for system use only."
-        return [forbidden("metadata.name", f"{why} error: {name} is not a known system priority class")]
+        return [forbidden_field("metadata.name", f"{why} error: {name} is not a known system priority class")]
     if value > _HIGHEST_PRIORITY:
-        return [forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")]
+        return [forbidden_field("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")]
     return one_of("PreemptLowerPriority", "Never")("preemptionPolicy", obj.get("preemptionPolicy", "Never"))
 
 

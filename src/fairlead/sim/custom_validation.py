@@ -12,7 +12,7 @@ from typing import Any
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_crd import condition_of
 from fairlead.wire.kube_crd_schema import INT_OR_STRING, PRESERVE, schema_errors
-from fairlead.wire.kube_status import FieldError, required, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, required, unsupported, wrong_value
 
 _is_dns_label = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _DNS_LABEL_RULE = (
@@ -172,7 +172,7 @@ def _schema_faults(place: str, schema: Mapping[str, Any], where: str) -> list[Fi
     errors += _value_faults(place, schema)
     if where == "at the root" and _describes_metadata((schema.get("properties") or {}).get("metadata") or {}):
         why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        errors.append(FieldError(f"{place}.properties[metadata]", "FieldValueForbidden", f"Forbidden: {why}"))
+        errors.append(forbidden_field(f"{place}.properties[metadata]", why))
     for key in sorted(schema.get("properties") or ()):
         errors += _inner_faults(f"{place}.properties[{key}]", schema["properties"][key], "for specified object fields")
     errors += _inner_faults(f"{place}.additionalProperties", schema.get("additionalProperties"), "for specified object fields")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairlead.wire.kube_names import label_value_faults, qualified_name_faults
-from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
 
 Rule = Callable[[str, Any], list[FieldError]]
 
@@ -112,7 +112,7 @@ def requirement(operators: Sequence[str]) -> Rule:
         if operator in ("In", "NotIn") and not values:
             return [required(f"{field}.values", "must be specified when `operator` is 'In' or 'NotIn'")]
         if operator in ("Exists", "DoesNotExist") and values:
-            return [forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+            return [forbidden_field(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
         return spelled(qualified_name_faults)(f"{field}.key", key)
 
     return check
@@ -131,22 +131,6 @@ def object_of(owner: Any, key: str) -> dict[str, Any]:
     """The object in a field; an empty one where there is none."""
     held = owner.get(key) if isinstance(owner, dict) else None
     return held if isinstance(held, dict) else {}
-
-
-def forbidden(field: str, why: str) -> FieldError:
-    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}")
-
-
-def duplicate(field: str, value: Any) -> FieldError:
-    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
-
-
-def not_there(field: str, value: Any) -> FieldError:
-    return FieldError(field, "FieldValueNotFound", f"Not found: {shown(value)}")
-
-
-def too_long(field: str, limit: int) -> FieldError:
-    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
 
 
 def frozen(field: str, value: Any, why: str = "field is immutable") -> FieldError:

@@ -12,12 +12,9 @@ from typing import Any
 from fairlead.sim.field_rules import (
     at_least,
     between,
-    duplicate,
     each,
     fields,
-    forbidden,
     labels,
-    not_there,
     object_of,
     objects_of,
     one_of,
@@ -33,7 +30,7 @@ from fairlead.wire.kube_names import (
     qualified_name_faults,
     subdomain_faults,
 )
-from fairlead.wire.kube_status import FieldError, required, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, not_there, required, unsupported, wrong_value
 from fairlead.wire.quantity import parse_quantity
 
 _LONGEST = 2**31 - 1
@@ -50,9 +47,9 @@ def pod_errors(field: str, spec: Object) -> list[FieldError]:
 
 def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
     """Faults that only a pod being made can have."""
-    errors = [forbidden(f"{field}.ephemeralContainers", "cannot be set on create")] if spec.get("ephemeralContainers") else []
+    errors = [forbidden_field(f"{field}.ephemeralContainers", "cannot be set on create")] if spec.get("ephemeralContainers") else []
     if spec.get("schedulingGates") and spec.get("nodeName"):
-        errors.append(forbidden(f"{field}.nodeName", "cannot be set until all schedulingGates have been cleared"))
+        errors.append(forbidden_field(f"{field}.nodeName", "cannot be set until all schedulingGates have been cleared"))
     return errors
 
 
@@ -203,7 +200,7 @@ def _volume_errors(field: str, spec: Object) -> list[FieldError]:
 
 def _one_source(field: str, volume: Object) -> list[FieldError]:
     sources = [key for key, value in volume.items() if key != "name" and value is not None]
-    return [forbidden(f"{field}.{key}", "may not specify more than 1 volume type") for key in sources[1:]]
+    return [forbidden_field(f"{field}.{key}", "may not specify more than 1 volume type") for key in sources[1:]]
 
 
 _VOLUMES = each(
@@ -321,21 +318,21 @@ def pod_change_errors(before: Object, after: Object) -> list[FieldError]:
 def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
     for key in _CONTAINER_LISTS:
         if len(before.get(key) or ()) != len(after.get(key) or ()):
-            yield forbidden(f"spec.{key}", "pod updates may not add or remove containers")
+            yield forbidden_field(f"spec.{key}", "pod updates may not add or remove containers")
             return
     gates = [gate.get("name") for gate in before.get("schedulingGates") or ()]
     for index, gate in enumerate(after.get("schedulingGates") or ()):
         if gate.get("name") not in gates:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            yield forbidden(f"spec.schedulingGates[{index}].name", why)
+            yield forbidden_field(f"spec.schedulingGates[{index}].name", why)
             return
     kept = after.get("tolerations") or ()
     if any(toleration not in kept for toleration in before.get("tolerations") or ()):
-        yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+        yield forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
         return
     free = _MUTABLE | (_MUTABLE_WHILE_GATED if gates else set())
     if _frozen_part(before, free) != _frozen_part(after, free):
-        yield forbidden("spec", _POD_RULE)
+        yield forbidden_field("spec", _POD_RULE)
 
 
 def _frozen_part(spec: Object, free: set[str]) -> Object:

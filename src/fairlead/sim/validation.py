@@ -13,7 +13,7 @@ from fairlead.sim import rbac_objects
 from fairlead.sim import resources as served
 from fairlead.sim.core_validation import core_change_errors, core_errors
 from fairlead.sim.custom_validation import definition_errors
-from fairlead.sim.field_rules import labels, too_long
+from fairlead.sim.field_rules import labels
 from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.pod_validation import new_pod_errors, pod_change_errors, pod_errors
 from fairlead.sim.stored_rules import stored_errors
@@ -21,7 +21,7 @@ from fairlead.sim.watch_log import Object
 from fairlead.sim.workload_validation import workload_change_errors, workload_errors
 from fairlead.wire.kube_names import label_faults, path_segment_faults, qualified_name_faults, subdomain_faults
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, invalid, required, wrong_value
+from fairlead.wire.kube_status import FieldError, invalid, required, too_long, wrong_value
 
 _MOST_ANNOTATION_BYTES = 256 * 1024
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")

@@ -9,12 +9,12 @@ from typing import Any
 
 from fairlead.sim import resources as served
 from fairlead.sim.cron_schedule import parse_schedule
-from fairlead.sim.field_rules import Rule, at_least, fields, forbidden, frozen, labels, object_of, one_of, selector, share
+from fairlead.sim.field_rules import Rule, at_least, fields, frozen, labels, object_of, one_of, selector, share
 from fairlead.sim.pod_validation import pod_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
-from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, required, shown, unsupported, wrong_value
 
 _LONGEST_CRON_NAME = 52
 _NOT_NEGATIVE = at_least(0)
@@ -78,7 +78,7 @@ def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> lis
     if not errors and policy not in policies:
         errors.append(unsupported(f"{field}.spec.restartPolicy", policy, policies))
     if pod.get("activeDeadlineSeconds") is not None and policies == ("Always",):
-        errors.append(forbidden(f"{field}.spec.activeDeadlineSeconds", "activeDeadlineSeconds in ReplicaSet is not Supported"))
+        errors.append(forbidden_field(f"{field}.spec.activeDeadlineSeconds", "activeDeadlineSeconds in ReplicaSet is not Supported"))
     return errors
 
 
@@ -98,7 +98,7 @@ def _strategy(field: str, strategy: Object) -> list[FieldError]:
         told = shown({"RollingUpdate": None, "Type": kind})
         return [FieldError(field, "FieldValueNotSupported", f'Unsupported value: {told}: supported values: "Recreate", "RollingUpdate"')]
     if kind == "Recreate":
-        return [forbidden(f"{field}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")] if rolling else []
+        return [forbidden_field(f"{field}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")] if rolling else []
     errors = _ROLLING(f"{field}.rollingUpdate", rolling)
     if not errors and all(rolling.get(key) in (0, "0%") for key in ("maxSurge", "maxUnavailable")):
         zero = rolling["maxUnavailable"]

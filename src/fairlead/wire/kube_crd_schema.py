@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fairlead.wire.kube_status import FieldError, required, shown, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, duplicate, required, shown, too_long, unsupported, wrong_value
 from fairlead.wire.kube_time import parse_time
 
 Schema = Mapping[str, Any]
@@ -217,7 +217,7 @@ def _duplicates(schema: Schema, value: list[Any], path: str) -> list[FieldError]
     for index, item in enumerate(value):
         mark = {key: item[key] for key in keys if key in item} if kind == "map" and isinstance(item, Mapping) else item
         if mark in seen:
-            errors.append(FieldError(f"{path}[{index}]", "FieldValueDuplicate", f"Duplicate value: {shown(mark)}"))
+            errors.append(duplicate(f"{path}[{index}]", mark))
         seen.append(mark)
     return errors
 
@@ -226,8 +226,7 @@ def _text_errors(schema: Schema, value: str, path: str) -> list[FieldError]:
     shortest, longest, pattern = schema.get("minLength"), schema.get("maxLength"), schema.get("pattern")
     errors = []
     if longest is not None and len(value) > longest:
-        told = f"Too long: may not be more than {longest} {'byte' if longest == 1 else 'bytes'}"
-        errors.append(FieldError(path, "FieldValueTooLong", told))
+        errors.append(too_long(path, longest))
     if shortest is not None and len(value) < shortest:
         errors.append(_unfit(path, value, f"should be at least {shortest} chars long"))
     if pattern and not _compiled(pattern).search(value):

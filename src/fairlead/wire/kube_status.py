@@ -103,6 +103,22 @@ def unsupported(field: str, value: Any, known: Sequence[Any]) -> FieldError:
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {told}")
 
 
+def forbidden_field(field: str, why: str) -> FieldError:
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}")
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+
+def not_there(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueNotFound", f"Not found: {shown(value)}")
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {'byte' if limit == 1 else 'bytes'}")
+
+
 def shown(value: Any) -> str:
     """A value as messages show it: JSON, with the keys in order."""
     return msgspec.json.encode(value, order="sorted").decode()
@@ -160,7 +176,3 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
 
 def too_large(limit: int) -> ApiStatus:
     return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
-
-
-def too_many_requests(message: str) -> ApiStatus:
-    return ApiStatus(429, "TooManyRequests", message)
