@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import shutil
 import subprocess
+import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import aiohttp
 import pytest
@@ -289,6 +291,28 @@ async def test_new_readings_appear_within_seconds_although_the_cluster_rests() -
         assert not await shows_use()
         gpus.readings = readings()
         await until(shows_use, 3)
+
+
+async def test_a_page_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_exporter, "SHORTEST_PAUSE_SECONDS", 0.001)
+    busy = FakeReadings(())
+    monkeypatch.setattr(busy, "latest", lambda: [object()])  # something is new at every look
+    made = ClusterExporter(FakeCluster(company()), busy, FixedClock(), CHOSEN)
+    began: list[float] = []
+
+    async def refresh() -> None:
+        began.append(time.monotonic())
+        await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(made, "refresh", refresh)
+    loop = asyncio.create_task(made.run())
+
+    async def was_made_thrice() -> bool:
+        return len(began) >= 3
+
+    await until(was_made_thrice)
+    loop.cancel()
+    assert min(later - earlier for earlier, later in pairwise(began)) >= 0.05 * (1 + cluster_exporter.LEISURE) * 0.99
 
 
 async def test_it_is_ready_only_when_the_cluster_was_read() -> None:

@@ -94,7 +94,10 @@ class ClusterExporter:
         )
 
     async def run(self) -> None:
-        """Refresh on changes, at most once a second, at least every five. A page that cannot be made leaves the last one."""
+        """Refresh on changes, at most once a second, at least every five, or as much later as `LEISURE` asks for a page that takes long.
+
+        A page that cannot be made leaves the last one.
+        """
         while True:
             version, readings, began = self._cluster.version, self._readings.latest(), time.monotonic()
             try:
