@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kube_programs import BUILT, FAMILIES_DIR, MODULES_ONLY, Family, missing_programs, program_path
+from kube_programs import BUILT, FAMILIES_DIR, READ, Family, missing_programs, program_path
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say, spoken_seconds
 from toolchains import Toolchain, find_go
@@ -35,8 +35,8 @@ def build_missing(families: tuple[Family, ...] = BUILT) -> None:
 
 
 def download_modules() -> None:
-    """Bring the modules that are only read (their CRDs) into Go's module cache, so that tests need no network."""
-    for family in MODULES_ONLY:
+    """Bring the modules whose YAML is read into Go's module cache, so that tests need no network."""
+    for family in READ:
         module_dir(family)
 
 

@@ -47,16 +47,25 @@ class Family:
 KUBERNETES = Family(
     "kubernetes",
     "k8s.io/kubernetes",
-    {name: "k8s.io/kubernetes/cmd/" + name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")},
+    {
+        name: "k8s.io/kubernetes/cmd/" + name
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
+    },
 )
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Family("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
-BUILT = (KUBERNETES, ETCD, KWOK)
+MPI_OPERATOR = Family(
+    "mpi-operator", "github.com/kubeflow/mpi-operator", {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"}
+)
+TRAINING_OPERATOR = Family(
+    "training-operator",
+    "github.com/kubeflow/training-operator",
+    {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
+)
+BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 
-# Read for their CRD YAML only; nothing of them is built yet.
-MPI_OPERATOR = Family("mpi-operator", "github.com/kubeflow/mpi-operator", {})
-TRAINING_OPERATOR = Family("training-operator", "github.com/kubeflow/training-operator", {})
-MODULES_ONLY = (MPI_OPERATOR, TRAINING_OPERATOR)
+# The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody brought along.
+READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 
 FAMILY_OF = {program: family for family in BUILT for program in family.packages}
 

@@ -1,0 +1,154 @@
+"""How do the real operators of training jobs stand beside a test cluster? mpi-operator and training-operator, as plain processes.
+
+Both insist on things that a machine has only once: mpi-operator serves port 8080, training-operator reads its certificate from a fixed
+folder. So a lock lets one pair run at a time: a fixture that holds it must end with its module, or the next one waits for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from tests.kube.addresses import free_port, is_listening
+from tests.kube.component import Component, ComponentError
+from tests.kube.control_plane import ControlPlane
+from tests.kube.crds import install_job_kinds
+from tests.kube.kubectl import wait_until
+from tests.kube.programs import program
+
+MPI_NAMESPACE = "mpi-operator"
+"""Of its lease."""
+MPI_HEALTH_PORT = 8080
+TRAINING_NAMESPACE = "kubeflow"
+"""Of its secret."""
+CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
+WEBHOOKS = ("tfjob", "pytorchjob")
+_LOCK = Path("/tmp/fairlead-test-operators.lock")
+_TURN_SECONDS = 900.0
+_READY_SECONDS = 60.0
+
+
+@contextmanager
+def running_operators(cluster: ControlPlane) -> Iterator[None]:
+    """Both operators at work in this cluster for as long as the block lasts; their CRDs and training-operator's webhook with them."""
+    with _turn():
+        install_job_kinds(cluster.admin)
+        cluster.admin.apply([_core("Namespace", name) for name in (MPI_NAMESPACE, TRAINING_NAMESPACE)])
+        with _mpi_operator(cluster), _training_operator(cluster):
+            yield
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until no other test run has operators. The lock belongs to the open file, so a killed run leaves none behind."""
+    with _LOCK.open("a") as lock:
+        wait_until(f"no other operators run on this machine ({_LOCK})", lambda: _is_taken(lock), _TURN_SECONDS)
+        if is_listening(MPI_HEALTH_PORT):
+            raise ComponentError(f"mpi-operator knows no port but {MPI_HEALTH_PORT}, and something listens there")
+        yield
+
+
+def _is_taken(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _mpi_operator(cluster: ControlPlane) -> Iterator[None]:
+    flags = ["-kubeConfig", _kubeconfig(cluster, "mpi-operator"), "-kube-api-qps=200", "-kube-api-burst=400"]
+    with _started(cluster, "mpi-operator", flags) as component:
+        component.wait_until(lambda: bool(cluster.admin.get("leases", "-n", MPI_NAMESPACE)), _READY_SECONDS)
+        yield
+
+
+@contextmanager
+def _training_operator(cluster: ControlPlane) -> Iterator[None]:
+    """With the webhook that it serves, so that what it refuses is refused here, too."""
+    probe, webhook = free_port(), free_port()
+    flags = [
+        "-kubeconfig",
+        _kubeconfig(cluster, "training-operator"),
+        "-metrics-bind-address=0",
+        f"-health-probe-bind-address=127.0.0.1:{probe}",
+        f"-webhook-server-port={webhook}",
+        "-kube-api-qps=200",
+        "-kube-api-burst=400",
+        *(f"-enable-scheme={kind}" for kind in WEBHOOKS),
+    ]
+    cluster.admin.apply([_core("Secret", "training-operator-webhook-cert", namespace=TRAINING_NAMESPACE)])
+    pair = cluster.issue("training-operator-webhook", names=["127.0.0.1"])
+    CERTIFICATES.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copy(pair.certificate, CERTIFICATES / "tls.crt")
+        shutil.copy(pair.key, CERTIFICATES / "tls.key")
+        with _started(cluster, "training-operator", flags) as component:
+            component.wait_until(lambda: _answers(f"http://127.0.0.1:{probe}/readyz"), _READY_SECONDS)
+            cluster.admin.apply([_webhooks(cluster, webhook)])
+            yield
+            cluster.admin.delete("validatingwebhookconfigurations", "training-operator")
+    finally:
+        shutil.rmtree(CERTIFICATES.parent, ignore_errors=True)
+
+
+@contextmanager
+def _started(cluster: ControlPlane, name: str, flags: Sequence[str]) -> Iterator[Component]:
+    # A small environment: KUBECONFIG beats mpi-operator's flag, TMPDIR moves the certificates, a proxy gets even loopback's requests.
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    component = Component(name, [program(name), *flags], cluster.logs / f"{name}.log", environment)
+    try:
+        component.start()
+        yield component
+    finally:
+        component.stop()
+
+
+def _kubeconfig(cluster: ControlPlane, name: str) -> str:
+    return str(cluster.write_user_kubeconfig(name, ["system:masters"]))
+
+
+def _core(kind: str, name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **metadata}}
+
+
+def _webhooks(cluster: ControlPlane, port: int) -> dict[str, Any]:
+    """What training-operator's own manifest says, by address: no Service of this cluster leads anywhere."""
+    authority = base64.b64encode(cluster.authority.read_bytes()).decode()
+    webhooks = [
+        {
+            "name": f"validator.{kind}.training-operator.kubeflow.org",
+            "clientConfig": {"url": f"https://127.0.0.1:{port}/validate-kubeflow-org-v1-{kind}", "caBundle": authority},
+            "rules": [
+                {"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": [f"{kind}s"]}
+            ],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        for kind in WEBHOOKS
+    ]
+    metadata = {"name": "training-operator"}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": metadata,
+        "webhooks": webhooks,
+    }
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2):
+            return True
+    except (OSError, urllib.error.HTTPError):
+        return False
