@@ -13,12 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, GlobalOptions, LaptopClock
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import check_namespace
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
+    from fairlead.cli.laptop_state import RunningLaptop
     from fairlead.edge.connection import Connection
     from fairlead.edge.kube_blocking import KubeBlocking
     from fairlead.model.gpu import GpuReading
@@ -70,6 +71,14 @@ class ChosenWorld:
 
         return ObjectWriter(found[0])
 
+    def servings(self) -> ClusterServings | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.serving_query import ServingQuery
+
+        return ServingQuery(found[0], found[2])
+
     def namespace(self) -> str:
         if self._options.namespace:
             return self._options.namespace
@@ -105,10 +114,8 @@ class ChosenWorld:
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
         """The API server meant, how to ask for GPU values, and the time there: of a real cluster, else of the laptop that runs here."""
-        from fairlead.cli.laptop_state import running_laptop
-
         connection = self._connection
-        laptop = running_laptop(self._env) if connection is None else None
+        laptop = self._laptop() if connection is None else None
         if connection is None and laptop is None:
             return None
         _log_to(self._messages)
@@ -126,6 +133,11 @@ class ChosenWorld:
         assert connection is not None, "a named kubeconfig gives a connection or an error"
         page = laptop.gpu_exporter  # it answers for GPU values: a laptop has no Prometheus
         return KubeBlocking(connection), lambda: page_readings(page), lambda: _laptop_now(laptop.console)
+
+    def _laptop(self) -> RunningLaptop | None:
+        from fairlead.cli.laptop_state import running_laptop
+
+        return running_laptop(self._env)
 
     def _readings(self, api: KubeBlocking) -> Readings:
         """How to ask for GPU values, when a command wants them: the Prometheus that is named, else the cluster's own."""

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, Context, LaptopClock
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot_jobs import SnapshotJobs
@@ -30,6 +30,9 @@ class OneWorld:
         return SnapshotJobs(self._reader)
 
     def objects(self) -> ClusterObjects | None:
+        return None
+
+    def servings(self) -> ClusterServings | None:
         return None
 
     def namespace(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, Context, LaptopClock
+from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import OutsideError
@@ -65,6 +65,9 @@ class SubmitWorld:
 
     def objects(self) -> ClusterObjects | None:
         return self._cluster
+
+    def servings(self) -> ClusterServings | None:
+        return None
 
     def namespace(self) -> str:
         return self._namespace

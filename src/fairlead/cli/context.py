@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.submission import Served
     from fairlead.model.event import Event
     from fairlead.model.job import Job
+    from fairlead.model.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.snapshot import ClusterSnapshot
 
 
@@ -115,6 +116,20 @@ class ClusterObjects(Protocol):
         ...
 
 
+class ClusterServings(Protocol):
+    """The serving jobs of a cluster, and its data. Blocking; `namespace` "" means all."""
+
+    def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
+        """All of them, or those of this name and version, with their pods. `sources` says what could not be read."""
+        ...
+
+    def delete(self, serving: Serving) -> None:
+        """Delete it with all that belongs to it; what is gone already is no failure."""
+        ...
+
+    def read_claims(self, namespace: str) -> FoundClaims: ...
+
+
 class LaptopClock(Protocol):
     """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
 
@@ -136,6 +151,10 @@ class World(Protocol):
 
     def objects(self) -> ClusterObjects | None:
         """The objects of that same cluster; None when it is a file or the embedded one, which forget what is done to them."""
+        ...
+
+    def servings(self) -> ClusterServings | None:
+        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no Services."""
         ...
 
     def namespace(self) -> str:

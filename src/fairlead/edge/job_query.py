@@ -92,7 +92,7 @@ class JobQuery:
         except NotFound:
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
-            self._delete_chart_note(f"{job.name}-{job.type}", job.namespace)
+            delete_chart_note(self._api, f"{job.name}-{job.type}", job.namespace)
         return True
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
@@ -125,8 +125,8 @@ class JobQuery:
         calls: list[Callable[[], Rows]] = [partial(self._list, read, namespace) for read in reads]
         calls += [partial(self._pods, namespace, label) for label in families]
         results = in_parallel(calls)
-        jobs = _sorted_out(zip([source_name(read.kind) for read in reads], results, strict=False), sources)
-        pods = _sorted_out((("pods", each) for each in results[len(reads) :]), sources)
+        jobs = sorted_out(zip([source_name(read.kind) for read in reads], results, strict=False), sources)
+        pods = sorted_out((("pods", each) for each in results[len(reads) :]), sources)
         return jobs, pods
 
     def _one(
@@ -134,11 +134,11 @@ class JobQuery:
     ) -> tuple[list[Job], list[Pod]]:
         """A GET per kind, and when more than their name is asked for the pods of those found."""
         calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
-        jobs: list[Job] = _sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
+        jobs: list[Job] = sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
         kinds = {read.kind.TYPE: read.kind for read in reads}
         selectors = dict.fromkeys(chain.from_iterable(kinds[job.type].pod_selectors(job) for job in jobs if with_pods))
         lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
-        return jobs, _sorted_out((("pods", each) for each in in_parallel(lists)), sources)
+        return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _list(self, read: _Read, namespace: str) -> list[Job]:
         reader = ItemReader(read.resource, read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version))
@@ -178,15 +178,6 @@ class JobQuery:
             return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
         mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
         return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
-
-    def _delete_chart_note(self, name: str, namespace: str) -> None:
-        label, value = CHART_LABEL
-        try:
-            labels: dict[str, Any] = self._api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
-            if labels.get(label) == value:
-                self._api.delete(CONFIG_MAPS, name, namespace)
-        except (NotFound, ForbiddenByServer):
-            return  # nobody misses it: only the reference reads it
 
 
 class _Read(Struct, frozen=True):
@@ -230,7 +221,18 @@ def source_name(kind: JobKind) -> str:
     return f"{kind.PLURAL}.{kind.GROUP}"
 
 
-def _sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
+def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
+    """The ConfigMap that the reference keeps beside a job; one of the same name that is somebody else's stays."""
+    label, value = CHART_LABEL
+    try:
+        labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
+        if labels.get(label) == value:
+            api.delete(CONFIG_MAPS, name, namespace)
+    except (NotFound, ForbiddenByServer):
+        return  # nobody misses it: only the reference reads it
+
+
+def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
     """The rows of those that answered; of the others, why, in `sources`. What no other request would survive is raised."""
     rows: list[Any] = []
     for name, result in results:

@@ -98,6 +98,13 @@ LABEL_OPERATOR: Final = "training.kubeflow.org/operator-name"
 LABEL_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 LABEL_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 
+# Serving jobs and data (arena contract 2.4, 3)
+LABEL_SERVING_NAME: Final = "servingName"
+LABEL_SERVING_VERSION: Final = "servingVersion"
+LABEL_SERVING_TYPE: Final = "servingType"
+ANNOTATION_DATA_DESCRIPTION: Final = "description"
+ANNOTATION_DATA_OWNER: Final = "owner"
+
 # Quota (quota contract 1.1, 2.x)
 QUOTA_GROUP: Final = "scheduling.sigs.k8s.io"
 QUOTA_VERSION: Final = "v1beta1"

@@ -1,0 +1,104 @@
+"""What does one command read of serving jobs and of data, and how is a serving job removed? Blocking, for the CLI.
+
+What a newcomer gets wrong: a list each of workloads, Services and pods by one label is everything, whatever the number of jobs; nodes
+are read only where a pod shares a card.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from fairlead.edge.api_failure import ForbiddenByServer
+from fairlead.edge.api_page import ItemReader
+from fairlead.edge.api_request import Selection
+from fairlead.edge.job_query import SERVICES, delete_chart_note, sorted_out
+from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.resource import NODES, PODS, Resource
+from fairlead.errors import NotFound
+from fairlead.kinds.serving import INFERENCE_SERVICES, selector, servings_of
+from fairlead.model.pod import Pod
+from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
+from fairlead.model.serving import Claim, FoundClaims, FoundServings, Serving
+from fairlead.model.snapshot import Source
+from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.serving import (
+    WireClaim,
+    WireDeployment,
+    WireInferenceService,
+    WireService,
+    parse_claim,
+    parse_deployment,
+    parse_inference_service,
+    parse_service,
+)
+
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", kind="Deployment")
+_INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
+_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
+_BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
+
+
+class ServingQuery:
+    """The serving jobs of one cluster for one command. `now` is the cluster's time: a laptop's may run ahead of this machine's."""
+
+    def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time) -> None:
+        self._api = api
+        self._now = now
+
+    def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
+        """See `cli.context.ClusterServings`."""
+        readers: tuple[ItemReader[Any], ...] = (
+            ItemReader(DEPLOYMENTS, WireDeployment, parse_deployment),
+            ItemReader(_INFERENCE, WireInferenceService, parse_inference_service),
+            ItemReader(SERVICES, WireService, parse_service),
+            ItemReader(PODS, WirePod, parse_pod),
+        )
+        chosen = Selection(namespace or None, labels=selector(name, version))
+        results = in_parallel([partial(self._list, reader, chosen) for reader in readers])
+        sources: dict[str, Source] = {}
+        rows = [sorted_out([(reader.resource.label, result)], sources) for reader, result in zip(readers, results, strict=True)]
+        deployments, inference, services, pods = rows
+        servings = servings_of([*inference, *deployments], services, pods)
+        return FoundServings(servings, self._share_units([pod for each in servings for pod in each.pods]), sources, self._now())
+
+    def delete(self, serving: Serving) -> None:
+        """The workload, whose children go with it, and the Services and the note that the reference makes beside it."""
+        workload = serving.workload
+        self._delete(_BY_KIND[workload.kind], workload.name, workload.namespace)
+        for service in serving.services if workload.kind == DEPLOYMENTS.kind else ():
+            self._delete(SERVICES, service.name, service.namespace)
+        if workload.labels.get("heritage") != "fairlead":
+            delete_chart_note(self._api, f"{serving.name}-{serving.version}-{serving.type}", serving.namespace)
+
+    def read_claims(self, namespace: str) -> FoundClaims:
+        rows: Mapping[str, Claim] = self._api.list_all(ItemReader(_CLAIMS, WireClaim, parse_claim), Selection(namespace or None)).rows
+        return FoundClaims(tuple(rows.values()), self._now())
+
+    def _list(self, reader: ItemReader[Any], chosen: Selection) -> list[Any]:
+        return list(self._api.list_all(reader, chosen).rows.values())
+
+    def _delete(self, resource: Resource, name: str, namespace: str) -> None:
+        try:
+            self._api.delete(resource, name, namespace)
+        except NotFound:
+            return
+
+    def _share_units(self, pods: Sequence[Pod]) -> dict[str, float]:
+        """Units of shared memory of one card, by node. A node that may not be read is left out: its pods count no GPUs then."""
+        nodes = list(dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits))
+        found = in_parallel([partial(self._node_units, node) for node in nodes])
+        units = {}
+        for node, result in zip(nodes, found, strict=True):
+            if isinstance(result, Exception) and not isinstance(result, NotFound | ForbiddenByServer):
+                raise result
+            if isinstance(result, float):
+                units[node] = result
+        return units
+
+    def _node_units(self, name: str) -> float:
+        node = parse_node(self._api.get(NODES, name, type=WireNode))
+        cards = node.capacity.get(GPU_COUNT, 0)
+        return node.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0
