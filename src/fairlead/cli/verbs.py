@@ -45,12 +45,19 @@ VERBS: Final = (
     Verb(("submit", "mpijob"), "submit_mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
     Verb(("submit", "tfjob"), "submit_tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
     Verb(("submit", "pytorchjob"), "submit_pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
+    Verb(("submit", "rayjob"), "submit_rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
     Verb(("list",), "list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
     Verb(("get",), "get_job", "show one training job, its pods, GPUs and events, and why it waits", is_arenas=True),
     Verb(("top", "job"), "top_job", "show how the GPUs of training jobs are used", is_arenas=True),
     Verb(("logs",), "job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
+    Verb(("attach",), "attach", "run a command, or a shell, inside a training job", is_arenas=True),
     Verb(("delete",), "delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
+    Verb(("serve", "list"), "serve_list", "list serving jobs", is_arenas=True, aliases=("ls",)),
+    Verb(("serve", "get"), "serve_get", "show one serving job and its pods", is_arenas=True),
+    Verb(("serve", "logs"), "serve_logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
+    Verb(("serve", "delete"), "serve_delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
+    Verb(("data", "list"), "data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
     Verb(("inspect", "gpu"), "inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
     Verb(("why",), "why", "say why a pod waits, or on which cards it sits"),
     Verb(("place",), "place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
@@ -66,19 +73,22 @@ PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 """Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
 _PLANNED_KINDS: Final = (
-    *("rayjob", "rj", "etjob", "et", "deepspeedjob", "dp", "deepspeed"),
+    *("etjob", "et", "deepspeedjob", "dp", "deepspeed"),
     *("volcanojob", "vj", "volcano", "sparkjob", "spark", "horovodjob", "horovod", "hj"),
+)
+
+_PLANNED_SERVING: Final = (
+    *("custom", "tensorflow", "tf", "triton", "kserve", "attach"),
+    *("update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
 )
 
 PLANNED: Final = frozenset(
     (
         *(f"submit {kind}" for kind in _PLANNED_KINDS),
-        "attach",
         "prune",
         "scaleout",
         "scalein",
-        "serve",
-        "data",
+        *(f"serve {each}" for each in _PLANNED_SERVING),
         "cron",
         "logviewer",
         "evaluate",
