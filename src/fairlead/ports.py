@@ -6,6 +6,7 @@ Worlds carry out and never decide: nothing here answers a question about the clu
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -219,3 +220,27 @@ class SharingApi(Protocol):
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         """The record as written, now; None when somebody else was quicker."""
         ...
+
+
+class Streams(Protocol):
+    """Our end of a program that runs elsewhere. `stdin` and `resized` are file descriptors; without a terminal `resized` is -1."""
+
+    stdin: int
+    resized: int
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether stdin is a terminal, and the program therefore gets one, too."""
+        ...
+
+    def size(self) -> tuple[int, int]:
+        """Columns and rows. `resized` can be read from when they have changed since this was asked."""
+        ...
+
+    def raw(self) -> AbstractContextManager[None]:
+        """While it lasts, every key goes to the program, Ctrl-C too. Without a terminal it is nothing."""
+        ...
+
+    def write(self, data: bytes) -> None: ...
+
+    def write_error(self, data: bytes) -> None: ...

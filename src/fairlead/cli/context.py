@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fairlead.model.job import Job
     from fairlead.model.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.ports import Streams
+    from fairlead.wire.exec_channels import ProgramEnd
 
 
 class GlobalOptions(NamedTuple):
@@ -82,6 +84,10 @@ class ClusterJobs(Protocol):
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
+        ...
+
+    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+        """Run a command in a container, with our streams as its own, to its end."""
         ...
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
@@ -174,6 +180,8 @@ class Output(Protocol):
     """Where a verb prints its answer."""
 
     def write(self, text: str, /) -> object: ...
+
+    def write_bytes(self, data: bytes, /) -> object: ...
 
     def flush(self) -> None: ...
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fairlead.kinds.kind import JobKind
     from fairlead.model.event import Event
     from fairlead.model.job import Job
+    from fairlead.ports import Streams
+    from fairlead.wire.exec_channels import ProgramEnd
 
 
 class SnapshotJobs:
@@ -44,6 +46,9 @@ class SnapshotJobs:
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         self._refuse("has no logs")
+
+    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+        self._refuse("has no programs that run")
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
         return ""

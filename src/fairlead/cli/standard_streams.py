@@ -46,6 +46,15 @@ class Stdout:
         except OSError as error:
             raise self._failure(error) from error
 
+    def write_bytes(self, data: bytes) -> None:
+        """As they are and at once, after what was written as text."""
+        try:
+            self._stream.flush()
+            self._stream.buffer.write(data)
+            self._stream.buffer.flush()
+        except OSError as error:
+            raise self._failure(error) from error
+
     def flush(self) -> None:
         try:
             self._stream.flush()

@@ -31,6 +31,8 @@ from fairlead.wire.kube import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:
     from fairlead.kinds.kind import JobKind
+    from fairlead.ports import Streams
+    from fairlead.wire.exec_channels import ProgramEnd
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 SERVICES: Final = Resource("", "v1", "services", kind="Service")
@@ -98,6 +100,11 @@ class JobQuery:
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
+
+    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+        from fairlead.edge.exec_stream import execute  # wsproto is for those who attach
+
+        return execute(self._api, namespace, pod, container, command, streams)
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
         try:

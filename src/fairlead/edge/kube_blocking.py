@@ -14,7 +14,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -40,6 +41,7 @@ from fairlead.edge.resource import Resource
 
 if TYPE_CHECKING:
     import random
+    import socket
     import ssl
 
 log = logging.getLogger("fairlead.kubernetes")
@@ -51,6 +53,16 @@ READ_SECONDS = 65.0  # the API server ends a request after 60 itself
 PATIENCE_SECONDS = 30.0  # how long a person is made to wait for a server that puts a request off with Retry-After
 MAX_RESTARTS = 2  # of a paged list that meets 410; after them one unpaged list
 _BROKEN = (OSError, http.client.HTTPException)
+
+
+class Dialled(NamedTuple):
+    """A connection for another protocol than HTTP's, TLS done, and what the request that asks for it says."""
+
+    socket: socket.socket
+    host: str
+    target: str
+    headers: list[tuple[str, str]]
+    label: str
 
 
 class KubeBlocking:
@@ -198,6 +210,21 @@ class KubeBlocking:
             raise failure_of_connection(self._label, error) from error
         finally:
             line.close()
+
+    def dial(self, request: ApiRequest) -> Dialled:
+        """A connection of its own for a request that asks for another protocol; the caller sends it, and closes the socket."""
+        issued = self.connection.credentials.current()
+        line = self._open(issued.certificate, READ_SECONDS)
+        try:
+            line.connect()
+        except _BROKEN as error:
+            raise failure_of_connection(self._label, error) from error
+        with self._lock:
+            self.requests_total += 1
+        server = self.connection.server
+        target = request_target(server, request.path, self._proxy)
+        headers = [("User-Agent", f"fairlead/{__version__}"), *self.connection.headers()]
+        return Dialled(line.sock, urlsplit(server).netloc.rpartition("@")[2], target, headers, self._label)
 
     def _exchange(self, request: ApiRequest, type: Any = Any) -> Any:
         body, _ = self.send(request)

@@ -1,0 +1,88 @@
+"""How is a program in a container spoken to over `pods/exec`? In WebSocket messages, each of which begins with the number of its channel.
+
+What a newcomer gets wrong: the end of stdin is a message of its own, which only version 5 of the protocol has; and how the program ended
+comes as a `Status` object on a channel of its own, after everything that it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
+
+PROTOCOL: Final = "v5.channel.k8s.io"
+STDIN, STDOUT, STDERR, STATUS, SIZE = range(5)
+_CLOSE: Final = 255
+END_OF_INPUT: Final = bytes((_CLOSE, STDIN))
+_EXITED: Final = "NonZeroExitCode"
+_EXIT_CODE: Final = "ExitCode"
+
+
+class ProgramEnd(Struct, frozen=True):
+    """`exit_code` is None when the program could not be run, or could not be followed to its end; then `message` says why."""
+
+    exit_code: int | None
+    message: str = ""
+
+
+class _Cause(Struct):
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Details(Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(Struct):
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _Details | None = None
+
+
+def exec_query(container: str, command: Sequence[str], *, is_terminal: bool) -> str:
+    """A terminal has one stream for both kinds of output, so stderr is not asked for there.
+
+    >>> exec_query("main", ["ls", "-l"], is_terminal=True)
+    'container=main&command=ls&command=-l&stdin=true&stdout=true&tty=true'
+    """
+    streams = ("stdin", "stdout", "tty") if is_terminal else ("stdin", "stdout", "stderr")
+    return urlencode([("container", container), *(("command", word) for word in command), *((name, "true") for name in streams)])
+
+
+def render_input(data: bytes) -> bytes:
+    return bytes((STDIN,)) + data
+
+
+def render_size(columns: int, rows: int) -> bytes:
+    """
+    >>> render_size(80, 24)
+    b'\\x04{"Width":80,"Height":24}'
+    """
+    return bytes((SIZE,)) + msgspec.json.encode({"Width": columns, "Height": rows})
+
+
+def parse_end(body: bytes) -> ProgramEnd:
+    """What the channel STATUS says. Raises ValueError for what is no Status.
+
+    >>> parse_end(b'{"status":"Success"}').exit_code
+    0
+    >>> parse_end(b'{"status":"Failure","message":"container not found (\\\\"x\\\\")"}')
+    ProgramEnd(exit_code=None, message='container not found ("x")')
+    """
+    try:
+        told = msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    if told.status == "Success":
+        return ProgramEnd(0)
+    message = told.message or "no reason given"
+    if told.reason == _EXITED:
+        causes = (told.details and told.details.causes) or ()
+        codes = [cause.message for cause in causes if cause.reason == _EXIT_CODE]
+        return ProgramEnd(int(codes[0] or ""), message) if codes else ProgramEnd(None, message)
+    return ProgramEnd(None, message)
