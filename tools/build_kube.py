@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kube_programs import BUILT, FAMILIES_DIR, READ, Family, missing_programs, program_path
+from kube_programs import BUILT, FAMILIES_DIR, READ, Edit, Family, missing_programs, program_path
 from locks import only_one
 from progress import StepFailed, cache_home, run_step, say, spoken_seconds
 from toolchains import Toolchain, find_go
@@ -61,7 +61,8 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
     title = f"{family.folder} {family.version}"
     say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
-        argv = [str(go.program), "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", family.ldflags, "-o", scratch + os.sep, *packages]
+        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *_edited_module(family, Path(scratch))]
+        argv = [str(go.program), "build", "-v", *flags, "-o", scratch + os.sep, *packages]
         seconds = run_step(
             title,
             argv,
@@ -78,7 +79,30 @@ def _move(family: Family, names: list[str], scratch: Path) -> None:
     """Go names a binary after the last part of its package that is not a version: etcd's module root becomes `server`."""
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]
-        (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.version}")
+        (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.edition}")
+
+
+def _edited_module(family: Family, scratch: Path) -> list[str]:
+    """Go's flag that builds from a copy of the module with the family's edits; go.sum still vouches for all else."""
+    if not family.edits:
+        return []
+    copy = scratch / "module"
+    shutil.copytree(module_dir(family), copy, copy_function=shutil.copyfile)
+    for edit in family.edits:
+        _edit(copy, edit, f"{family.folder} {family.version}")
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(FAMILIES_DIR / family.folder / name, scratch)
+    with (scratch / "go.mod").open("a", encoding="utf-8") as modules:
+        modules.write(f"replace {family.module} => {copy}\n")
+    return ["-modfile", str(scratch / "go.mod")]
+
+
+def _edit(module: Path, edit: Edit, title: str) -> None:
+    path = module / edit.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(edit.old) != 1:
+        raise StepFailed(f"{title}: `{edit.old}` stands {text.count(edit.old)} times in {edit.file}, not once")
+    path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
 def _compiled_packages(log: Path) -> str:

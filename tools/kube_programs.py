@@ -18,12 +18,22 @@ _KUBE_VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
 @dataclass(frozen=True)
+class Edit:
+    """Text of one file of the module that is another when it is built."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
 class Family:
     """Programs of one Go module that are built together; `folder` holds the wrapper module that pins it."""
 
     folder: str
     module: str
     packages: dict[str, str]
+    edits: tuple[Edit, ...] = ()
 
     @property
     def version(self) -> str:
@@ -33,6 +43,11 @@ class Family:
         if found is None:
             raise LookupError(f"{self.folder}/go.mod requires no `{self.module}`")
         return found.group(1)
+
+    @property
+    def edition(self) -> str:
+        """What a built program is known by in the cache: the version, and whether it is the module as it stands."""
+        return f"{self.version}-edited" if self.edits else self.version
 
     @property
     def ldflags(self) -> str:
@@ -55,17 +70,26 @@ KUBERNETES = Family(
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Family("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
 MPI_OPERATOR = Family(
-    "mpi-operator", "github.com/kubeflow/mpi-operator", {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"}
+    "mpi-operator",
+    "github.com/kubeflow/mpi-operator",
+    {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
+    # No flag moves the port of its health check, and anybody may have 8080 already (`fairlead up` does): 0 is any free one.
+    (Edit("cmd/mpi-operator/app/server.go", "healthCheckPort = 8080", "healthCheckPort = 0"),),
 )
 TRAINING_OPERATOR = Family(
     "training-operator",
     "github.com/kubeflow/training-operator",
     {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 )
+# Only their definitions are read: their wrapper builds nothing.
+RAY_OPERATOR = Family("definitions", "github.com/ray-project/kuberay/ray-operator", {})
+SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", {})
+VOLCANO = Family("definitions", "volcano.sh/volcano", {})
+KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
 BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 
 # The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody brought along.
-READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
+READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL)
 
 FAMILY_OF = {program: family for family in BUILT for program in family.packages}
 
@@ -75,7 +99,7 @@ def program_path(name: str) -> Path:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets and os.access(Path(assets) / name, os.X_OK):
         return Path(assets) / name
-    return cache_home() / "bin" / f"{name}-{FAMILY_OF[name].version}"
+    return cache_home() / "bin" / f"{name}-{FAMILY_OF[name].edition}"
 
 
 def missing_programs(family: Family) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import subprocess
 import sys
@@ -114,3 +115,21 @@ def test_a_failed_pytest_is_told_from_its_failures_on(tmp_path: Path) -> None:
     told = _tool("progress").tail(log)
     assert told.splitlines()[1].strip() == "what went wrong"
     assert "PASSED" not in told
+
+
+def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, build = _tool("kube_programs"), _tool("build_kube")
+    edit = programs.Edit("server.go", "port = 8080", "port = 0")
+    family = dataclasses.replace(programs.MPI_OPERATOR, edits=(edit,))
+    assert (family.edition, dataclasses.replace(family, edits=()).edition) == (f"{family.version}-edited", family.version)
+    module, scratch = tmp_path / "module", tmp_path / "scratch"
+    module.mkdir()
+    scratch.mkdir()
+    (module / "server.go").write_text("const port = 8080\n")
+    monkeypatch.setattr(build, "module_dir", lambda _: module)
+    assert build._edited_module(family, scratch) == ["-modfile", str(scratch / "go.mod")]
+    assert (scratch / "module" / "server.go").read_text() == "const port = 0\n"
+    assert (module / "server.go").read_text() == "const port = 8080\n"
+    assert (scratch / "go.mod").read_text().endswith(f"replace {family.module} => {scratch / 'module'}\n")
+    with pytest.raises(_tool("progress").StepFailed, match="`port = 8080` stands 0 times in server.go, not once"):
+        build._edit(scratch / "module", edit, "mpi-operator")
