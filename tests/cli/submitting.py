@@ -26,7 +26,7 @@ class KeepingCluster:
     """`versions` by kind; `full` names objects that exist, `broken` those whose creation fails."""
 
     def __init__(self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
-        self.versions = versions or {"MPIJob": ("v1", "v2beta1"), "TFJob": ("v1",), "PyTorchJob": ("v1",)}
+        self.versions = versions or {"MPIJob": ("v1", "v2beta1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
         self.user: str = settings.get("user", "")
         self.priorities: Mapping[str, bool | None] = settings.get("priorities", {})
         self.spec_fields: frozenset[str] | None = settings.get("spec_fields")

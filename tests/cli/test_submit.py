@@ -159,8 +159,8 @@ def test_every_alias_is_a_verb(word: str) -> None:
 
 
 def test_kinds_that_are_not_built_say_so() -> None:
-    with pytest.raises(UserError, match="not implemented: submit rayjob"):
-        split_verb(["submit", "rayjob", "--name=j"], "arena")
+    with pytest.raises(UserError, match="not implemented: submit horovodjob"):
+        split_verb(["submit", "horovodjob", "--name=j"], "arena")
 
 
 def test_a_dry_run_prints_yaml_and_nothing_else_with_and_without_a_cluster() -> None:

@@ -1,4 +1,4 @@
-"""How do the job kinds of Kubeflow come into the test cluster? Their CRDs, read from the operators' pinned modules.
+"""How do the job kinds come into the test cluster? Their CRDs, read from the operators' pinned modules.
 
 The operators themselves do not run: a test writes the status that they would write.
 """
@@ -20,9 +20,25 @@ _FILES = (
 )
 
 
+_MORE_FILES = (
+    ("RAY_OPERATOR", "config/crd/bases/ray.io_rayjobs.yaml"),
+    ("VOLCANO", "config/crd/volcano/bases/batch.volcano.sh_jobs.yaml"),
+    ("SPARK_OPERATOR", "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml"),
+    ("KUBEDL", "config/crd/bases/apps.kubedl.io_crons.yaml"),
+)
+
+
 def install_job_kinds(admin: Kubectl) -> None:
     """MPIJob v2beta1, TFJob v1 and PyTorchJob v1; returns when the API server serves them."""
-    definitions = [_read(module_folder(family) / path) for family, path in _FILES]
+    _install(admin, [_read(module_folder(family) / path) for family, path in _FILES])
+
+
+def install_more_job_kinds(admin: Kubectl) -> None:
+    """RayJob, Volcano's Job, SparkApplication and KubeDL's Cron; returns when the API server serves them."""
+    _install(admin, [_read(module_folder(family) / path) for family, path in _MORE_FILES])
+
+
+def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
     admin.apply(definitions)
     wait_until("the job kinds are served", lambda: all(_is_served(admin, definition["metadata"]["name"]) for definition in definitions))
 

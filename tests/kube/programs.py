@@ -27,7 +27,7 @@ def missing_programs() -> list[str]:
 
 @cache
 def module_folder(family: str) -> Path:
-    """The folder of a pinned module (`KWOK`, `MPI_OPERATOR`, `TRAINING_OPERATOR`) in Go's module cache."""
+    """The folder of a pinned module (`KWOK`, `MPI_OPERATOR`, …) in Go's module cache."""
     folder: Path = _tool("build_kube").module_dir(getattr(_tool("kube_programs"), family))
     return folder
 

@@ -38,8 +38,8 @@ _SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
 _TIME = st.sampled_from(["1h2m3s", "90s", "1.5m", "0"])
 _PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
 
-_ANY_KIND = {
-    "gpus": _COUNT, "gpumemory": _COUNT, "gpucore": _COUNT, "retry": _COUNT,
+_SHARED = {
+    "gpumemory": _COUNT, "gpucore": _COUNT, "retry": _COUNT,
     "priority": _NAME, "scheduler": _NAME, "service-account": _NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]),
     "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), _ANY_TEXT).map("=".join),
@@ -48,16 +48,22 @@ _ANY_KIND = {
     "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": _NAME,
     "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": _SIZE,
     "shell": st.sampled_from(["sh", "bash"]), "working-dir": _PATH, "data": st.tuples(_NAME, _PATH).map(":".join), "data-dir": _PATH,
-    "config-file": _PATH.map(lambda path: f"/etc/hostname:{path}"), "clean-task-policy": st.sampled_from(["None", "Running", "All"]),
+    "config-file": _PATH.map(lambda path: f"/etc/hostname:{path}"),
     "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
 }  # fmt: skip
+_ANY_KIND = {**_SHARED, "gpus": _COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
 _TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
 _ONE_SIZE = {"cpu": _CPU, "memory": _SIZE}
+_RAY_ROLES = {
+    **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", _CPU), ("memory", _SIZE), ("gpu", _COUNT))},
+    **{f"{role}-image": st.sampled_from(["i:2", "r/i"]) for role in ("head", "worker")},
+}
 _ROLES = ("worker", "ps", "chief", "evaluator")
 _OWN = {
-    "mpijob": _ONE_SIZE,
-    "pytorchjob": {**_ONE_SIZE, "nproc-per-node": st.sampled_from(["auto", "gpu", "cpu", "4"])},
+    "mpijob": {**_ANY_KIND, **_ONE_SIZE},
+    "pytorchjob": {**_ANY_KIND, **_ONE_SIZE, "nproc-per-node": st.sampled_from(["auto", "gpu", "cpu", "4"])},
     "tfjob": {
+        **_ANY_KIND,
         **{f"{role}-cpu": st.sampled_from(["1", "500m"]) for role in _ROLES},
         **{f"{role}-cpu-limit": st.sampled_from(["2", "3"]) for role in _ROLES},
         **{f"{role}-memory": st.just("1Gi") for role in _ROLES},
@@ -70,19 +76,43 @@ _OWN = {
         "success-policy": st.sampled_from(["ChiefWorker", "AllWorkers"]),
         "role-sequence": st.sampled_from(["w,p,c,e", "p,w"]),
     },
+    "rayjob": {
+        **_SHARED,
+        **_RAY_ROLES,
+        "active-deadline-seconds": _TIME,
+        "ray-version": st.sampled_from(["2.46.0", "2.9"]),
+        "pre-stop-command": _ANY_TEXT,
+        "autoscaler-cpu": _CPU,
+        "autoscaler-memory": _SIZE,
+        "autoscaler-image": st.just("a:1"),
+        "autoscaler-image-pull-policy": st.sampled_from(["Always", "Never"]),
+        "autoscaler-idle-timeout-seconds": _COUNT,
+        "autoscaler-upscaling-mode": st.sampled_from(["Default", "Conservative", "Aggressive"]),
+        "head-service-type": st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]),
+        "worker-min-replicas": st.sampled_from(["0", "1"]),
+        "worker-max-replicas": st.sampled_from(["0", "4", "9"]),
+        "worker-num-of-hosts": st.integers(1, 4).map(str),
+    },
 }
-_OWN_TRUTHS = {"mpijob": ("mounts-on-launcher", "gputopology"), "pytorchjob": (), "tfjob": ("chief", "evaluator")}
+_OWN_TRUTHS: dict[str, tuple[str, ...]] = {
+    "mpijob": ("mounts-on-launcher", "gputopology"),
+    "pytorchjob": (),
+    "tfjob": ("chief", "evaluator"),
+    "rayjob": ("enable-autoscaling", "suspend"),
+}
+_COUNTS = {"rayjob": "worker-replicas"}
+"""The flag that counts workers, where it is not `workers`."""
 _REPEATED_ONCE = ("data", "config-file")  # two of a name, or of a path, are refused by `submit` or by the API server
 
 
 @st.composite
-def flag_sets(draw: st.DrawFn) -> Words:
+def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> Words:
     """`KIND --name=… … -- command`."""
-    kind = draw(st.sampled_from(sorted(_OWN)))
-    values = {**_ANY_KIND, **_OWN[kind]}
+    kind = draw(st.sampled_from(kinds))
+    values = _OWN[kind]
     names = draw(st.lists(st.sampled_from(sorted(values)), max_size=10))
     seen: set[str] = set()
-    words = [kind, f"--name={draw(_NAME)}", "--image=i:1", f"--workers={draw(st.integers(1, 4))}"]
+    words = [kind, f"--name={draw(_NAME)}", "--image=i:1", f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}"]
     for name in names:
         if name in _REPEATED_ONCE and name in seen:
             continue

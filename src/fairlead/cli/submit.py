@@ -7,7 +7,7 @@ a person never sees half a job.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.context import ClusterObjects, Context
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from fairlead.kinds.job_spec import JobSpec
     from fairlead.kinds.submission import Manifest, Served, Submission
 
+    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
 
-def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
+
+def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: SpecReader, *, needs_command: bool = True) -> int:
+    """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
     _check_text(args.words)
@@ -31,16 +34,15 @@ def submit(args: argparse.Namespace, context: Context, type_: str) -> int:
             return _submit_as_it_is(args, context, documents)
         args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
     from fairlead.cli.arena_config import read_arena_config
-    from fairlead.cli.submit_spec import job_spec
     from fairlead.cli.submit_values import job_name
     from fairlead.kinds.submission import SUBMISSIONS
 
     job_name(args.name)
-    if not args.command:
+    if needs_command and not args.command:
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
-    spec = job_spec(args, type_, namespace, read_arena_config(context.env))
+    spec = read_spec(args, namespace, read_arena_config(context.env))
     return _submit_spec(args, context, spec, SUBMISSIONS[type_])
 
 
@@ -83,8 +85,7 @@ def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects 
     if cluster is None:
         return Served(versions[:1])
     try:
-        # Only kinds with one version differ in their schemas between operators.
-        served = cluster.served(kind, versions[0] if len(versions) == 1 else "", spec.priority)
+        served = cluster.served(kind, versions[0] if submission.manifests.READS_SCHEMA else "", spec.priority)
     except OutsideError as error:
         if not args.dry_run:
             raise

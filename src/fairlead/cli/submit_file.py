@@ -21,6 +21,12 @@ from fairlead.wire.bounded import load_yaml_documents
 Document = dict[str, Any]
 Words = list[str]
 
+_FRAMEWORKS: Final = {
+    "mpijob": ("mpi", "mpijob"),
+    "tfjob": ("tf", "tensorflow", "tfjob"),
+    "pytorchjob": ("pytorch", "pytorchjob"),
+}
+"""The words for a framework in a job file, by the types whose roles the schema has."""
 _HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
 
 
@@ -55,6 +61,8 @@ def is_job_file(documents: Sequence[Document]) -> bool:
 
 def with_job_file(args: argparse.Namespace, documents: Sequence[Document], type_: str) -> argparse.Namespace:
     """The arguments as if the file had been typed before them."""
+    if type_ not in _FRAMEWORKS:
+        raise UserError(f"a {type_} cannot be written as a job file", "give its flags, or a file of objects of Kubernetes")
     (job,) = documents
     words = job_file_words(job, type_)
     own = [word for word in args.words if not word.startswith("--file=")]
@@ -114,8 +122,7 @@ def _version(value: Any, _: str) -> Words:
 
 def _framework(value: Any, type_: str) -> Words:
     block = _block(value, "framework", ("name", "options"))
-    known = {"mpijob": ("mpi", "mpijob"), "tfjob": ("tf", "tensorflow", "tfjob"), "pytorchjob": ("pytorch", "pytorchjob")}[type_]
-    if block.get("name") and str(block["name"]).lower() not in known:
+    if block.get("name") and str(block["name"]).lower() not in _FRAMEWORKS[type_]:
         raise UserError(f"the job file is for `{block['name']}`, and the command submits a {type_}")
     options = block.get("options") or {}
     return [f"--{str(key).replace('_', '-')}={_text(each, 'framework.options')}" for key, each in dict(options).items()]

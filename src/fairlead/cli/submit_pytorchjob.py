@@ -18,4 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "pytorchjob")
+    from fairlead.cli.submit_spec import pytorch_spec
+
+    return submit(args, context, "pytorchjob", pytorch_spec)

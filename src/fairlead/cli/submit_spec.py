@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.cli import submit_values as values
 from fairlead.cli.submit_values import invalid
 from fairlead.kinds.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, SecretEnv, Tensorboard, Toleration
@@ -14,25 +16,21 @@ from fairlead.kinds.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, Sec
 SYNC_IMAGES: Final = {"git": "registry.k8s.io/git-sync/git-sync:v3.6.9", "rsync": "instrumentisto/rsync-ssh:latest"}
 TENSORBOARD_IMAGE: Final = "tensorflow/tensorflow:2.16.1"
 _FILE_BYTES_MAX: Final = 1024 * 1024  # what an API server takes of a ConfigMap
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 
-def job_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    """`config` is arena's config file. Raises UserError for the first value that cannot be used."""
-    name = values.job_name(args.name)
-    is_tf = type_ == "tfjob"
-    _check_image(args, is_tf)
+def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    """What every kind of workers has in common; its roles are still to be said. `config` is arena's config file.
+
+    Raises UserError for the first value that cannot be used.
+    """
     return JobSpec(
-        name=name,
+        name=values.job_name(args.name),
         namespace=namespace,
-        image=args.image or (is_tf and (args.worker_image or args.ps_image)) or "",
+        image=args.image,
         shell=args.shell,
         command=" ".join(args.command),
         working_dir=args.working_dir,
-        worker=_worker(args, is_tf),
-        ps=_ps(args) if is_tf else RoleSpec(),
-        chief=_single(args, "chief", args.chief) if is_tf else RoleSpec(),
-        evaluator=_single(args, "evaluator", args.evaluator) if is_tf else RoleSpec(),
         devices=values.devices(args.device),
         gpu_memory=values.count("gpumemory", args.gpumemory),
         gpu_core=values.count("gpucore", args.gpucore),
@@ -52,22 +50,16 @@ def job_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mappi
         is_queued=args.queue,
         is_gang=args.gang,
         has_rdma=args.rdma,
-        has_gpu_topology=getattr(args, "gputopology", False),
-        mounts_on_launcher=getattr(args, "mounts_on_launcher", False),
         host_network=args.hostNetwork,
         host_ipc=args.hostIPC,
         host_pid=args.hostPID,
-        pull_policy=values.word("image-pull-policy", args.image_pull_policy, _PULL_POLICIES),
+        pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
         pull_secrets=_pull_secrets(args, config),
         shared_memory=values.quantity("share-memory", args.share_memory),
-        clean_policy=values.clean_policy(args.clean_task_policy),
+        clean_policy=values.clean_policy(getattr(args, "clean_task_policy", "")),
         retry=values.count("retry", args.retry),
         running_seconds=values.seconds("running-timeout", args.running_timeout),
-        starting_seconds=values.seconds("starting-timeout", getattr(args, "starting_timeout", "")),
         ttl_seconds=values.seconds("ttl-after-finished", args.ttl_after_finished),
-        nproc_per_node=_nproc(getattr(args, "nproc_per_node", "")),
-        success_policy=values.word("success-policy", getattr(args, "success_policy", ""), ("", "ChiefWorker", "AllWorkers")),
-        role_sequence=values.role_sequence(args.role_sequence or config.get("tfjob_role_sequence", "")) if is_tf else "",
         sync=_sync(args, config),
         tensorboard=_tensorboard(args, config),
         model_name=_model_name(args),
@@ -75,33 +67,55 @@ def job_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mappi
     )
 
 
-def _check_image(args: argparse.Namespace, is_tf: bool) -> None:
-    if is_tf:
-        has_ps = values.count("ps", args.ps) > 0
-        if not args.image and not (args.worker_image and (args.ps_image or not has_ps)):
-            if args.worker_image:
-                raise invalid("--image or --psImage must be set", "`--image IMAGE` names the image of every role")
-            raise invalid("--image or --workerImage must be set", "`--image IMAGE` names the image of every role")
-    elif not args.image:
+def one_size_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    """Where every worker has the same image, cpu and memory."""
+    check_image(args)
+    spec = common_spec(args, namespace, config)
+    replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run
+    gpus = values.count("gpus", args.gpus)
+    worker = RoleSpec(replicas=replicas, gpus=gpus, resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
+    return replace(spec, worker=worker)
+
+
+def mpi_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    spec = one_size_spec(args, namespace, config)
+    return replace(spec, has_gpu_topology=args.gputopology, mounts_on_launcher=args.mounts_on_launcher)
+
+
+def pytorch_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    return replace(one_size_spec(args, namespace, config), nproc_per_node=_nproc(args.nproc_per_node))
+
+
+def tf_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    _check_tf_image(args)
+    spec = common_spec(args, namespace, config)
+    gpus = values.count("gpus", args.gpus)
+    return replace(
+        spec,
+        image=args.image or args.worker_image or args.ps_image,
+        # It may have parameter servers and a chief only.
+        worker=_role(args, "worker", values.count("workers", args.workers), gpus, args.worker_image),
+        ps=_role(args, "ps", values.count("ps", args.ps), values.count("ps-gpus", args.ps_gpus), args.ps_image),
+        chief=_role(args, "chief", int(args.chief), gpus, args.worker_image),
+        evaluator=_role(args, "evaluator", int(args.evaluator), gpus, args.worker_image),
+        starting_seconds=values.seconds("starting-timeout", args.starting_timeout),
+        success_policy=values.word("success-policy", args.success_policy, ("", "ChiefWorker", "AllWorkers")),
+        role_sequence=values.role_sequence(args.role_sequence or config.get("tfjob_role_sequence", "")),
+    )
+
+
+def check_image(args: argparse.Namespace) -> None:
+    if not args.image:
         raise invalid("--image must be set ", "`--image IMAGE` names the image to train with")
 
 
-def _worker(args: argparse.Namespace, is_tf: bool) -> RoleSpec:
-    # An MPIJob or PyTorchJob without workers cannot run; a TFJob may have parameter servers and a chief only.
-    replicas = values.count("workers", args.workers, 0 if is_tf else 1)
-    gpus = values.count("gpus", args.gpus)
-    if not is_tf:
-        return RoleSpec(replicas=replicas, gpus=gpus, resources=_sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
-    return _role(args, "worker", replicas, gpus, args.worker_image)
-
-
-def _ps(args: argparse.Namespace) -> RoleSpec:
-    return _role(args, "ps", values.count("ps", args.ps), values.count("ps-gpus", args.ps_gpus), args.ps_image)
-
-
-def _single(args: argparse.Namespace, role: str, is_wanted: bool) -> RoleSpec:
-    """The chief and the evaluator: one pod at most, with the workers' GPUs and image."""
-    return _role(args, role, int(is_wanted), values.count("gpus", args.gpus), args.worker_image)
+def _check_tf_image(args: argparse.Namespace) -> None:
+    has_ps = values.count("ps", args.ps) > 0
+    if args.image or (args.worker_image and (args.ps_image or not has_ps)):
+        return
+    if args.worker_image:
+        raise invalid("--image or --psImage must be set", "`--image IMAGE` names the image of every role")
+    raise invalid("--image or --workerImage must be set", "`--image IMAGE` names the image of every role")
 
 
 def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: str) -> RoleSpec:
@@ -112,8 +126,8 @@ def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: 
         replicas=replicas,
         gpus=gpus,
         image=image,
-        resources=_sizes(cpu=(f"{role}-cpu", of("cpu")), memory=(f"{role}-memory", of("memory"))),
-        limits=_sizes(cpu=(f"{role}-cpu-limit", of("cpu_limit")), memory=(f"{role}-memory-limit", of("memory_limit"))),
+        resources=sizes(cpu=(f"{role}-cpu", of("cpu")), memory=(f"{role}-memory", of("memory"))),
+        limits=sizes(cpu=(f"{role}-cpu-limit", of("cpu_limit")), memory=(f"{role}-memory-limit", of("memory_limit"))),
         port=values.port(f"{role}-port", of("port", "0")),
         selector=values.labels(f"{role}-selector", getattr(args, f"{role}_selector")),
         affinity_policy=values.word(f"{role}-affinity-policy", of("affinity_policy", "none"), ("none", "spread", "binpack")),
@@ -121,7 +135,7 @@ def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: 
     )
 
 
-def _sizes(**told: tuple[str, str]) -> dict[str, str]:
+def sizes(**told: tuple[str, str]) -> dict[str, str]:
     return {resource: text for resource, (flag, given) in told.items() if (text := values.quantity(flag, given))}
 
 

@@ -18,4 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "tfjob")
+    from fairlead.cli.submit_spec import tf_spec
+
+    return submit(args, context, "tfjob", tf_spec)

@@ -68,7 +68,7 @@ class ObjectWriter:
         from fairlead.kinds.submission import Served
 
         calls: list[Callable[[], Any]] = [
-            self._discover,
+            partial(self._discover, kind.GROUP),
             self._user,
             partial(self._spec_fields, kind, with_fields_of) if with_fields_of else lambda: None,
             partial(self._has_priority, priority) if priority else lambda: None,
@@ -104,9 +104,10 @@ class ObjectWriter:
         except NotFound:
             return
 
-    def _discover(self) -> Discovery:
+    def _discover(self, group: str = "kubeflow.org") -> Discovery:
+        """`group`: that of the job; `apps` has what comes with it."""
         if self._discovered is None:
-            self._discovered = self._api.discovery(["kubeflow.org", "apps"])
+            self._discovered = self._api.discovery([group, "apps"])
         return self._discovered
 
     def _user(self) -> str:

@@ -23,7 +23,10 @@ _RDMA: Final = "rdma/hca"
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """What one role adds to the common template. `has_gpus`: whether this role gets the job's devices beside its own `gpus`."""
+    """What one role adds to the common template. `has_gpus`: whether this role gets the job's devices beside its own `gpus`.
+
+    `has_counts`: whether its containers are told how many `workers` and `gpus` there are.
+    """
 
     type: str
     container: str
@@ -32,6 +35,7 @@ class Part(Struct, frozen=True, kw_only=True):
     has_command: bool = True
     has_gpus: bool = True
     has_data: bool = True
+    has_counts: bool = True
     is_in_gang: bool = True
     gang_size: int = 0
     port: int = 0
@@ -156,7 +160,8 @@ def _container(spec: JobSpec, part: Part) -> Manifest:
 
 def _env(spec: JobSpec, part: Part) -> list[Manifest]:
     """Ours first; a name that the person gives replaces ours and keeps its place."""
-    plain = {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus), **part.env}
+    counts = {"workers": str(spec.worker.replicas), "gpus": str(spec.worker.gpus)} if part.has_counts else {}
+    plain = {**counts, **part.env}
     if _sees_no_gpu(spec, part):
         plain[VOID[0]] = VOID[1]
     plain |= spec.env
@@ -186,12 +191,15 @@ def _resources(spec: JobSpec, part: Part) -> Manifest:
 
 
 def _affinity(spec: JobSpec, part: Part) -> Manifest:
-    """`spread` keeps the pods of a role apart, `binpack` together, node by node."""
-    policy, constraint = part.role.affinity_policy, part.role.affinity_constraint
+    wanted = {"app": part.type, "release": spec.name, **({names.LABEL_REPLICA_TYPE: part.title} if part.title else {})}
+    return affinity(part.role.affinity_policy, part.role.affinity_constraint, wanted)
+
+
+def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifest:
+    """`spread` keeps the pods with these labels apart, `binpack` together, node by node; `none` says nothing."""
     if policy == "none":
         return {}
-    wanted = {"app": part.type, "release": spec.name, **({names.LABEL_REPLICA_TYPE: part.title} if part.title else {})}
-    term = {"labelSelector": {"matchLabels": wanted}, "topologyKey": names.LABEL_HOSTNAME}
+    term = {"labelSelector": {"matchLabels": dict(wanted)}, "topologyKey": names.LABEL_HOSTNAME}
     key = "podAntiAffinity" if policy == "spread" else "podAffinity"
     if constraint == "required":
         return {key: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}

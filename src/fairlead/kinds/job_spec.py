@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.kinds.kind_options import KindOptions
+
 
 class RoleSpec(Struct, frozen=True, kw_only=True):
     """One role of a job. Empty values mean: what the job says. `resources` and `limits` are cpu and memory as Kubernetes writes them."""
@@ -60,7 +62,10 @@ class Tensorboard(Struct, frozen=True):
 
 
 class JobSpec(Struct, frozen=True, kw_only=True):
-    """A training job. `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out."""
+    """A training job. `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
+
+    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head).
+    """
 
     name: str
     namespace: str = "default"
@@ -112,3 +117,4 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     tensorboard: Tensorboard | None = None
     model_name: str = ""
     model_source: str = ""
+    options: KindOptions | None = None

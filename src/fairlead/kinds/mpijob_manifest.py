@@ -11,6 +11,7 @@ from fairlead.kinds.mpijob import GROUP, KIND, TYPE
 from fairlead.wire import names
 
 CREATED_VERSIONS: Final = ("v2beta1", "v1", "v1alpha1")
+READS_SCHEMA: Final = False
 DEFAULT_CLEAN_POLICY: Final = "All"
 _GROUP_NAME: Final = {"group_name": GROUP}  # arena 0.15 finds the pods of MPIJobs by it
 

@@ -11,6 +11,7 @@ from fairlead.kinds.pytorchjob import GROUP, KIND, TYPE
 from fairlead.wire import names
 
 CREATED_VERSIONS: Final = ("v1",)
+READS_SCHEMA: Final = True
 DEFAULT_CLEAN_POLICY: Final = "Running"
 
 

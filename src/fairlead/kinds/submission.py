@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from fairlead.kinds import mpijob, mpijob_manifest, pytorchjob, pytorchjob_manifest, tfjob, tfjob_manifest
+from fairlead.kinds import mpijob, mpijob_manifest, pytorchjob, pytorchjob_manifest, rayjob, rayjob_manifest, tfjob, tfjob_manifest
 from fairlead.kinds.job_companions import companions
 from fairlead.kinds.job_spec import JobSpec
 from fairlead.kinds.kind import JobKind
@@ -19,10 +19,16 @@ Manifest = dict[str, Any]
 
 
 class JobManifest(Protocol):
-    """What a module of manifests has. `CREATED_VERSIONS`: the versions it writes, best first."""
+    """What a module of manifests has. `CREATED_VERSIONS`: the versions it writes, best first.
+
+    `READS_SCHEMA`: whether one version of it has different fields with different operators, so that the served schema must be read.
+    """
 
     @property
     def CREATED_VERSIONS(self) -> tuple[str, ...]: ...
+
+    @property
+    def READS_SCHEMA(self) -> bool: ...
 
     def requested_gpus(self, spec: JobSpec) -> int: ...
 
@@ -56,5 +62,10 @@ class Submission(Struct, frozen=True):
 
 SUBMISSIONS: Final = {
     kind.TYPE: Submission(kind, manifests)
-    for kind, manifests in ((mpijob, mpijob_manifest), (tfjob, tfjob_manifest), (pytorchjob, pytorchjob_manifest))
+    for kind, manifests in (
+        (mpijob, mpijob_manifest),
+        (tfjob, tfjob_manifest),
+        (pytorchjob, pytorchjob_manifest),
+        (rayjob, rayjob_manifest),
+    )
 }

@@ -17,6 +17,7 @@ from fairlead.kinds.tfjob import GROUP, KIND, TYPE
 from fairlead.wire import names
 
 CREATED_VERSIONS: Final = ("v1",)
+READS_SCHEMA: Final = True
 DEFAULT_CLEAN_POLICY: Final = "Running"
 _PORT: Final = 2222
 

@@ -19,6 +19,7 @@ from fairlead.wire.names import LABEL_RAY_CLUSTER
 class WireRayGroup(Struct, gc=False, rename="camel"):
     group_name: str | None = None
     replicas: int | None = None
+    num_of_hosts: int | None = None
     template: WireTemplate | None = None
 
 
@@ -70,6 +71,7 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
         phase=status.job_deployment_status or "",
         suspended=bool(spec.suspend),
+        priority_class=_priority_class(spec.ray_cluster_spec),
         created_at=epoch(meta.creation_timestamp),
         started_at=epoch(status.start_time),
         finished_at=epoch(status.end_time),
@@ -81,8 +83,13 @@ def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
     head = spec.head_group_spec or WireRayGroup()
     groups = {"head": WireReplica(1, head.template)}
     for group in spec.worker_group_specs or ():
-        groups[group.group_name or "worker"] = WireReplica(group.replicas or 0, group.template)
+        groups[group.group_name or "worker"] = WireReplica((group.replicas or 0) * max(1, group.num_of_hosts or 1), group.template)
     return parse_roles(groups)
+
+
+def _priority_class(spec: WireRayClusterSpec | None) -> str:
+    head = spec and spec.head_group_spec and spec.head_group_spec.template
+    return (head and head.spec and head.spec.priority_class_name) or ""
 
 
 def _parse_conditions(status: WireRayStatus, *, is_suspended: bool) -> tuple[Condition, ...]:

@@ -1,0 +1,39 @@
+"""What can be asked of one kind of job only? The part of a job spec that means nothing to the other kinds.
+
+What a newcomer gets wrong: as in `job_spec`, nothing here is checked any more; numbers are sensible and words are known.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class RayAutoscaler(Struct, frozen=True, kw_only=True):
+    """The container beside the head that adds and removes workers. An empty `image` is Ray's own."""
+
+    cpu: str = "500m"
+    memory: str = "512Mi"
+    image: str = ""
+    pull_policy: str = "IfNotPresent"
+    idle_seconds: int = 60
+    mode: str = "Default"
+
+
+class RayOptions(Struct, frozen=True, kw_only=True):
+    """A Ray cluster for one program. `hosts`: pods of each worker; None leaves a bound of the autoscaler to the operator.
+
+    `is_shut_down`: whether the cluster goes when the program has ended, `JobSpec.ttl_seconds` later.
+    """
+
+    version: str = ""
+    head_service: str = "ClusterIP"
+    min_workers: int = 0
+    max_workers: int | None = None
+    hosts: int = 1
+    autoscaler: RayAutoscaler | None = None
+    pre_stop: str = "ray stop"
+    is_shut_down: bool = True
+    is_suspended: bool = False
+
+
+KindOptions = RayOptions

@@ -1,0 +1,11 @@
+// Wrapper module: pins the projects whose CustomResourceDefinitions the tests read. Nothing of them is built.
+module fairlead.io/tools/kube/definitions
+
+go 1.26.0
+
+require (
+	github.com/alibaba/kubedl v0.5.0
+	github.com/kubeflow/spark-operator/v2 v2.2.1
+	github.com/ray-project/kuberay/ray-operator v1.4.2
+	volcano.sh/volcano v1.10.0
+)
