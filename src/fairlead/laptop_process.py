@@ -30,6 +30,7 @@ from fairlead.cli.context import Output
 from fairlead.cli.laptop_files import remove, remove_folder, write_json, write_whole
 from fairlead.cli.messages import Messages
 from fairlead.console.ring import SLOTS, TICK_SECONDS
+from fairlead.edge.connection import LaptopPages
 from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
@@ -63,7 +64,8 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     simulation.world.accounts.publish(credentials.authority.decode())
     files = LaptopFiles(args, env, messages)
     api_url = url(sockets.api, "https")
-    files.write_kubeconfig(api_url, credentials)
+    pages = LaptopPages(console=url(sockets.console), gpu_exporter=url(sockets.gpu_exporter) + "/metrics")
+    files.write_kubeconfig(api_url, credentials, pages)
     try:
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
@@ -155,10 +157,10 @@ class LaptopFiles:
         self._messages = messages
         self.kubeconfig: Path | None = Path(args.kubeconfig).expanduser() if args.kubeconfig else home / laptop_state.KUBECONFIG
 
-    def write_kubeconfig(self, server: str, credentials: Credentials) -> None:
+    def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
         """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""
         assert self.kubeconfig is not None
-        text = render_kubeconfig(server, credentials)
+        text = render_kubeconfig(server, credentials, extensions={settings.LAPTOP_EXTENSION: pages})
         try:
             write_whole(self.kubeconfig, text)
         except OutsideError as error:

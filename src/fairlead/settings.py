@@ -21,5 +21,8 @@ SYSTEM_NAMESPACE: Final = "fairlead-system"
 SHARE_LEASE: Final = "fairlead-gpushare"
 """The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
 
+LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
+"""The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
+
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

@@ -13,10 +13,11 @@ import os
 import secrets
 import ssl
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from cryptography import x509
@@ -68,9 +69,18 @@ def parse_credentials(text: str, now: float) -> Credentials | None:
     return found if ends > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
-def render_kubeconfig(server: str, credentials: Credentials, *, context: str = "fairlead", namespace: str = "default") -> bytes:
-    """A kubeconfig (JSON, which is YAML) with the authority embedded."""
-    cluster = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
+def render_kubeconfig(
+    server: str,
+    credentials: Credentials,
+    *,
+    context: str = "fairlead",
+    namespace: str = "default",
+    extensions: Mapping[str, Any] | None = None,
+) -> bytes:
+    """A kubeconfig (JSON, which is YAML) with the authority embedded. `extensions` of its cluster are for whoever knows their names."""
+    cluster: dict[str, Any] = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
+    if extensions:
+        cluster["extensions"] = [{"name": name, "extension": extension} for name, extension in extensions.items()]
     kubeconfig = {
         "apiVersion": "v1",
         "kind": "Config",

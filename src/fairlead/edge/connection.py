@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from fairlead.edge.credentials import ClientCertificate, Credentials, token_file_source
 from fairlead.edge.kubeconfig_file import Cluster, User
 from fairlead.edge.pem import in_memory_file, read_pem
 from fairlead.edge.user_credentials import credentials_of
 from fairlead.errors import UserError
+from fairlead.settings import LAPTOP_EXTENSION
 
 if TYPE_CHECKING:
     import ssl
@@ -25,10 +26,17 @@ if TYPE_CHECKING:
 IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
+class LaptopPages(Struct, frozen=True, rename="camel"):
+    """Where a laptop tells what no API server does: the time of its world (the console) and the values of its GPUs (a page)."""
+
+    console: str
+    gpu_exporter: str
+
+
 class Connection(Struct, frozen=True):
     """`server` has a scheme and no trailing slash. `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business.
 
-    `impersonation` are the Impersonate-* headers. `origin` tells a person where this came from.
+    `impersonation` are the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated cluster.
     """
 
     server: str
@@ -43,6 +51,7 @@ class Connection(Struct, frozen=True):
     proxy_url: str | None = None
     impersonation: tuple[tuple[str, str], ...] = ()
     may_compress: bool = True
+    laptop: LaptopPages | None = None
 
     @property
     def is_tls(self) -> bool:
@@ -72,7 +81,19 @@ def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: st
         proxy_url=checked_proxy(cluster.proxy_url),
         impersonation=impersonation_headers(user),
         may_compress=not cluster.disable_compression,
+        laptop=laptop_pages(cluster),
     )
+
+
+def laptop_pages(cluster: Cluster) -> LaptopPages | None:
+    """What a laptop wrote into its kubeconfig; None for any other cluster, and for what no laptop wrote."""
+    for extension in cluster.extensions or ():
+        if extension.name == LAPTOP_EXTENSION:
+            try:
+                return convert(extension.extension, LaptopPages)
+            except ValidationError:
+                return None
+    return None
 
 
 def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY) -> Connection | None:
