@@ -14,6 +14,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import lru_cache
 from ssl import SSLContext
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]
     return host.removeprefix("[").removesuffix("]"), int(port_text)
 
 
+@lru_cache(maxsize=1024)  # asked about the same few peers with every request
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the address. "" (every interface) is not; a name counts only if it is `localhost`."""
     try:
