@@ -6,6 +6,9 @@ exception at all; a person's mistake is `UserError`; the outside failing is `Out
 
 from __future__ import annotations
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as a shell has it for a program that the signal ended."""
+
 
 class FairleadError(Exception):
     """A failure with a sentence for a person: `what` (actual values in backticks) and `hint` (an imperative, may be empty)."""

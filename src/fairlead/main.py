@@ -1,4 +1,4 @@
-"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins begin here, and every error ends here.
+"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins are all one function here, and every error ends here.
 
 What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
 milliseconds). Which world a verb speaks to is chosen in `fairlead.worlds`, on its behalf and only when it asks.
@@ -11,32 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final, NoReturn, cast
+from typing import cast
 
 from fairlead.cli.context import Context
 from fairlead.cli.messages import LEVELS, Messages
 from fairlead.cli.parser import HelpWanted, VerbModule, global_options, make_parser, overview, split_verb
 from fairlead.cli.standard_streams import Stdout, fill_standard_streams
-from fairlead.errors import FairleadError
-
-INTERRUPTED: Final = 130
-
-
-def run_fairlead() -> NoReturn:
-    sys.exit(main("fairlead", sys.argv[1:]))
-
-
-def run_arena() -> NoReturn:
-    sys.exit(main("arena", sys.argv[1:]))
-
-
-def run_kubectl_inspect() -> NoReturn:
-    """`kubectl inspect cgpu`: kubectl runs the file `kubectl-inspect-cgpu` of PATH with the words after it."""
-    sys.exit(main("kubectl inspect cgpu", sys.argv[1:]))
-
-
-def run_kubectl_inspect_gpushare() -> NoReturn:
-    sys.exit(main("kubectl inspect gpushare", sys.argv[1:]))
+from fairlead.errors import INTERRUPTED, FairleadError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
@@ -75,10 +56,27 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     options = global_options(args)
     messages.level = options.loglevel if options.loglevel in LEVELS else "info"
 
+    if getattr(module, "READS_A_CLUSTER", True):
+        _import_msgspec()
     from fairlead.worlds import ChosenWorld
 
     world = ChosenWorld(options, os.environ, messages)
     return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
+
+
+def _import_msgspec() -> None:
+    """Import it without `typing_extensions`: where that is installed, msgspec takes from it what Python 3.11 has itself.
+
+    It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
+    """
+    unwanted = "typing_extensions"
+    if unwanted in sys.modules or "msgspec" in sys.modules:
+        return
+    sys.modules[unwanted] = None  # type: ignore[assignment]  # how Python spells "there is none"
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules[unwanted]
 
 
 def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:

@@ -37,10 +37,10 @@ def listed(objects: Sequence[Any]) -> Reply:
     return Reply({"metadata": {"resourceVersion": "1"}, "items": list(objects)})
 
 
-def discovery(*plurals: str) -> Reply:
+def discovery(*plurals: str, verbs: Sequence[str] = ("list",)) -> Reply:
     def version(plural: str) -> dict[str, Any]:
         served, kind = SERVED[plural]
-        resource = {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": ["list"]}
+        resource = {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": list(verbs)}
         return {"version": served, "resources": [resource]}
 
     items = [{"metadata": {"name": "kubeflow.org"}, "versions": [version(plural) for plural in plurals]}]
@@ -244,7 +244,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
         config = kubeconfig(tmp_path, server.url)
         reading, writing = os.pipe()
         os.close(reading)
-        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list"]
+        command = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "--kubeconfig", str(config), "list"]
         done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
         os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -253,7 +253,7 @@ def test_nobody_reads_any_more(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_watch_quietly(tmp_path: Path) -> None:
     with ScriptedServer(script()) as server:
         config = kubeconfig(tmp_path, server.url)
-        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
+        command = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith("NAME")
@@ -267,7 +267,7 @@ def test_a_watch_shows_again_what_changes(tmp_path: Path) -> None:
     over = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (1, 1)}, states=["Running", "Succeeded"], ended=60)
     with ScriptedServer(script(mpijobs=[listed([MPI]), listed([over])])) as server:
         config = kubeconfig(tmp_path, server.url)
-        command = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
+        command = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "--kubeconfig", str(config), "list", "-w"]
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         lines = [watching.stdout.readline().split() for _ in range(4)]

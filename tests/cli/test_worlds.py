@@ -20,7 +20,7 @@ PODS = {"metadata": {"resourceVersion": "1"}, "items": [pod("p", "real-1", {"nvi
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.main import run_arena; run_arena()"
+    code = "from fairlead.programs import run_arena; run_arena()"
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +16,8 @@ from fairlead import __version__
 
 def write_bug_report(program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]) -> Path | None:
     """The report's path; None when no directory can be written."""
+    import tempfile
+
     text = bug_report(program, argv, error)
     for directory in (state_home(env) / "reports", Path(tempfile.gettempdir())):
         path = directory / f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
@@ -31,6 +31,8 @@ def write_bug_report(program: str, argv: Sequence[str], error: BaseException, en
 
 
 def bug_report(program: str, argv: Sequence[str], error: BaseException) -> str:
+    import traceback
+
     return (
         f"fairlead {__version__}, Python {sys.version.split()[0]}, {' '.join(os.uname()[i] for i in (0, 2, 4))}\n"
         f"command: {program} {' '.join(_without_secrets(argv))}\n\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import http.client
-from typing import TYPE_CHECKING
+import socket
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from fairlead.errors import UserError
@@ -24,14 +25,25 @@ class _Line(http.client.HTTPConnection):
     def __init__(self, host: str, port: int, context: ssl.SSLContext | None, server_name: str, seconds: tuple[float, float | None]) -> None:
         connect_seconds, self._read_seconds = seconds
         super().__init__(host, port, timeout=connect_seconds)
+        self._create_connection = _connect
         self._tls_context = context
         self._server_name = server_name
 
     def connect(self) -> None:
         super().connect()
         if self._tls_context is not None:
-            self.sock = self._tls_context.wrap_socket(self.sock, server_hostname=self._server_name)
+            self.sock = self._tls_context.wrap_socket(self.sock, server_hostname=_plain(self._server_name))
         self.sock.settimeout(self._read_seconds)
+
+
+def _connect(address: tuple[str, int], *timeout_and_source: Any) -> socket.socket:
+    host, port = address
+    return socket.create_connection((_plain(host), port), *timeout_and_source)  # type: ignore[arg-type]  # bytes are a host, too
+
+
+def _plain(host: str) -> str | bytes:
+    """An ordinary host name as bytes: for text Python loads its tables of international names, which takes longer than a request."""
+    return host.encode() if host.isascii() else host
 
 
 def open_connection(
