@@ -197,7 +197,8 @@ def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
     """The kubeconfig names a server that is not there, so the whole way of a live command up to its request is covered."""
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(
-        "{clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"
+        "{clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], "
+        "contexts: [{name: c, context: {cluster: c}}], current-context: c}"
     )
     code = (
         "import sys; from fairlead.main import main; main('arena', sys.argv[1:]);"
