@@ -64,7 +64,7 @@ class ScriptedServer:
     ) -> None:
         self.script = script
         self.seen: list[Seen] = []
-        self._context = _server_context(pair, client_ca) if pair else None
+        self._context = server_context(pair, client_ca) if pair else None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.port = port
@@ -172,7 +172,7 @@ def _common_name(certificate: dict[str, Any] | None) -> str:
     return str(dict(pairs).get("commonName", ""))
 
 
-def _server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:
+def server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:
     from fairlead.edge.pem import in_memory_file
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

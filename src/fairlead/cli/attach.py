@@ -24,6 +24,7 @@ HELP = """Run a command in a container of a training job: a shell, or what stand
 With a terminal as stdin the command gets one, too. The exit status is the command's."""
 
 SHELL: Final = "sh"
+_STATUS_MAX: Final = 255  # Windows containers know greater ones, of which 256 must not become 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise OutsideError("kubernetes", end.message, f"`arena get {args.job} --explain` says how its pods are")
     if end.exit_code:
         context.messages.error(f"command terminated with exit code {end.exit_code}")
-    return end.exit_code
+    return end.exit_code if 0 <= end.exit_code <= _STATUS_MAX else _STATUS_MAX
 
 
 def _check_lives(pod: Pod, job: str) -> None:

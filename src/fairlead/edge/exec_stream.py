@@ -68,7 +68,7 @@ class ExecStream:
     def _turn(self) -> None:
         self._web.flush()
         ready = self._wait()
-        if self._web.fileno() in ready:
+        if ready.get(self._web.fileno(), 0) & ~select.POLLOUT:
             self._unanswered = 0
             for message in self._web.receive():
                 self._hear(message)
@@ -79,16 +79,17 @@ class ExecStream:
         if time.monotonic() >= self._ping_at:
             self._ping()
 
-    def _wait(self) -> set[int]:
+    def _wait(self) -> dict[int, int]:
+        """The descriptors with something to do, and what; or none, when it is time to ask the server whether it is there."""
         poll = select.poll()
         poll.register(self._web, self._web.awaited)
         if self._has_input and self._end is None and self._web.backlog < _BACKLOG:
             poll.register(self._streams.stdin, select.POLLIN)
         if self._streams.resized >= 0:
             poll.register(self._streams.resized, select.POLLIN)
-        seconds = 0.0 if self._web.has_more else max(0.0, self._ping_at - time.monotonic())
-        ready = {descriptor for descriptor, _ in poll.poll(seconds * 1000)}
-        return ready | {self._web.fileno()} if self._web.has_more else ready
+        if self._web.has_more:
+            return {**dict(poll.poll(0)), self._web.fileno(): select.POLLIN}
+        return dict(poll.poll(max(0.0, self._ping_at - time.monotonic()) * 1000))
 
     def _hear(self, message: bytes) -> None:
         channel, data = message[0] if message else -1, message[1:]

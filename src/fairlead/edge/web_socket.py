@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from wsproto import WSConnection
+from wsproto.connection import ConnectionState
 from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
 from wsproto.utilities import RemoteProtocolError
 
@@ -120,8 +121,11 @@ class WebSocket:
                 elif isinstance(event, Ping):
                     self._out += self._frames.send(event.response())
                 elif isinstance(event, CloseConnection):
+                    if self._frames.state is ConnectionState.OPEN:  # not the server closes: wsproto could not read a frame
+                        raise RemoteProtocolError(event.reason or "a broken frame")
                     self.is_closed, self.reason = True, event.reason or ""
                     self._out += self._frames.send(event.response())
+                    return
                 elif isinstance(event, TextMessage):
                     raise RemoteProtocolError("a text message")
         except RemoteProtocolError as error:

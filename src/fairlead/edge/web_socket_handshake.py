@@ -76,6 +76,8 @@ def _is_whole(events: list[Event]) -> bool:
 def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, body: bytes) -> ApiFailure:
     headers = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in refusal.headers}
     failure = failure_of_answer(dialled.label, request, refusal.status_code, body, headers.get(b"retry-after"))
-    if not failure.reason:  # no Status: whoever answered does not know what was asked
-        failure.hint = failure.hint or _HINT
-    return failure
+    if failure.reason:
+        return failure
+    # No Status: whoever answered does not know what was asked. A server before 1.30 hands it on to a kubelet, which says 403 and nothing else.
+    what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
+    return ApiFailure(what, _HINT, status=refusal.status_code)
