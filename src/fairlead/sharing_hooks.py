@@ -22,6 +22,7 @@ from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_mode import CONFLICT, share_mode
 from fairlead.rules.share_preempt import Victims as PlannedVictims
 from fairlead.rules.share_preempt import plan_preemption
+from fairlead.rules.share_verdict import whose_gpu_is_unknown
 from fairlead.rules.share_why import why_no_room
 from fairlead.sim.admission import CREATE, Write
 from fairlead.sim.cluster import Cluster
@@ -32,7 +33,7 @@ from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.world import World
-from fairlead.wire.allocation import parse_withheld, render_bind
+from fairlead.wire.allocation import anew, parse_withheld, render_bind
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.kube_status import ApiStatus, forbidden
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
@@ -145,18 +146,20 @@ class SharedGpus:
         account = self.ledger.nodes.get(node)
         if account is None:
             return
-        for tenant in [tenant for tenant in account.tenants.values() if not tenant.grants]:
+        for tenant in [tenant for tenant in account.tenants.values() if tenant.is_misread or not tenant.grants]:
             pod = tenant.pod
-            if pod.phase != "Pending" or pod.deleted_at is not None:
-                continue  # what runs without a card has none to be given: its kubelet would not look any more
-            grants = self.ledger.adopt(pod)
             found = self._cluster.get(PODS, pod.namespace, pod.name)
-            if found is None:
+            if pod.deleted_at is not None or found is None:
                 continue
+            if not tenant.grants and pod.has_started:  # it has none to be given: its kubelet would not look any more
+                self._tell_not_placed(found, whose_gpu_is_unknown(account, pod.uid))
+                continue
+            grants = self.ledger.adopt(pod)
             if isinstance(grants, Refusal):
                 self._tell_not_placed(found, f"node {node} has no room: {grants.reason}")
             elif grants:
-                annotations = self._annotations(pod, node, grants)
+                written = self._annotations(pod, node, grants)
+                annotations = anew(written, pod.annotations) if tenant.is_misread else written
                 self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
 
     def _annotations(self, pod: Pod, node: str, grants: GrantsByContainer) -> dict[str, str]:
@@ -179,7 +182,7 @@ class SharedGpus:
 
     def _tell_not_placed(self, pod: Object, why: str) -> None:
         uid = pod["metadata"]["uid"]
-        if self._not_placed.get(uid) != why:
+        if why and self._not_placed.get(uid) != why:
             self._recorder.warning(pod, NOT_PLACED, why, COMPONENT)
         self._not_placed[uid] = why
 

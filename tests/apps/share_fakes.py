@@ -20,6 +20,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
 from fairlead.wire.allocation import parse_grants
+from fairlead.wire.names import ANNOTATION_ALLOCATION
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -46,7 +47,10 @@ class _Jumper(selectors.SelectSelector):
 
 @dataclass
 class FakeServer:
-    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`: what must never be."""
+    """`down_until`: nobody is answered before. `history` holds every change, for watches. `faults`: what must never be.
+
+    `sits`: by uid the pod as it was first given cards. There it runs, whatever somebody makes of its annotations later.
+    """
 
     rng: random.Random
     nodes: dict[str, Node]
@@ -58,6 +62,7 @@ class FakeServer:
     down_until: float = 0.0
     used: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    sits: dict[str, Pod] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def write(self, pod: Pod) -> None:
@@ -97,10 +102,19 @@ class FakeServer:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
+    def damage(self, pod: Pod) -> None:
+        """Somebody who may write grants garbles one, while its pod runs."""
+        self.write(annotated(msgspec.structs.replace(pod, phase="Running"), {ANNOTATION_ALLOCATION: "{garbled"}))
+
+    def _sitting(self, pod: Pod) -> list[Grant]:
+        if pod.grants and self.sits.setdefault(pod.uid, pod).grants != pod.grants:
+            self.faults.append(f"{pod.name} sits on {self.sits[pod.uid].grants} and is said to hold {pod.grants}")
+        return held(self.sits.get(pod.uid, pod))
+
     def _recount(self, before: Pod | None, after: Pod | None) -> None:
         """The promise: at no instant are more units granted on a card than it has."""
         for pod, sign in ((before, -1), (after, 1)):
-            for grant in held(pod) if pod is not None and pod.is_holding else ():
+            for grant in self._sitting(pod) if pod is not None and pod.is_holding else ():
                 self.used[grant.uuid] = self.used.get(grant.uuid, 0) + sign * grant.units
         units = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
         self.faults += [f"{count} of {units[uuid]} units of {uuid} are granted" for uuid, count in self.used.items() if count > units[uuid]]

@@ -40,6 +40,7 @@ class Storm:
         )
         self._left = pods
         self._made = 0
+        self._damaged: set[str] = set()
         self._make = make
         self._say = say
         self._desks: list[tuple[ShareDesk, FakeSharingApi, asyncio.Task[None]] | None] = [None, None]
@@ -110,6 +111,21 @@ class Storm:
             elif chance < 0.75:
                 self.server.down_until = self._loop.time() + self.rng.uniform(0, 8)
                 self._say(f"API server away until {self.server.down_until:.1f}")
+            elif chance < 0.9:
+                await self._damage()
+
+    async def _damage(self) -> None:
+        """Grants are garbled; half of the time nobody is left who knew them."""
+        if self.rng.random() < 0.5:
+            self._say("kill both extenders")
+            for place in (0, 1):
+                await self._kill(place)
+                self._start(place)
+        bound = [pod for pod in self.server.pods.values() if pod.is_holding and pod.grants and pod.deleted_at is None]
+        for pod in self.rng.sample(bound, min(4, len(bound))):
+            self._say(f"damage the grant of {pod.name}")
+            self.server.damage(pod)
+            self._damaged.add(pod.uid)
 
     async def _scheduler(self) -> None:
         """As kube-scheduler: filter, take one of the best, bind; whatever goes wrong is tried again."""
@@ -164,7 +180,7 @@ class Storm:
                     part.name: part.limits[GPU_MEMORY] for part in (*pod.containers, *pod.init_containers) if GPU_MEMORY in part.limits
                 }
                 got = {name: sum(grant.units for grant in given) for name, given in pod.grants.items()}
-                if got or not self._was_foreign(pod):
+                if got or not (self._was_foreign(pod) or pod.uid in self._damaged):
                     assert got == wanted, f"{pod.name} holds {got} and asked for {wanted}"
             if not pod.node and pod.deleted_at is None:
                 assert why_no_room(truth, pod), f"{pod.name} waits, and there is room"

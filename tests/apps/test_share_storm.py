@@ -1,17 +1,18 @@
-"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods; and three faults that a storm must find.
+"""Storms over the scheduler extender, in memory: twenty seeds of a thousand pods; and four faults that a storm must find.
 
 The same against a real kube-scheduler and API server, fewer and smaller: tests/kube/test_share_storms.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
 from tests.apps.share_storm import live
 
 from fairlead.apps.share_desk import ShareDesk
+from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 
 SEEDS = range(1, 21)
@@ -67,7 +68,25 @@ def forgetful(*args: Any, **options: Any) -> ShareDesk:
     return desk
 
 
-@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful])
+def believing_damage(*args: Any, **options: Any) -> ShareDesk:
+    """A pod without a grant holds nothing, even if it runs."""
+    desk = ShareDesk(*args, **options)
+    set_node = desk.ledger.set_node
+
+    def without_hidden(each: Node, withheld: Collection[int] = ()) -> None:
+        set_node(each, withheld)
+        desk.ledger.nodes[each.name].hidden = _Nobody()
+
+    desk.ledger.set_node = without_hidden  # type: ignore[method-assign]
+    return desk
+
+
+class _Nobody(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage])
 def test_a_storm_finds_the_fault(fault: Callable[..., ShareDesk]) -> None:
     with pytest.raises(AssertionError, match=r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m"):
         for seed in SEEDS[:5]:

@@ -134,6 +134,30 @@ def test_pods_that_others_place_are_given_cards_or_told_that_there_are_none(real
     wait_until("the other scheduler's has one, too", lambda: cards_of(cluster, "other-scheduler") == [0], seconds=15)
 
 
+def test_a_grant_that_is_damaged_while_its_pod_runs_sells_no_memory(real: tuple[ControlPlane, Extender]) -> None:
+    cluster, extender = real
+    settle(cluster, on(T4, pod("a", 10)))
+    before = _grant(cluster, "a")
+    cluster.admin.run("annotate", "pod", "a", "-n", "default", "--overwrite", "fairlead.io/gpu-allocation={garbled")
+    (seen,) = settle(cluster, on(T4, pod("b", 10)))
+    assert seen and not seen["node"]
+    wait_until("the grant is written again", lambda: _grant(cluster, "a") == before, seconds=30)
+    assert extender.inspect()["t4-1"]["usedGPU"] == 10
+
+
+def test_what_runs_on_an_unknown_card_when_the_extender_comes_keeps_room_on_each(real: tuple[ControlPlane, Extender]) -> None:
+    cluster, extender = real
+    extender.component.stop()
+    cluster.admin.create([on({}, pod("stranger", 10), schedulerName="nobody", nodeName="pair-1")])
+    wait_until("it runs, and nobody gave it a card", lambda: (found(cluster, "stranger") or {})["status"]["phase"] == "Running", seconds=60)
+    extender.start()
+    seen = settle(cluster, on(PAIR, pod("fits", 5)), on(PAIR, pod("too-large", 6)))
+    assert [bool(each and each["node"]) for each in seen] == [True, False]
+    words = "need 6 GiB, largest free 5 GiB (10 GiB set aside for 1 pod whose GPU is unknown)"
+    wait_until("the reason is told", lambda: words in (fate(found(cluster, "too-large")) or {})["told"], seconds=30)
+    wait_until("so is its own", lambda: _events(cluster, "stranger", "GPUShareNotPlaced") != [], seconds=30)
+
+
 def test_a_card_that_an_operator_takes_out_takes_no_new_pods(real: tuple[ControlPlane, Extender]) -> None:
     cluster, extender = real
     cluster.admin.run("create", "configmap", "unhealthy-gpu-t4-1", "-n", "kube-system", "--from-literal=gpus=0")
@@ -153,6 +177,10 @@ def test_labels_that_contradict_each_other_are_told(real: tuple[ControlPlane, Ex
         wait_until("the node is told", lambda: _events(cluster, "t4-1", "GPUModeConflict") != [], seconds=10)
     finally:
         cluster.admin.run("label", "node", "t4-1", "ack.node.gpu.schedule-")
+
+
+def _grant(cluster: ControlPlane, name: str) -> str:
+    return str(((found(cluster, name) or {})["metadata"].get("annotations") or {}).get("fairlead.io/gpu-allocation"))
 
 
 def _events(cluster: ControlPlane, name: str, reason: str) -> list[str]:

@@ -351,6 +351,21 @@ def test_nobody_else_writes_grants() -> None:
     assert get_pod(world)["metadata"]["annotations"]["team"] == "a"
 
 
+def test_a_grant_that_is_damaged_while_its_pod_runs_is_written_again() -> None:
+    world = small_world(T4)
+    share(world, "p", 10)
+    live(world, 30)
+    before = get_pod(world)["metadata"]["annotations"]
+    for damaged in ({**before, names.ANNOTATION_ALLOCATION: "{"}, {}):
+        now = get_pod(world)
+        world.cluster.update({**now, "metadata": {**now["metadata"], "annotations": damaged}}, min(GRANT_WRITERS))
+        live(world, 5)
+        assert grants(world, "p") == {"main": [(0, 10, 10770)]}
+    share(world, "second", 10)
+    live(world, 20)
+    assert phase(world, "second") == "Pending", "the card was never free"
+
+
 def test_a_binding_brings_no_forged_grant() -> None:
     world = small_world(V100S)
     share(world, "p", 4, schedulerName="volcano")

@@ -21,7 +21,9 @@ from fairlead.model.sharing import NO_ROOM, NOT_PLACED
 from fairlead.ports import Clock, SharingApi
 from fairlead.rules.share_mode import CONFLICT, share_mode
 from fairlead.rules.share_node import NodeAccount
+from fairlead.rules.share_verdict import whose_gpu_is_unknown
 from fairlead.rules.share_why import why_no_room
+from fairlead.wire.allocation import anew
 
 RETRY_SECONDS: Final = 5.0
 _WAITING_EVENTS: Final = 2000
@@ -74,10 +76,17 @@ class ShareAdoption:
             await self._has_words.wait()
 
     def _adopt_on(self, account: NodeAccount | None) -> None:
-        """What runs without a card has none to be given: its kubelet would not look any more."""
-        tenants = () if account is None else tuple(account.tenants.values())
-        for pod in [tenant.pod for tenant in tenants if not tenant.grants]:
-            if pod.phase != "Pending" or pod.deleted_at is not None:
+        """What runs without a card has none to be given (its kubelet would not look any more); a damaged grant is written again."""
+        if account is None:
+            return
+        for tenant in tuple(account.tenants.values()):
+            pod = tenant.pod
+            if tenant.is_misread and pod.deleted_at is None:
+                self._unwritten[pod.uid] = pod
+            if tenant.grants or pod.deleted_at is not None:
+                continue
+            if pod.has_started:
+                self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
                 continue
             grants = self._feed.ledger.adopt(pod)
             if isinstance(grants, Refusal):
@@ -88,11 +97,13 @@ class ShareAdoption:
     async def _write(self, pod: Pod) -> None:
         """The cards are held from here on, whatever the API server says; only the end of the pod frees them."""
         tenant = self._feed.ledger.tenants.get(pod.uid)
-        if tenant is None or not tenant.grants or tenant.node != pod.node:
+        grants = self._feed.ledger.adopt(tenant.pod) if tenant is not None and tenant.node == pod.node else None
+        if tenant is None or not grants or isinstance(grants, Refusal):
             self._unwritten.pop(pod.uid, None)
             return
         try:
-            await self._api.annotate(pod, annotations_of(self._feed, pod, pod.node, tenant.grants, self._clock.now()))
+            written = annotations_of(self._feed, pod, pod.node, grants, self._clock.now())
+            await self._api.annotate(pod, anew(written, pod.annotations) if tenant.is_misread else written)
         except NotFound:
             self._feed.pod_sink.remove(pod.uid)
         except OutsideError as error:

@@ -131,7 +131,7 @@ class _PodSink:
         before = ledger.tenants.get(key)
         ledger.set_pod(row)
         after = ledger.tenants.get(key)
-        if before is None or after is None or before.booked != after.booked or not after.grants:
+        if before is None or after is None or before.booked != after.booked or not after.grants or after.is_misread:
             for tenant in (before, after):
                 if tenant is not None:
                     feed.touch(tenant.node)

@@ -97,6 +97,11 @@ class Pod(Struct, frozen=True, gc=False):
         return self.phase in ("Succeeded", "Failed")
 
     @property
+    def has_started(self) -> bool:
+        """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
+        return self.phase != "Pending" or any(each.state in ("running", "terminated") for each in (*self.init_statuses, *self.statuses))
+
+    @property
     def is_holding(self) -> bool:
         """Bound to a node and not finished: it holds its devices and its quota, terminating or not."""
         return bool(self.node) and not self.is_finished

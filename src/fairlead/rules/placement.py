@@ -116,6 +116,7 @@ def _less(card: CardAccount, units: int, core_percent: int) -> CardAccount:
     other = CardAccount(
         card.key, card.index, card.uuid, card.units, card.memory_mib, card.core_total, card.trouble, card.used, card.core_used
     )
+    other.aside, other.core_aside = card.aside, card.core_aside
     other.take(units, core_percent)
     return other
 

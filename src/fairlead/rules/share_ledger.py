@@ -46,7 +46,7 @@ class Ledger:
         self._on: dict[str, dict[str, Tenant]] = {}
         self._promises: dict[str, Pod] = {}
         self._plain: dict[str, tuple[int, int, str]] = {}
-        """By node whose cards are all well and promised to nobody: most units free on a card, most units of a card, and the unit."""
+        """By node whose cards are all well, known and promised to nobody: most units free on a card, most units of a card, and the unit."""
 
     # --- what the cluster tells --------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class Ledger:
             self.remove_pod(pod.uid)
         elif pod.node:
             self._promise(pod.uid, None)
-            self._seat(_bound(pod, before))
+            self._seat(self._bound(pod, before))
         else:
             self._promise(pod.uid, pod if pod.nominated_node else None)
             if before is not None and before.state != RESERVED:  # never seen on a real server: a pod does not leave its node
@@ -125,11 +125,14 @@ class Ledger:
     def reserve(self, pod: Pod, node: str) -> GrantsByContainer | Refusal:
         """Choose cards on the node and hold them for the pod, until a pod of its uid is seen there or `roll_back`.
 
-        The same question again gets the same answer. A pod that asks for nothing gets nothing, and nothing is held.
+        The same question again gets the same answer, unless somebody else has sold that room meanwhile (another extender, while this
+        one was without the lease). A pod that asks for nothing gets nothing, and nothing is held.
         """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and (tenant.node != node or not tenant.grants):
             return Refusal(f"pod {pod.key} is already on node {tenant.node}")
+        if tenant is not None and not self._still_fits(tenant):
+            return Refusal(f"the room held for pod {pod.key} on node {node} was given to others")
         if tenant is not None:
             return tenant.grants
         return self._reserve(pod, node, self.nodes.get(node))
@@ -137,7 +140,7 @@ class Ledger:
     def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
         """Find cards for a pod that somebody else put on its node (another scheduler, `nodeName` by hand), and hold them."""
         tenant = self.tenants.get(pod.uid)
-        if tenant is not None and tenant.grants:
+        if tenant is not None and tenant.grants and (tenant.state != RESERVED or self._still_fits(tenant)):
             return tenant.grants
         self._unseat(pod.uid)
         account = self.nodes.get(pod.node)  # it runs there already: what is promised to others does not hold it back
@@ -202,10 +205,21 @@ class Ledger:
         self._seat(_tenant(pod, node, RESERVED, grants))
         return grants
 
+    def _still_fits(self, tenant: Tenant) -> bool:
+        account = self.nodes.get(tenant.node)
+        if account is None:
+            return False
+        free = {card.key: (card.free, card.core_free) for card in account.without([tenant.pod.uid]).cards}
+        taken: dict[str, tuple[int, int]] = {}
+        for seat in account.seats(tenant):
+            units, core = taken.get(seat.card, (0, 0))
+            taken[seat.card] = units + seat.units, core + seat.core_percent
+        return all(key in free and units <= free[key][0] and core <= free[key][1] for key, (units, core) in taken.items())
+
     def _seat(self, tenant: Tenant) -> None:
         uid = tenant.pod.uid
         before = self.tenants.get(uid)
-        if before is not None and before.node == tenant.node and before.booked == tenant.booked:
+        if before is not None and _holds(before) == _holds(tenant):
             self._on[tenant.node][uid] = self.tenants[uid] = tenant
             account = self.nodes.get(tenant.node)
             if account is not None:
@@ -218,6 +232,20 @@ class Ledger:
         if account is not None:
             account.seat(tenant)
             self._refresh(account)
+
+    def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
+        """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory."""
+        booked = booked_grants(pod)
+        known = before if before is not None and before.node == pod.node and before.booked else None
+        if known is not None and (not booked or (self._is_astray(pod.node, booked) and not self._is_astray(pod.node, known.booked))):
+            return structs.replace(known, pod=pod)
+        is_assigned = "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
+        return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+
+    def _is_astray(self, node: str, booked: GrantsByContainer) -> bool:
+        """Whether a grant is of a card that the node does not have."""
+        account = self.nodes.get(node)
+        return account is not None and any(account.card_of(grant) is None for given in booked.values() for grant in given)
 
     def _unseat(self, uid: str) -> None:
         tenant = self.tenants.pop(uid, None)
@@ -245,7 +273,7 @@ class Ledger:
 
     def _refresh(self, account: NodeAccount) -> None:
         cards = account.cards
-        if account.promised or not account.mode.is_shared or not cards or any(card.trouble for card in cards):
+        if account.promised or account.hidden or not account.mode.is_shared or not cards or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:
             self._plain[account.name] = (max(card.free for card in cards), max(card.units for card in cards), account.unit)
@@ -270,16 +298,8 @@ def _sort_in(answer: Filtered, name: str, no: Verdict | None) -> None:
         answer.failed[name] = no.reason
 
 
-def _bound(pod: Pod, before: Tenant | None) -> Tenant:
-    """What the pod itself says, else what was reserved for it there."""
-    booked = booked_grants(pod)
-    if booked:
-        annotations = pod.annotations
-        is_assigned = "true" in (annotations.get(ANNOTATION_GPU_ASSIGNED), annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
-        return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants, booked)
-    if before is not None and before.state == RESERVED and before.node == pod.node:
-        return structs.replace(before, pod=pod)
-    return Tenant(pod, pod.node, BOUND, _NO_GRANTS, _NO_GRANTS)
+def _holds(tenant: Tenant) -> tuple[str, GrantsByContainer, bool]:
+    return tenant.node, tenant.booked, tenant.is_hidden
 
 
 def _tenant(pod: Pod, node: str, state: str, grants: GrantsByContainer) -> Tenant:

@@ -16,9 +16,10 @@ from fairlead.model.gpu import Grant
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.resources import GPU_CORE, counted
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
 from fairlead.model.sharing import GpuNeed
 from fairlead.rules.cards import cards_of
+from fairlead.rules.gpu_need import gpu_need
 from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
 from fairlead.rules.share_units import GIB, MIB_PER_UNIT, unit_of
@@ -39,10 +40,18 @@ class Seat(Struct, frozen=True, gc=False):
     core_percent: int
 
 
+class Hidden(Struct, frozen=True, gc=False):
+    """What a pod may hold of a card, if it is there: at most `units`. It is not where fewer than `least` are left."""
+
+    least: int
+    units: int
+    core_percent: int
+
+
 class Tenant(Struct, frozen=True, gc=False):
     """A pod that holds room on a node: `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
 
-    `grants` as they were given, by container; empty for a pod that runs there and whose card nobody knows (PENDING).
+    `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING).
     """
 
     pod: Pod
@@ -55,12 +64,23 @@ class Tenant(Struct, frozen=True, gc=False):
     def priority(self) -> int:
         return self.pod.priority
 
+    @property
+    def is_hidden(self) -> bool:
+        """It runs, so it holds a card of the node, and nobody can say which."""
+        return not self.booked and self.pod.has_started
+
+    @property
+    def is_misread(self) -> bool:
+        """Its annotation says something else than what it is known to hold: somebody damaged it while it was bound."""
+        return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
+
 
 @dataclass(slots=True)
 class CardAccount:
     """One card. `key` is its UUID, or `#<index>` where nobody told one. `trouble`: why it takes no new pods, "" = it does.
 
-    `free`, `core_free` are never below zero: a card that shrank below its grants is overcommitted.
+    `aside`, `core_aside`: what hidden tenants of the node may hold of it. `free`, `core_free` are never below zero: a card that shrank
+    below its grants is overcommitted.
     """
 
     key: str
@@ -74,13 +94,15 @@ class CardAccount:
     core_used: int = 0
     free: int = 0
     core_free: int = 0
+    aside: int = 0
+    core_aside: int = 0
 
     def take(self, units: int, core_percent: int) -> None:
         """Negative amounts give back."""
         self.used += units
         self.core_used += core_percent
-        self.free = max(0, self.units - self.used) if not self.trouble else 0
-        self.core_free = max(0, self.core_total - self.core_used) if not self.trouble else 0
+        self.free = max(0, self.units - self.used - self.aside) if not self.trouble else 0
+        self.core_free = max(0, self.core_total - self.core_used - self.core_aside) if not self.trouble else 0
 
     @property
     def overcommitted(self) -> int:
@@ -90,7 +112,10 @@ class CardAccount:
 
 @dataclass(slots=True)
 class NodeAccount:
-    """`promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node does not have."""
+    """`promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node does not have.
+
+    `hidden`: what tenants may hold of one of its cards, nobody knows which, by uid.
+    """
 
     name: str
     mode: ShareMode
@@ -99,19 +124,34 @@ class NodeAccount:
     tenants: dict[str, Tenant] = field(default_factory=dict)
     promised: dict[str, Pod] = field(default_factory=dict)
     strays: dict[str, int] = field(default_factory=dict)
+    hidden: dict[str, Hidden] = field(default_factory=dict)
 
     def seat(self, tenant: Tenant) -> None:
         self.tenants[tenant.pod.uid] = tenant
         self._move(tenant, 1)
+        if tenant.is_hidden and (hidden := _hidden(tenant.pod)).units:
+            self.hidden[tenant.pod.uid] = hidden
+        if self.hidden:
+            self._set_aside()
 
     def unseat(self, uid: str) -> None:
         tenant = self.tenants.pop(uid, None)
-        if tenant is not None:
-            self._move(tenant, -1)
+        if tenant is None:
+            return
+        self._move(tenant, -1)
+        if self.hidden:
+            self.hidden.pop(uid, None)
+            self._set_aside()
 
     def without(self, uids: Collection[str]) -> NodeAccount:
         """A copy in which these tenants are gone."""
-        other = replace(self, cards=[replace(card) for card in self.cards], tenants=dict(self.tenants), strays=dict(self.strays))
+        other = replace(
+            self,
+            cards=[replace(card) for card in self.cards],
+            tenants=dict(self.tenants),
+            strays=dict(self.strays),
+            hidden=dict(self.hidden),
+        )
         for uid in uids:
             other.unseat(uid)
         return other
@@ -155,6 +195,13 @@ class NodeAccount:
     def overcommitted(self) -> int:
         return sum(card.overcommitted for card in self.cards) + sum(self.strays.values())
 
+    def _set_aside(self) -> None:
+        """Each hidden tenant counts on every card that has room for it: one of them it is. Only what nobody else holds can be its."""
+        for card in self.cards:
+            here = [each for each in self.hidden.values() if each.least <= card.units - card.used]
+            card.aside, card.core_aside = sum(each.units for each in here), sum(each.core_percent for each in here)
+            card.take(0, 0)
+
     def _move(self, tenant: Tenant, sign: int) -> None:
         cards = {card.key: card for card in self.cards}
         for seat in self.seats(tenant):
@@ -191,6 +238,13 @@ def account_of(node: Node, withheld: Collection[int] = ()) -> NodeAccount:
     for account in accounts.values():
         account.take(0, 0)
     return NodeAccount(node.name, mode, unit, sorted(accounts.values(), key=lambda card: card.index))
+
+
+def _hidden(pod: Pod) -> Hidden:
+    need = gpu_need(pod)
+    if need.fault:  # whoever runs it found cards for it somehow
+        return Hidden(1, counted(pod.limits, GPU_MEMORY), counted(pod.limits, GPU_CORE))
+    return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 
 
 def _trouble(card: CardOccupancy, is_withheld: bool) -> str:

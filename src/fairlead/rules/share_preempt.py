@@ -6,7 +6,7 @@ that hold no shared GPU stay victims: they were chosen for something else, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -28,26 +28,29 @@ class Victims(Struct, frozen=True, gc=False):
     violations: int = 0
 
 
-def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims]) -> dict[str, Victims]:
-    """Per node the victims that really make room on one card (or M); nodes where none do are left out."""
+def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
+    """Per node the victims that really make room on one card (or M), none of them of `spared`; nodes where none do are left out."""
     need = gpu_need(pod)
     found = {}
     for node, victims in proposed.items():
         account = ledger.nodes.get(node)
-        uids = _victims_on(ledger, account, pod, need, victims.uids) if account is not None else None
+        uids = _victims_on(ledger, account, pod, need, victims.uids, spared) if account is not None else None
         if uids:
             found[node] = Victims(tuple(uids), victims.violations)
     return found
 
 
-def _victims_on(ledger: Ledger, account: NodeAccount, pod: Pod, need: GpuNeed, proposed: Sequence[str]) -> list[str] | None:
+def _victims_on(
+    ledger: Ledger, account: NodeAccount, pod: Pod, need: GpuNeed, proposed: Sequence[str], spared: Collection[str]
+) -> list[str] | None:
     no = verdict(account, need, pod, ledger.policies)
     if no is None:
         return list(proposed)  # there is room already: kube-scheduler wants them gone for another resource
     if no.is_final:
         return None
     strangers = [uid for uid in proposed if uid not in account.tenants]
-    candidates = [tenant for tenant in account.tenants.values() if is_below(tenant, pod) or tenant.pod.uid in proposed]
+    may_go = [tenant for tenant in account.tenants.values() if tenant.pod.uid not in spared]
+    candidates = [tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed]
     policy = gpu_policy(need, account, ledger.policies)
 
     def fits(gone: Iterable[str]) -> bool:
@@ -55,7 +58,9 @@ def _victims_on(ledger: Ledger, account: NodeAccount, pod: Pod, need: GpuNeed, p
 
     plans = []
     for index, cards in enumerate(_card_sets(account, need)):
-        on_cards = [tenant for tenant in candidates if cards & {seat.card for seat in account.seats(tenant)}]
+        on_cards = [
+            tenant for tenant in candidates if tenant.pod.uid in account.hidden or cards & {seat.card for seat in account.seats(tenant)}
+        ]
         chosen = _fewest(on_cards, frozenset(proposed), fits)
         if chosen is not None:
             plans.append((_cost(chosen), index, chosen))

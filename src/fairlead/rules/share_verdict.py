@@ -37,7 +37,8 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
     policy = gpu_policy(need, account, policies)
     if choose_cards(seen, need, policy) is not None:
         return None
-    return _lacking(seen, need, policy)
+    no = _lacking(seen, need, policy)
+    return no if no.is_final or not account.hidden else Verdict(f"{no.reason} ({_set_aside(account)})", False)
 
 
 @lru_cache(maxsize=4096)
@@ -104,6 +105,19 @@ def _too_large(seen: NodeAccount, units: int) -> Verdict:
     if any(card.units >= units for card in seen.cards):
         return Verdict(f"need {units} {unit} on one GPU, largest healthy has {largest} {unit}", True)
     return too_large(units, largest, unit)
+
+
+def whose_gpu_is_unknown(account: NodeAccount, uid: str) -> str:
+    """What a pod is told that runs on the node, and whose card nobody can name; "" for any other."""
+    hidden = account.hidden.get(uid)
+    if hidden is None:
+        return ""
+    return f"nobody knows which GPU of node {account.name} it holds: {hidden.units} {account.unit} of each that may be it are set aside"
+
+
+def _set_aside(account: NodeAccount) -> str:
+    units, count = sum(each.units for each in account.hidden.values()), len(account.hidden)
+    return f"{units} {account.unit} set aside for {count} {'pod' if count == 1 else 'pods'} whose GPU is unknown"
 
 
 def _gpus(count: int) -> str:

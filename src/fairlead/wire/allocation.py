@@ -26,6 +26,12 @@ _READ_BY_US: Final = (
     names.ANNOTATION_GPU_INDEX,
     names.ANNOTATION_TOPOLOGY_GROUP,
 )
+_WRITTEN_ONCE: Final = (
+    names.ANNOTATION_GPU_ASSIGNED,
+    names.ANNOTATION_REFERENCE_ASSIGNED,
+    names.ANNOTATION_GPU_ASSUME_TIME,
+    names.ANNOTATION_REFERENCE_ASSUME_TIME,
+)
 
 
 class WireGrant(Struct, gc=False):
@@ -90,6 +96,15 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
     if any(percent for by_gpu in cores.values() for percent in by_gpu.values()):
         written[names.ANNOTATION_CORE_PERCENTAGE] = _encoded(cores)
     return {**{key: "" for key in names.GRANT_ANNOTATIONS if key in pod.annotations}, **written}
+
+
+def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
+    """What is written again on a pod whose grant was damaged: all that bind writes but what is written once and is still there.
+
+    >>> anew({"fairlead.io/gpu-allocation": "{}", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}, {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})
+    {'fairlead.io/gpu-allocation': '{}'}
+    """
+    return {key: text for key, text in bind.items() if key not in _WRITTEN_ONCE or not present.get(key)}
 
 
 def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
