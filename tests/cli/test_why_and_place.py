@@ -28,7 +28,7 @@ def cluster() -> ClusterSnapshot:
         placed(pod("c", 11), "gpu", {"main": [(1, 11)]}, phase="Running"),
         pod("plain", 0, phase="Pending"),
         pod("nothing", containers=(Container("main", limits={"aliyun.com/gpu-mem": 0}),), node="gpu", phase="Running"),
-        pod("unplaced", 1, node="gpu", phase="Running"),
+        pod("unplaced", 1, node="gpu"),
         pod("waits", 6, conditions=(TOLD,), scheduler="fairlead-scheduler"),
         pod("small", 2, scheduler="fairlead-scheduler"),
         pod("odd", 7, cards=2),
@@ -100,6 +100,18 @@ def test_place_one_after_another() -> None:
         "pod-2 would fit on gpu without default/b (priority 0)\n"
     )
     assert printed.status == 1
+
+
+def test_a_pod_that_was_only_planned_need_not_go() -> None:
+    empty = ClusterSnapshot(nodes=(node("gpu"),))
+    printed = run_command("place --gpu-mem 15 --replicas 3", empty, "fairlead")
+    assert printed.out.splitlines()[3:] == [
+        "pod-2  -     -    finds no room",
+        "",
+        "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 15 GiB, largest free 0 GiB",
+    ]
+    held = ClusterSnapshot(nodes=(node("gpu"),), pods=(placed(pod("a", 4), "gpu", {"main": [(0, 4)]}),))
+    assert "pod-1 would fit on gpu without default/a (priority 0)\n" in run_command("place --gpu-mem 15 --replicas 2", held, "fairlead").out
 
 
 def test_place_on_several_cards() -> None:

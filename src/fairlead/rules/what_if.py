@@ -5,7 +5,7 @@ What a newcomer gets wrong: only shared GPUs are looked at. kube-scheduler also 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -39,21 +39,26 @@ class Outcome(Struct, frozen=True, gc=False):
 
 def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
     """Each pod in turn, on the node that scores best, ties to the first name. The ledger keeps what they take."""
-    return [_place(ledger, pod) for pod in pods]
+    planned: set[str] = set()
+    outcomes = []
+    for pod in pods:
+        outcomes.append(_place(ledger, pod, planned))
+        planned.add(pod.uid)
+    return outcomes
 
 
-def what_must_go(ledger: Ledger, pod: Pod) -> Sacrifice | None:
-    """The cheapest way to make room by ending other pods, whatever their priority; None if none does."""
+def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
+    """The cheapest way to make room by ending other pods, whatever their priority; None if none does. Who is only `planned` stays."""
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
-    plans = plan_preemption(ledger, asker, {name: Victims(()) for name in ledger.nodes})
+    plans = plan_preemption(ledger, asker, {name: Victims(()) for name in ledger.nodes}, planned)
     ways = [Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids)) for node, victims in plans.items()]
     return min(ways, key=_cost, default=None)
 
 
-def _place(ledger: Ledger, pod: Pod) -> Outcome:
+def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> Outcome:
     passed = ledger.filter(pod, ledger.nodes).passed
     if not passed:
-        return Outcome(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod))
+        return Outcome(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
     grants = ledger.reserve(pod, node)
