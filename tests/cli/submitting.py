@@ -44,6 +44,9 @@ class KeepingCluster:
         fields = self.spec_fields if with_fields_of else None
         return Served(tuple(self.versions.get(kind.KIND, ())), fields, self.user, self.priorities.get(priority))
 
+    def submitter(self) -> str:
+        return self.user
+
     def create(self, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
         name = manifest["metadata"]["name"]
         self.calls.append(f"create {manifest['kind']} {name}")

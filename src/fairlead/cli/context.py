@@ -113,6 +113,10 @@ class ClusterObjects(Protocol):
         """
         ...
 
+    def submitter(self) -> str:
+        """Who we are; "" when the cluster does not say, which keeps nobody from submitting."""
+        ...
+
     def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
         """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
         ...

@@ -24,7 +24,7 @@ def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: Sp
     """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
-    _check_text(args.words)
+    check_text(args.words)
     named_in_file = ""
     if args.file:
         from fairlead.cli.submit_file import is_job_file, namespace_of, read_documents, with_job_file
@@ -46,7 +46,7 @@ def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: Sp
     return _submit_spec(args, context, spec, SUBMISSIONS[type_])
 
 
-def _check_text(words: Sequence[str]) -> None:
+def check_text(words: Sequence[str]) -> None:
     """Bytes that are no UTF-8 can stand on a command line and in no object."""
     for word in words:
         try:
@@ -61,15 +61,16 @@ def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, subm
 
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
-        raise _no_cluster()
+        raise no_cluster()
     served = _served(args, context, cluster, spec, submission)
     version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
     _warn_of_lost_fields(context, spec, served)
     objects = submission.objects(msgspec.structs.replace(spec, user=served.user), version, served.spec_fields)
     if args.dry_run or cluster is None:
-        return _print(context, objects)
-    lines = _create(cluster, spec, objects)
-    context.stdout.write("".join(lines))
+        return print_objects(context, objects)
+    there_already = f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'"
+    made = create_all(cluster, objects, spec.namespace, there_already)
+    context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
     context.messages.info(f"The Job {spec.name} has been submitted successfully")
     context.messages.info(f"You can run `arena get {spec.name} --type {submission.kind.TYPE} -n {spec.namespace}` to check the job status")
@@ -118,25 +119,29 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
             context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
 
 
-def _create(cluster: ClusterObjects, spec: JobSpec, objects: Sequence[Manifest]) -> list[str]:
-    """Creates the job and then its companions; the lines to print. Whatever goes wrong on the way, nothing stays behind."""
+def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, there_already: str) -> list[Manifest]:
+    """Creates the first object and then its companions, and returns what was made. Whatever goes wrong on the way, nothing stays behind.
+
+    `there_already`: what to say when the first exists.
+    """
     from fairlead.kinds.job_companions import owned_by
 
-    job = cluster.create(objects[0], spec.namespace)
+    job = cluster.create(objects[0], namespace)
     if job is None:
-        raise UserError(f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'")
+        raise UserError(there_already)
     made: list[Manifest] = [job]
     try:
         for manifest in objects[1:]:
-            created = cluster.create(owned_by(manifest, job), spec.namespace)
+            created = cluster.create(owned_by(manifest, job), namespace)
             if created is None:
                 label, name = _label(manifest), manifest["metadata"]["name"]
-                raise UserError(f"the {label} {name} is already exist, so the job {spec.name} was not submitted", f"delete {label}/{name}")
+                job_name = job["metadata"]["name"]
+                raise UserError(f"the {label} {name} is already exist, so the job {job_name} was not submitted", f"delete {label}/{name}")
             made.append(created)
     except BaseException as error:
         _remove(cluster, made, error)
         raise
-    return [_created_line(each) for each in made]
+    return made
 
 
 def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseException) -> None:
@@ -153,10 +158,10 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
 def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
     """`-f` with objects of Kubernetes: each is created as it stands."""
     if args.dry_run:
-        return _print(context, documents)
+        return print_objects(context, documents)
     cluster = context.world.objects()
     if cluster is None:
-        raise _no_cluster()
+        raise no_cluster()
     namespace = context.world.namespace()
     made: list[Manifest] = []
     try:
@@ -169,18 +174,18 @@ def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequ
     except BaseException as error:
         _remove(cluster, made, error)
         raise
-    context.stdout.write("".join(_created_line(each) for each in made))
+    context.stdout.write("".join(created_line(each) for each in made))
     return 0
 
 
-def _print(context: Context, objects: Sequence[Manifest]) -> int:
+def print_objects(context: Context, objects: Sequence[Manifest]) -> int:
     from fairlead.wire.manifest_yaml import render_manifests
 
     context.stdout.write(render_manifests(objects))
     return 0
 
 
-def _created_line(created: Manifest) -> str:
+def created_line(created: Manifest) -> str:
     return f"{_label(created)}/{created['metadata']['name']} created\n"
 
 
@@ -191,7 +196,7 @@ def _label(manifest: dict[str, Any]) -> str:
     return f"{kind}.{group}" if group else kind
 
 
-def _no_cluster() -> UserError:
+def no_cluster() -> UserError:
     return UserError(
         "there is no cluster to submit to",
         "`fairlead up` starts one on this machine, --kubeconfig FILE names another, --dry-run prints the objects",

@@ -40,7 +40,7 @@ def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, s
         annotations=values.keyed("annotation", args.annotation),
         claims=values.claims(args.data),
         host_dirs=values.host_dirs(args.data_dir),
-        config_files=tuple(_config_file(each) for each in args.config_file),
+        config_files=tuple(read_config_file(each) for each in args.config_file),
         selector=values.labels("selector", args.selector),
         tolerations=tuple(Toleration(*values.toleration(each)) for each in args.toleration),
         priority=values.object_name("priority", args.priority),
@@ -54,7 +54,7 @@ def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, s
         host_ipc=args.hostIPC,
         host_pid=args.hostPID,
         pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
-        pull_secrets=_pull_secrets(args, config),
+        pull_secrets=pull_secrets(args, config),
         shared_memory=values.quantity("share-memory", args.share_memory),
         clean_policy=values.clean_policy(getattr(args, "clean_task_policy", "")),
         retry=values.count("retry", args.retry),
@@ -139,7 +139,7 @@ def sizes(**told: tuple[str, str]) -> dict[str, str]:
     return {resource: text for resource, (flag, given) in told.items() if (text := values.quantity(flag, given))}
 
 
-def _config_file(text: str) -> ConfigFile:
+def read_config_file(text: str) -> ConfigFile:
     here, path = values.config_file(text)
     try:
         content = Path(here).expanduser().read_bytes()
@@ -150,7 +150,7 @@ def _config_file(text: str) -> ConfigFile:
     return ConfigFile(path, content)
 
 
-def _pull_secrets(args: argparse.Namespace, config: Mapping[str, str]) -> tuple[str, ...]:
+def pull_secrets(args: argparse.Namespace, config: Mapping[str, str]) -> tuple[str, ...]:
     configured = [each.strip() for each in config.get("imagePullSecrets", "").split(",") if each.strip()]
     return tuple(values.object_name("image-pull-secret", each) for each in args.image_pull_secret or configured)
 

@@ -53,6 +53,10 @@ VERBS: Final = (
     Verb(("logs",), "job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
     Verb(("attach",), "attach", "run a command, or a shell, inside a training job", is_arenas=True),
     Verb(("delete",), "delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
+    Verb(("serve", "custom"), "serve_custom", "serve a model with an image of your own", is_arenas=True),
+    Verb(("serve", "tensorflow"), "serve_tensorflow", "serve a model with TensorFlow Serving", is_arenas=True, aliases=("tf",)),
+    Verb(("serve", "triton"), "serve_triton", "serve models with NVIDIA's Triton", is_arenas=True),
+    Verb(("serve", "kserve"), "serve_kserve", "serve a model with KServe", is_arenas=True),
     Verb(("serve", "list"), "serve_list", "list serving jobs", is_arenas=True, aliases=("ls",)),
     Verb(("serve", "get"), "serve_get", "show one serving job and its pods", is_arenas=True),
     Verb(("serve", "logs"), "serve_logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
@@ -78,8 +82,7 @@ _PLANNED_KINDS: Final = (
 )
 
 _PLANNED_SERVING: Final = (
-    *("custom", "tensorflow", "tf", "triton", "kserve", "attach"),
-    *("update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
+    *("attach", "update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
 )
 
 PLANNED: Final = frozenset(

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 Manifest = Mapping[str, Any]
 
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
-_WELL_KNOWN: Final = (Resource("", "v1", "configmaps", kind="ConfigMap"), Resource("", "v1", "services", kind="Service"))
+_WELL_KNOWN: Final = (
+    Resource("", "v1", "configmaps", kind="ConfigMap"),
+    Resource("", "v1", "services", kind="Service"),
+    Resource("apps", "v1", "deployments", kind="Deployment"),
+)
+"""What needs no discovery."""
 
 
 class _GroupKind(Struct):
@@ -69,7 +74,7 @@ class ObjectWriter:
 
         calls: list[Callable[[], Any]] = [
             partial(self._discover, kind.GROUP),
-            self._user,
+            self.submitter,
             partial(self._spec_fields, kind, with_fields_of) if with_fields_of else lambda: None,
             partial(self._has_priority, priority) if priority else lambda: None,
         ]
@@ -110,8 +115,8 @@ class ObjectWriter:
             self._discovered = self._api.discovery([group, "apps"])
         return self._discovered
 
-    def _user(self) -> str:
-        """Who we are; an empty text when the server does not say, which keeps nobody from submitting."""
+    def submitter(self) -> str:
+        """See `cli.context.ClusterObjects`."""
         try:
             return user_name(self._api)
         except (OutsideError, LookupError, TypeError):

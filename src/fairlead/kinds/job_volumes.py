@@ -53,11 +53,15 @@ def _has_shared_memory(spec: JobSpec) -> bool:
 
 
 def files_by_map(spec: JobSpec) -> dict[str, list[ConfigFile]]:
+    return files_of(spec.name, spec.config_files)
+
+
+def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFile]]:
     """The config files by the ConfigMap that holds them: one per folder, so that two files of one name do not meet."""
     found: dict[str, list[ConfigFile]] = {}
-    for file in spec.config_files:
+    for file in files:
         digest = hashlib.md5(dirname(file.path).encode(), usedforsecurity=False).hexdigest()[:15]
-        found.setdefault(f"{spec.name}-{digest}", []).append(file)
+        found.setdefault(f"{owner}-{digest}", []).append(file)
     return found
 
 
