@@ -19,8 +19,7 @@ from fairlead.cli.parser import check_namespace
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.cli.laptop_state import RunningLaptop
-    from fairlead.edge.connection import Connection
+    from fairlead.edge.connection import Connection, LaptopPages
     from fairlead.edge.kube_blocking import KubeBlocking
     from fairlead.model.gpu import GpuReading
 
@@ -90,6 +89,13 @@ class ChosenWorld:
             return named
         return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
 
+    def console(self) -> str:
+        from fairlead.cli.arena_config import read_arena_config
+
+        named = read_arena_config(self._env).get("console_address", "")
+        connection = None if named or self._options.snapshot else self._connection or self._running_laptop
+        return connection.laptop.console if connection is not None and connection.laptop is not None else named
+
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         from fairlead.cli.laptop_state import laptop_home, laptop_in
         from fairlead.edge.laptop_clock import LaptopClock as Running
@@ -113,45 +119,41 @@ class ChosenWorld:
         return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server meant, how to ask for GPU values, and the time there: of a real cluster, else of the laptop that runs here."""
-        connection = self._connection
-        laptop = self._laptop() if connection is None else None
-        if connection is None and laptop is None:
+        """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
+        connection = self._connection or self._running_laptop
+        if connection is None:
             return None
         _log_to(self._messages)
         from fairlead.edge.kube_blocking import KubeBlocking
 
-        if connection is not None:
-            api = KubeBlocking(connection)
-            return api, self._readings(api), time.time
-        assert laptop is not None
-        from fairlead.edge.gpu_query import page_readings
+        api, laptop = KubeBlocking(connection), connection.laptop
+        return api, self._readings(api, laptop), (lambda: _laptop_now(laptop.console)) if laptop is not None else time.time
+
+    @cached_property
+    def _running_laptop(self) -> Connection | None:
+        from fairlead.cli.laptop_state import running_laptop
+
+        laptop = running_laptop(self._env)
+        if laptop is None:
+            return None
         from fairlead.edge.kubeconfig import find_connection
 
         self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
-        connection = find_connection(laptop.kubeconfig, env=self._env)
-        assert connection is not None, "a named kubeconfig gives a connection or an error"
-        page = laptop.gpu_exporter  # it answers for GPU values: a laptop has no Prometheus
-        return KubeBlocking(connection), lambda: page_readings(page), lambda: _laptop_now(laptop.console)
+        return find_connection(laptop.kubeconfig, env=self._env)
 
-    def _laptop(self) -> RunningLaptop | None:
-        from fairlead.cli.laptop_state import running_laptop
-
-        return running_laptop(self._env)
-
-    def _readings(self, api: KubeBlocking) -> Readings:
-        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else the cluster's own."""
+    def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
+        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own."""
 
         def ask() -> tuple[GpuReading, ...]:
             from fairlead.cli.arena_config import read_arena_config
-            from fairlead.edge.gpu_query import named_readings, proxied_readings
+            from fairlead.edge.gpu_query import named_readings, page_readings, proxied_readings
             from fairlead.edge.prometheus_address import prometheus_connection
             from fairlead.edge.prometheus_blocking import PrometheusBlocking
 
             config = read_arena_config(self._env)
             address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
             if not address:
-                return proxied_readings(api)
+                return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api)
             token = self._env.get("PROMETHEUS_TOKEN") or config.get("prometheus_token", "")
             named = prometheus_connection(address, token=token, ca_file=config.get("prometheus_ca_file", ""))
             return named_readings(PrometheusBlocking(named))
