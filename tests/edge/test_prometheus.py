@@ -94,7 +94,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
         "400: parse error: unexpected end",
         "expression",
     ),
-    "no right": (Reply(b"Unauthorized", 401), "401", "token"),
+    "no right": (Reply(b"Unauthorized\n", 401), "401: Unauthorized", "token"),
     "a log-in page": (Reply(b"<html>\n  <b>please log in</b>", 200), "<html> <b>please log in</b>", "address"),
     "an empty answer": (Reply(b"", 200), "not Prometheus' JSON", "address"),
     "success without data": (Reply({"status": "success"}), "no reason given", "address"),

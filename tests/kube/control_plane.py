@@ -46,6 +46,11 @@ class ControlPlane:
         self.admin = Kubectl(program("kubectl"), self.kubeconfig, folder)
         self.components = {component.name: component for component in self._describe_components()}
 
+    @property
+    def address(self) -> str:
+        """An address of this machine beyond loopback: where something must listen that the cluster takes for a pod."""
+        return self._advertise_address
+
     def issue(self, common_name: str, names: Sequence[str] = ()) -> KeyPair:
         """A certificate of the cluster's own authority, for a client or, with `names`, for a server beside it."""
         return self._authority.issue(common_name, names=names)

@@ -6,9 +6,10 @@ import json
 import shutil
 import subprocess
 import tempfile
+import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +30,10 @@ class Sample(NamedTuple):
 class Prometheus:
     """A running server: queries answer with real evaluation, targets tell what scraping met."""
 
-    def __init__(self, component: Component, port: int) -> None:
+    def __init__(self, component: Component, host: str, port: int) -> None:
         self.component = component
-        self.url = f"http://127.0.0.1:{port}"
+        self.port = port
+        self.url = f"http://{host}:{port}"
 
     def query(self, expression: str) -> list[Sample]:
         """The instant vector (or scalar) of an expression; an invalid one raises urllib's HTTPError."""
@@ -64,6 +66,8 @@ class Prometheus:
         try:
             with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2) as answer:
                 return bool(answer.status == 200)
+        except urllib.error.HTTPError as answered:
+            return answered.status == 401  # it asks for a password, so it is there
         except OSError:
             return False
 
@@ -73,11 +77,25 @@ class Prometheus:
 
 
 @contextmanager
-def running_prometheus(targets: Mapping[str, str], log: Path, scrape_seconds: int = 1) -> Iterator[Prometheus]:
-    """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`."""
+def running_prometheus(
+    targets: Mapping[str, str],
+    log: Path,
+    scrape_seconds: int = 1,
+    *,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    host: str = "127.0.0.1",
+    flags: Sequence[str] = (),
+) -> Iterator[Prometheus]:
+    """Prometheus for as long as the block lasts; `targets` maps job names to `host:port`, `labels` to what discovery would add.
+
+    As everywhere with the default `honor_labels: false`, a page's own label of such a name becomes `exported_…`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="fairlead-prometheus-"))
     port = free_port()
-    jobs = [{"job_name": name, "static_configs": [{"targets": [place]}]} for name, place in targets.items()]
+    added = labels or {}
+    jobs = [
+        {"job_name": name, "static_configs": [{"targets": [place], "labels": {**added.get(name, {})}}]} for name, place in targets.items()
+    ]
     timing = {"scrape_interval": f"{scrape_seconds}s", "scrape_timeout": f"{scrape_seconds}s", "evaluation_interval": "1s"}
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump({"global": timing, "scrape_configs": jobs}), encoding="utf-8")
@@ -87,12 +105,13 @@ def running_prometheus(targets: Mapping[str, str], log: Path, scrape_seconds: in
             "prometheus",
             f"--config.file={config}",
             f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{port}",
+            f"--web.listen-address={host}:{port}",
             "--log.level=warn",
+            *flags,
         ],
         log,
     )
-    prometheus = Prometheus(component, port)
+    prometheus = Prometheus(component, host, port)
     try:
         component.start()
         component.wait_until(prometheus.is_ready, 60)

@@ -11,6 +11,7 @@ from typing import Any
 from fairlead.cli.node_details import TYPE_OF_MODE, description
 from fairlead.cli.node_devices import device_uses
 from fairlead.cli.node_table import ip_text
+from fairlead.model.gpu import GpuReading
 from fairlead.rules.node_report import NORMAL, DeviceReport, HolderReport, NodeReport, node_condition
 from fairlead.rules.node_status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pod_status import pod_status
@@ -92,16 +93,24 @@ def _visible(holder: HolderReport) -> list[str]:
 
 
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
-    """What nobody told has no key: an unread GPU is not an idle one. The table says `N/A`."""
+    """What nobody told has no key: an unread GPU is not an idle one. The table says `N/A`.
+
+    Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one that has ended.
+    """
+    holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
     return [
         {
             "id": str(use.reading.index),
             "uuid": use.reading.uuid,
             **_known(gpuDutyCycle=use.duty_percent, usedGPUMemory=use.used_bytes, totalGPUMemory=use.total_bytes),
-            "podNames": sorted({f"{holder.namespace}/{holder.pod}" for holder in use.reading.holders}),
+            "podNames": [f"{namespace}/{pod}" for namespace, pod in sorted(holding & _named_by(use.reading))],
         }
         for use in device_uses(report)
     ]
+
+
+def _named_by(reading: GpuReading) -> set[tuple[str, str]]:
+    return {(holder.namespace, holder.pod) for holder in reading.holders}
 
 
 def _known(**values: float | None) -> dict[str, float]:

@@ -54,6 +54,8 @@ def proxied_readings(api: KubeBlocking) -> tuple[GpuReading, ...]:
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
+        if error.status == 404:  # of a Service that was found a moment before: the proxy means its endpoints
+            raise PrometheusFailure(f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}", status=404) from error
         raise PrometheusFailure(f"{error.what}; {_NAME_IT}", status=error.status) from error
     return _read(parse_instant(path, 200, body))
 

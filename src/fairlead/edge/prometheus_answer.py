@@ -121,9 +121,9 @@ def _decode(address: str, data: _Data, type: Any) -> Any:
 def _failure(address: str, status: int, body: bytes, words: str) -> PrometheusFailure:
     hint = "check the Prometheus address"
     if status in (401, 403):
-        hint = "check the Prometheus token"
+        hint = "check the Prometheus token, or the user and password in its address"
     elif status in (400, 422):
         hint = "check the expression"
-    elif body[:1] not in (b"{", b""):
+    if body[:1] not in (b"{", b""):
         words = f"{' '.join(body[:300].decode('utf-8', 'replace').split())[:150]}"
     return PrometheusFailure(f"Prometheus `{address}` answered {status}: {words}", hint, status=status)
