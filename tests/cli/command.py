@@ -38,6 +38,9 @@ class OneWorld:
     def namespace(self) -> str:
         return "default"
 
+    def console(self) -> str:
+        return ""
+
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         raise AssertionError("no laptop here")
 

@@ -81,6 +81,9 @@ class SubmitWorld:
     def jobs(self) -> ClusterJobs:
         raise AssertionError("submit lists nothing")
 
+    def console(self) -> str:
+        return ""
+
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         raise AssertionError("no laptop here")
 

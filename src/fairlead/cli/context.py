@@ -171,6 +171,10 @@ class World(Protocol):
         """The namespace to work in: the flag's, else the config file's, else the context's, else `default`."""
         ...
 
+    def console(self) -> str:
+        """The address of the console that shows this cluster; "" when nobody says."""
+        ...
+
     def laptop_clock(self, state_dir: str) -> LaptopClock:
         """The clock of the laptop that keeps its files in `state_dir` (empty: the usual place). Raises UserError when none runs."""
         ...

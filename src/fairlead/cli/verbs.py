@@ -53,6 +53,8 @@ VERBS: Final = (
     Verb(("logs",), "job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
     Verb(("attach",), "attach", "run a command, or a shell, inside a training job", is_arenas=True),
     Verb(("delete",), "delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
+    Verb(("prune",), "prune", "delete old training jobs that are over", is_arenas=True),
+    Verb(("logviewer",), "logviewer", "print the address of a training job in the console", is_arenas=True),
     Verb(("serve", "custom"), "serve_custom", "serve a model with an image of your own", is_arenas=True),
     Verb(("serve", "tensorflow"), "serve_tensorflow", "serve a model with TensorFlow Serving", is_arenas=True, aliases=("tf",)),
     Verb(("serve", "triton"), "serve_triton", "serve models with NVIDIA's Triton", is_arenas=True),
@@ -88,12 +90,10 @@ _PLANNED_SERVING: Final = (
 PLANNED: Final = frozenset(
     (
         *(f"submit {kind}" for kind in _PLANNED_KINDS),
-        "prune",
         "scaleout",
         "scalein",
         *(f"serve {each}" for each in _PLANNED_SERVING),
         "cron",
-        "logviewer",
         "evaluate",
         "model",
         "llm",
