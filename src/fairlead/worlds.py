@@ -60,7 +60,7 @@ class ChosenWorld:
             return SnapshotJobs(self._embedded())
         from fairlead.edge.job_query import JobQuery
 
-        return JobQuery(*found)
+        return JobQuery(*found, arena_namespace=self._options.arena_namespace)
 
     def objects(self) -> ClusterObjects | None:
         found = None if self._options.snapshot else self._api()

@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.context import ClusterJobs, Context
-from fairlead.cli.job_search import add_type, check_name, kinds_of
+from fairlead.cli.job_search import add_type, check_name, kinds_of, without_others_jobs
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name: str, context: Context) -> None:
     check_name(name)
-    found = jobs.read_jobs(kinds, namespace, name, with_pods=False)
+    found = without_others_jobs(jobs.read_jobs(kinds, namespace, name, with_pods=False), name)
     if len(found.jobs) > 1:
         raise UserError(
             f"there are more than 1 training jobs with the same name {name}, please double check with `arena list | grep {name}`. "

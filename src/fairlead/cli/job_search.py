@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from fairlead.cli.context import ClusterJobs, Context
     from fairlead.cli.messages import Messages
     from fairlead.kinds.kind import JobKind
+    from fairlead.model.job import Job
     from fairlead.model.snapshot import ClusterSnapshot, Source
     from fairlead.rules.job_report import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
+NOT_YOURS = "you have no privileges to operate the job,because the owner of job is not you"
 WHERE_ELSE = "`arena list -A` shows every namespace"
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -105,7 +107,7 @@ def find_job(
 ) -> ClusterSnapshot:
     """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
     check_name(name)
-    found = jobs.read_jobs(kinds_of(word), namespace, name, with_readings=with_readings)
+    found = without_others_jobs(jobs.read_jobs(kinds_of(word), namespace, name, with_readings=with_readings), name)
     if len(found.jobs) == 1:
         return found
     if found.jobs:
@@ -119,12 +121,31 @@ def find_job(
     raise UserError(absent, WHERE_ELSE)
 
 
+def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapshot:
+    """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by name is refused."""
+    mine = tuple(job for job in found.jobs if _is_open(job, found.isolated.get(job.namespace)))
+    if name and found.jobs and not mine:
+        raise UserError(NOT_YOURS, f"namespace {found.jobs[0].namespace} shows people their own jobs only; `arena whoami` says who you are")
+    if len(mine) == len(found.jobs):
+        return found
+    from msgspec.structs import replace
+
+    return replace(found, jobs=mine)
+
+
+def _is_open(job: Job, our_id: str | None) -> bool:
+    from fairlead.wire.names import LABEL_SUBMITTER
+
+    return our_id is None or job.labels.get(LABEL_SUBMITTER) == our_id
+
+
 def report_of(found: ClusterSnapshot) -> list[JobReport]:
     """As of the moment when the cluster was read: a saved snapshot does not age."""
     from fairlead.kinds.instances import all_instances
     from fairlead.rules.job_report import report_jobs
 
-    return report_jobs(all_instances(found), found.taken_at, found.gpus)
+    mine = without_others_jobs(found)
+    return report_jobs(all_instances(mine), mine.taken_at, mine.gpus)
 
 
 def warn_of_pods(found: ClusterSnapshot, messages: Messages) -> None:

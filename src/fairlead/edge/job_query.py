@@ -18,6 +18,7 @@ from fairlead.edge.api_discovery import Discovery
 from fairlead.edge.api_failure import ApiFailure, ForbiddenByServer, NotServed, Unauthorized, Unreachable
 from fairlead.edge.api_page import UNREADABLE, ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection, with_query
+from fairlead.edge.isolation import CONFIG_MAPS, config_data, isolated_namespaces
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import EVENTS, PODS, Resource
 from fairlead.edge.who_am_i import user_name
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fairlead.ports import Streams
     from fairlead.wire.exec_channels import ProgramEnd
 
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 SERVICES: Final = Resource("", "v1", "services", kind="Service")
 CHART_LABEL: Final = ("createdBy", "arena")
 """On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
@@ -53,17 +53,20 @@ class JobQuery:
         api: KubeBlocking,
         readings: Callable[[], Sequence[GpuReading]] | None = None,
         now: Callable[[], float] = time.time,
+        arena_namespace: str = "",
     ) -> None:
         self._now = now
         self._api = api
         self._readings = readings
         self._discovered: Discovery | None = None
+        self._arena_namespace = arena_namespace
+        self._isolated: dict[str, Mapping[str, str]] = {}
 
     def read_jobs(
         self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
     ) -> ClusterSnapshot:
         """See `cli.context.ClusterJobs`."""
-        self._discover(kinds)
+        isolated = self._prepare(kinds, namespace)
         served = [(kind, self._resource(kind)) for kind in kinds]
         reads = [_Read(kind, resource) for kind, resource in served if resource is not None]
         sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
@@ -73,6 +76,7 @@ class JobQuery:
             jobs=tuple(sorted(jobs, key=lambda job: job.key)),
             sources=sources,
             taken_at=self._now(),
+            isolated=isolated,
         )
         return self._with_readings(snapshot) if with_readings else snapshot
 
@@ -121,10 +125,7 @@ class JobQuery:
         return user_name(self._api)
 
     def config(self, namespace: str, name: str) -> Mapping[str, str]:
-        try:
-            return dict(self._api.get(CONFIG_MAPS, name, namespace).get("data") or {})
-        except (NotFound, ForbiddenByServer):
-            return {}
+        return config_data(self._api, namespace, name)
 
     def _all(self, reads: Sequence[_Read], namespace: str, sources: dict[str, Source]) -> tuple[list[Job], list[Pod]]:
         """Every kind and every family of pods at once."""
@@ -167,6 +168,14 @@ class JobQuery:
 
     def _resource(self, kind: JobKind) -> Resource | None:
         return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
+
+    def _prepare(self, kinds: Sequence[JobKind], namespace: str) -> Mapping[str, str]:
+        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a command that looks every second."""
+        if namespace not in self._isolated:
+            asked = partial(isolated_namespaces, self._api, namespace, self._arena_namespace)
+            calls: list[Callable[[], Any]] = [partial(self._discover, kinds), asked]
+            _, self._isolated[namespace] = map(_value, in_parallel(calls))
+        return self._isolated[namespace]
 
     def _discover(self, kinds: Sequence[JobKind]) -> Discovery:
         """Once; a command asks about all its kinds first."""

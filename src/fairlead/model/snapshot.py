@@ -45,7 +45,8 @@ class Source(Struct, frozen=True, gc=False):
 class ClusterSnapshot(Struct, frozen=True, dict=True):
     """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change.
 
-    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out). Readers that do not ask leave them empty.
+    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out). By namespace: `isolated`, where we may
+    see the jobs of one person only, its label. Readers that do not ask leave them empty.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -59,6 +60,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     version: int = 0
     topologies: Mapping[str, GpuTopology] = {}
     withheld: Mapping[str, tuple[int, ...]] = {}
+    isolated: Mapping[str, str] = {}
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:

@@ -87,6 +87,8 @@ ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
 """On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
+LABEL_ISOLATE_USER: Final = "arena.kubeflow.org/isolate-user"
+"""On a namespace: `true` shows people their own jobs only."""
 LABEL_CONSOLE_USER: Final = "arena.kubeflow.org/console-user"
 LABEL_JOB_NAME: Final = "training.kubeflow.org/job-name"
 LABEL_JOB_ROLE: Final = "training.kubeflow.org/job-role"
