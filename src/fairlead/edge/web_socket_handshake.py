@@ -78,6 +78,6 @@ def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, b
     failure = failure_of_answer(dialled.label, request, refusal.status_code, body, headers.get(b"retry-after"))
     if failure.reason:
         return failure
-    # No Status: whoever answered does not know what was asked. A server before 1.30 hands it on to a kubelet, which says 403 and nothing else.
+    # No Status: whoever answered does not know what was asked. Servers before 1.30 hand it on to a kubelet, whose 403 has no words.
     what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
     return ApiFailure(what, _HINT, status=refusal.status_code)
