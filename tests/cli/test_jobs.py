@@ -119,8 +119,8 @@ def test_an_unknown_type(line: str) -> None:
 
 
 def test_a_type_that_is_not_built_is_a_warning() -> None:
-    printed = run_command("list -T volcano", company())
-    assert "no training job kind is served by this cluster (looked for: volcano)" in printed.err and printed.status == 0
+    printed = run_command("list -T horovod", company())
+    assert "no training job kind is served by this cluster (looked for: horovod)" in printed.err and printed.status == 0
 
 
 @pytest.mark.parametrize("line", ["list -o xml", "get bert -o xml", "top job -o xml"])

@@ -52,6 +52,7 @@ RIGHTS = {
         for verb in ("list", "watch")
         for what in (
             *("/nodes", "/pods", "/events", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs"),
+            *("batch.volcano.sh/jobs", "kai.alibabacloud.com/trainingjobs", "sparkoperator.k8s.io/sparkapplications"),
             *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
         )
     },
@@ -197,6 +198,9 @@ def test_what_the_scheduler_needs_not_it_may_not(deployed: ControlPlane, what: s
 # --- at work ---------------------------------------------------------------------------------------------------------------------------
 
 
+POD = "fairlead-scheduler-0"
+
+
 class Beside:
     """The two containers of the Deployment's pod, as processes on this machine."""
 
@@ -206,7 +210,9 @@ class Beside:
         self.kubeconfig = write_kubeconfig(cluster.folder / "shipped.kubeconfig", cluster.server, cluster.authority, token_user(token))
         scheduler, extender = containers()
         (listen,) = (word for word in extender["command"] if word.startswith("--listen="))
-        command = [word.replace(listen, f"--listen=127.0.0.1:{self.port}") for word in extender["command"][1:]]
+        (own_name,) = (each["name"] for each in extender["env"] if each["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}})
+        set_here = {listen: f"--listen=127.0.0.1:{self.port}", f"--identity=$({own_name})": f"--identity={POD}"}
+        command = [set_here.get(word, word) for word in extender["command"][1:]]
         self.extender = Component(
             "shipped-extender",
             [*FAIRLEAD, *command, f"--kubeconfig={self.kubeconfig}"],
@@ -273,6 +279,9 @@ def test_three_fit_on_a_card_and_the_fourth_is_told(deployed: ControlPlane, besi
     wait_until("with numbers", lambda: "need 4 GiB, largest free 2 GiB" in deployed.admin.run(*described))
     grants = [json.loads(found(deployed, name)["metadata"]["annotations"]["fairlead.io/gpu-allocation"]) for name in names if name != last]
     assert [grant["c0"][0]["mib"] for grant in grants] == [4308, 4308, 4308]
+    assert (
+        deployed.admin.get("leases", "-n", SYSTEM, "--field-selector=metadata.name=fairlead-gpushare")[0]["spec"]["holderIdentity"] == POD
+    )
 
 
 def test_the_pods_of_the_files_run_with_the_policies_in_force(deployed: ControlPlane, beside: Beside) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from fairlead.cli.context import ClusterReader
 from fairlead.errors import UserError
+from fairlead.kinds.kind import source_of
 from fairlead.model.snapshot import ClusterSnapshot, Source
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class SnapshotJobs:
         types = {kind.TYPE for kind in kinds}
         jobs = [job for job in whole.jobs if job.type in types and namespace in ("", job.namespace) and name in ("", job.name)]
         pods = [pod for pod in whole.pods if namespace in ("", pod.namespace)]
-        sources = {f"{kind.PLURAL}.{kind.GROUP}": whole.sources.get(kind.PLURAL) or Source(kind.PLURAL) for kind in kinds}
+        sources = {f"{kind.PLURAL}.{kind.GROUP}": whole.sources.get(source_of(kind)) or Source(source_of(kind)) for kind in kinds}
         return msgspec.structs.replace(whole, jobs=tuple(jobs), pods=tuple(pods), sources={**whole.sources, **sources})
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:

@@ -14,7 +14,7 @@ from fairlead.edge.mirror import Mirror
 from fairlead.edge.reflector import Reflector
 from fairlead.edge.resource import EVENTS, NODES, PODS, Resource
 from fairlead.errors import FairleadError, Forbidden, NotFound
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.kind import JobKind, source_of
 from fairlead.model.event import Event
 from fairlead.model.job import Job
 from fairlead.model.node import Node
@@ -63,7 +63,7 @@ def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
 
 def job_subject(kind: JobKind) -> Subject[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
-    return Subject(kind.PLURAL, resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+    return Subject(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
 
 
 NODE_SUBJECT: Subject[Node] = Subject("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)

@@ -23,6 +23,7 @@ from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import EVENTS, PODS, Resource
 from fairlead.edge.who_am_i import user_name
 from fairlead.errors import NotFound, OutsideError
+from fairlead.kinds.registry import kind_of, one_per_resource
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
 from fairlead.model.job import Job
@@ -67,8 +68,9 @@ class JobQuery:
     ) -> ClusterSnapshot:
         """See `cli.context.ClusterJobs`."""
         isolated = self._prepare(kinds, namespace)
-        served = [(kind, self._resource(kind)) for kind in kinds]
-        reads = [_Read(kind, resource) for kind, resource in served if resource is not None]
+        types = frozenset(kind.TYPE for kind in kinds)
+        served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
+        reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
         sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         snapshot = ClusterSnapshot(
@@ -143,14 +145,13 @@ class JobQuery:
         """A GET per kind, and when more than their name is asked for the pods of those found."""
         calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
         jobs: list[Job] = sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
-        kinds = {read.kind.TYPE: read.kind for read in reads}
-        selectors = dict.fromkeys(chain.from_iterable(kinds[job.type].pod_selectors(job) for job in jobs if with_pods))
+        selectors = dict.fromkeys(chain.from_iterable(kind_of(job).pod_selectors(job) for job in jobs if with_pods))
         lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _list(self, read: _Read, namespace: str) -> list[Job]:
         reader = ItemReader(read.resource, read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version))
-        return list(self._api.list_all(reader, Selection(namespace or None)).rows.values())
+        return [job for job in self._api.list_all(reader, Selection(namespace or None)).rows.values() if job.type in read.types]
 
     def _get(self, read: _Read, namespace: str, name: str) -> list[Job]:
         try:
@@ -158,7 +159,7 @@ class JobQuery:
         except NotServed:
             return []
         try:
-            return [read.kind.parse(wire, read.resource.version)]
+            return [job for job in (read.kind.parse(wire, read.resource.version),) if job.type in read.types]
         except UNREADABLE as error:
             raise OutsideError("kubernetes", f"{read.resource.label} `{namespace}/{name}` cannot be read: {error}") from error
 
@@ -197,10 +198,11 @@ class JobQuery:
 
 
 class _Read(Struct, frozen=True):
-    """A kind and the version of it that this cluster serves."""
+    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may hold those of several."""
 
     kind: Any
     resource: Resource
+    types: frozenset[str]
 
 
 class _Port(Struct, frozen=True, rename="camel"):

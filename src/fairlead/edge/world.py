@@ -21,7 +21,7 @@ from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.reflector import Reflector
 from fairlead.edge.resource import Resource
 from fairlead.errors import FairleadError, Forbidden
-from fairlead.kinds.registry import KINDS
+from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.quota import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import Clock
@@ -51,7 +51,7 @@ class KubeCluster:
         self._sleep = sleep
         self._nodes = Followed(NODE_SUBJECT)
         self._pods = Followed(POD_SUBJECT)
-        self._jobs = [Followed(job_subject(kind)) for kind in KINDS]
+        self._jobs = [Followed(job_subject(kind)) for kind in one_per_resource(KINDS)]
         self._quota = Followed(QUOTA_SUBJECT)
         self._events = Followed(EVENT_SUBJECT) if with_events else None
         self._tasks: dict[str, asyncio.Task[None]] = {}

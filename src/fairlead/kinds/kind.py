@@ -5,7 +5,7 @@ Nothing outside this room knows a kind by name; readers loop over `registry.KIND
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
@@ -49,6 +49,15 @@ class JobKind(Protocol):
     def pod_selectors(self, job: Job) -> tuple[str, ...]: ...
 
     def chief_of(self, job: Job, pods: list[Pod]) -> Pod | None: ...
+
+
+_AMBIGUOUS: Final = ("jobs",)
+"""Plurals that Kubernetes' own resources have, too."""
+
+
+def source_of(kind: JobKind) -> str:
+    """The name of a snapshot's source for this kind: its plural, with the group where that alone could mean something else."""
+    return f"{kind.PLURAL}.{kind.GROUP}" if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
 def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...]) -> list[Pod]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from fairlead.kinds import mpijob, pytorchjob, rayjob, tfjob
+from fairlead.kinds import deepspeedjob, etjob, mpijob, pytorchjob, rayjob, sparkjob, tfjob, volcanojob
 from fairlead.kinds.kind import JobKind
 from fairlead.model.job import Job
 
-KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob)
+KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob, volcanojob, etjob, deepspeedjob, sparkjob)
 _BY_TYPE: Final = {kind.TYPE: kind for kind in KINDS}
 
 
@@ -22,13 +23,15 @@ def kind_by_type(type_: str) -> JobKind | None:
     return _BY_TYPE.get(type_)
 
 
-_NOT_BUILT: Final = {
-    "horovodjob": ("Horovod", "horovod"),
-    "volcanojob": ("Volcano", "volcano"),
-    "etjob": ("ElasticTraining", "et"),
-    "sparkjob": ("Spark", "spark"),
-    "deepspeedjob": ("DeepSpeed", "dp"),
-}
+def one_per_resource(kinds: Iterable[JobKind]) -> tuple[JobKind, ...]:
+    """Of kinds that live in one resource the first: what it parses are the jobs of all of them, each with its own type."""
+    found: dict[tuple[str, str], JobKind] = {}
+    for kind in kinds:
+        found.setdefault((kind.GROUP, kind.PLURAL), kind)
+    return tuple(found.values())
+
+
+_NOT_BUILT: Final = {"horovodjob": ("Horovod", "horovod")}
 """Types that arena has and no module here knows: their words are understood, their jobs are never found."""
 TYPE_WORDS: Final = {**{kind.TYPE: kind.WORDS for kind in KINDS}, **_NOT_BUILT}
 

@@ -1,7 +1,7 @@
 """A training job, whatever its kind: the roles it asks for and the conditions its controller wrote.
 
-`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it follows from
-conditions and pods (`rules.job_status`), so that every page and command says the same word.
+`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it follows from conditions, or from
+the controller's one word, and from pods (`rules.job_status`), so that every page and command says the same word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ class Role(Struct, frozen=True, gc=False):
 
 
 class Job(Struct, frozen=True, gc=False):
-    """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'. `annotations` only keys that Fairlead reads."""
+    """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'. `annotations` only keys that Fairlead reads.
+
+    `word`: the status as arena says it, where a controller writes one word instead of conditions. `lead`: the label (key, value) of the
+    pod without which such a job does not run yet, whatever the word says.
+    """
 
     type: str
     kind: str
@@ -37,7 +41,8 @@ class Job(Struct, frozen=True, gc=False):
     annotations: Mapping[str, str] = {}
     roles: tuple[Role, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    phase: str = ""
+    word: str = ""
+    lead: tuple[str, str] | None = None
     suspended: bool = False
     priority_class: str = ""
     created_at: Moment | None = None

@@ -22,6 +22,7 @@ FAILED: Final = "FAILED"
 SUSPENDED: Final = "SUSPENDED"
 QUEUING: Final = "QUEUING"
 RESTARTING: Final = "RESTARTING"
+SCALING: Final = "SCALING"
 BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
 _IN_ORDER: Final = (
     ("Failed", FAILED),
@@ -33,18 +34,35 @@ _IN_ORDER: Final = (
     ("Queuing", QUEUING),
     ("Created", PENDING),
 )
-_BOARD: Final = {SUCCEEDED: SUCCEEDED, FAILED: FAILED, RUNNING: RUNNING, RESTARTING: RUNNING, "SCALING": RUNNING}
+_RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
+_RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
+"""Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano. An `Aborted` job of Volcano may go on."""
+_BOARD: Final = {
+    SUCCEEDED: SUCCEEDED,
+    **dict.fromkeys((FAILED, *_RAW_ENDED), FAILED),
+    **dict.fromkeys((RUNNING, RESTARTING, SCALING, *_RAW_AT_WORK), RUNNING),
+}
 
 
 def job_status(job: Job, pods: Iterable[Pod]) -> str:
     """The exact status word, with the overlay of a Pending pod."""
-    word = _word_of_conditions(job)
+    word, pods = _word_of(job), tuple(pods)
+    if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
+        return PENDING
     if word == RUNNING and any(pod.phase == "Pending" and pod.deleted_at is None for pod in pods):
         return PENDING
     return word
 
 
-def _word_of_conditions(job: Job) -> str:
+def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
+    label, value = lead
+    return any(pod.labels.get(label) == value and pod.phase != "Pending" for pod in pods)
+
+
+def _word_of(job: Job) -> str:
+    """What the controller wrote: its one word, else its conditions."""
+    if job.word:
+        return job.word
     true = {condition.type for condition in job.conditions if condition.status == "True"}
     for type_, word in _IN_ORDER:
         if type_ in true:
@@ -55,8 +73,8 @@ def _word_of_conditions(job: Job) -> str:
 def board_state(status: str) -> str:
     """PENDING, RUNNING, SUCCEEDED or FAILED: what boards and `arena_*` count (decision 3).
 
-    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED")]
-    ['PENDING', 'PENDING', 'RUNNING', 'FAILED']
+    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED", "Aborted", "Terminated")]
+    ['PENDING', 'PENDING', 'RUNNING', 'FAILED', 'PENDING', 'FAILED']
     """
     return _BOARD.get(status, PENDING)
 
@@ -72,7 +90,7 @@ def native_state(status: str) -> str:
 
 def is_over(job: Job) -> bool:
     """Whether the job has ended, well or not."""
-    return _word_of_conditions(job) in (SUCCEEDED, FAILED)
+    return board_state(_word_of(job)) in (SUCCEEDED, FAILED)
 
 
 def job_duration(job: Job, now: float) -> float:

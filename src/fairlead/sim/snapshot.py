@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fairlead.kinds.registry import KINDS
+from fairlead.kinds.kind import source_of
+from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.job import Job
@@ -36,14 +37,14 @@ def take_snapshot(world: World) -> ClusterSnapshot:
     ]
     sources = [
         Source(name, good_at=now)
-        for name in ("nodes", "pods", *(kind.PLURAL for kind in KINDS), names.QUOTA_PLURAL, "events", GPU_TELEMETRY)
+        for name in ("nodes", "pods", *(source_of(kind) for kind in one_per_resource(KINDS)), names.QUOTA_PLURAL, "events", GPU_TELEMETRY)
     ]
     return ClusterSnapshot(
         nodes=tuple(_rows(world, NODES, WireNode, parse_node)),
         pods=tuple(_rows(world, PODS, WirePod, parse_pod)),
         jobs=tuple(sorted(_jobs(world), key=lambda job: job.key)),
         gpus=tuple(reading_of(sample) for sample in world.devices.sample()),
-        quota=next((parse_quota_tree(tree) for tree in _of_plural(world, names.QUOTA_PLURAL, WireQuotaTree)), None),
+        quota=next((parse_quota_tree(tree) for tree in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree)), None),
         events=tuple(_rows(world, EVENTS, WireEvent, parse_event)),
         sources={source.name: source for source in sources},
         taken_at=now,
@@ -94,12 +95,15 @@ def reading_of(sample: DeviceSample) -> GpuReading:
 
 def _jobs(world: World) -> list[Job]:
     return [
-        kind.parse(wire, version) for kind in KINDS for version in kind.VERSIONS[:1] for wire in _of_plural(world, kind.PLURAL, kind.WIRE)
+        kind.parse(wire, version)
+        for kind in one_per_resource(KINDS)
+        for version in kind.VERSIONS[:1]
+        for wire in _of_resource(world, kind.GROUP, kind.PLURAL, kind.WIRE)
     ]
 
 
-def _of_plural(world: World, plural: str, wire: type[Row]) -> list[Row]:
-    found = [ref for ref in world.cluster.kinds() if ref.plural == plural]
+def _of_resource(world: World, group: str, plural: str, wire: type[Row]) -> list[Row]:
+    found = [ref for ref in world.cluster.kinds() if (ref.group, ref.plural) == (group, plural)]
     return [row for ref in found for row in _rows(world, ref, wire, _itself)]
 
 

@@ -116,8 +116,11 @@ def _parse_role(name: str, wire: WireReplica) -> Role:
 def _priority_class(spec: WireJobSpec, run: WireRunPolicy) -> str:
     if run.scheduling_policy and run.scheduling_policy.priority_class:
         return run.scheduling_policy.priority_class
-    for group in (spec.mpi_replica_specs, spec.tf_replica_specs, spec.pytorch_replica_specs):
-        for replica in (group or {}).values():
-            if replica and replica.template and replica.template.spec and replica.template.spec.priority_class_name:
-                return replica.template.spec.priority_class_name
-    return ""
+    named = (priority_class_of(group or {}) for group in (spec.mpi_replica_specs, spec.tf_replica_specs, spec.pytorch_replica_specs))
+    return next(filter(None, named), "")
+
+
+def priority_class_of(replicas: Mapping[str, WireReplica | None]) -> str:
+    """The first priority class that the pods of a role ask for."""
+    specs = (replica.template.spec for replica in replicas.values() if replica and replica.template and replica.template.spec)
+    return next((spec.priority_class_name for spec in specs if spec.priority_class_name), "")

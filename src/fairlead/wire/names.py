@@ -85,6 +85,8 @@ ANNOTATION_TOPOLOGY_VISIBLE: Final = "topology.kubernetes.io/gpu-visible"
 # Jobs (arena contract 3, 4)
 ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
 """On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
+ANNOTATION_SUPERVISED: Final = "job-supervisor.kube-ai.io/job-status"
+"""On a TrainingJob: `timeout` when it waited too long for spot instances."""
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
 LABEL_ISOLATE_USER: Final = "arena.kubeflow.org/isolate-user"
@@ -96,6 +98,14 @@ LABEL_RAY_CLUSTER: Final = "ray.io/cluster"
 LABEL_RAY_GROUP: Final = "ray.io/group"
 LABEL_RAY_NODE_TYPE: Final = "ray.io/node-type"
 LABEL_BATCH_JOB: Final = "batch.kubernetes.io/job-name"
+LABEL_ELASTIC_JOB: Final = "training-job-name"  # et-operator, as the two below
+LABEL_ELASTIC_ROLE: Final = "training-job-role"
+LABEL_VOLCANO_JOB: Final = "volcano.sh/job-name"
+LABEL_VOLCANO_TASK: Final = "volcano.sh/task-spec"
+LABEL_VOLCANO_ROLE: Final = "volcano-role"  # written by arena: `driver` on the pods of the first task
+LABEL_SPARK_APP: Final = "sparkoperator.k8s.io/app-name"
+LABEL_SPARK_ROLE: Final = "spark-role"
+LABEL_CRON: Final = "kubedl.io/cron-name"
 LABEL_OPERATOR: Final = "training.kubeflow.org/operator-name"
 LABEL_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 LABEL_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"

@@ -49,6 +49,8 @@ class WireRayJob(Struct, gc=False, rename="camel"):
     status: WireRayStatus | None = None
 
 
+_STOPPED = "STOPPED"
+"""The program was stopped by somebody: an end that is neither good nor bad, shown as Ray says it."""
 _DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
 
 
@@ -69,7 +71,7 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         annotations=kept_annotations(meta.annotations),
         roles=_parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
         conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
-        phase=status.job_deployment_status or "",
+        word=_STOPPED if status.job_status == _STOPPED else "",
         suspended=bool(spec.suspend),
         priority_class=_priority_class(spec.ray_cluster_spec),
         created_at=epoch(meta.creation_timestamp),
