@@ -6,6 +6,7 @@ What a newcomer gets wrong: only what SUCCEEDED or FAILED is pruned; a job that 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairlead.cli.context import Context
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     jobs = context.world.jobs()
     found = jobs.read_jobs(kinds, namespace)
     check_sources(found, kinds, "", namespace, context.messages)
-    old = [report for report in report_of(found) if _is_over(report) and found.taken_at - (report.job.created_at or 0) >= since]
+    old = _old(report_of(found), found.taken_at - since)
     by_type = {kind.TYPE: kind for kind in kinds}
     status = 0
     for report in old:
@@ -62,10 +63,13 @@ def _seconds(text: str) -> float:
         raise UserError(f"invalid value for --since: {error}", "give `90m`, `10h` or `7d`") from error
 
 
-def _is_over(report: JobReport) -> bool:
+def _old(reports: Sequence[JobReport], before: float) -> list[JobReport]:
+    """What is over and was created by then, oldest first."""
+    from fairlead.rules.job_report import newest_first
     from fairlead.rules.job_status import FAILED, SUCCEEDED
 
-    return report.status in (SUCCEEDED, FAILED)
+    over = [report for report in newest_first(reports) if report.status in (SUCCEEDED, FAILED)]
+    return [report for report in reversed(over) if (report.job.created_at or 0.0) <= before]
 
 
 def _line(report: JobReport, now: float) -> str:

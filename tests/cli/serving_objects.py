@@ -1,0 +1,155 @@
+"""Objects of serving jobs as an API server sends them, and a small cluster of them for the verbs of `serve`."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from tests.cli.api_objects import Object
+from tests.cli.command import OneWorld, Printed
+from tests.cli.job_objects import CREATED, moment
+
+from fairlead.cli.context import ClusterServings, Context
+from fairlead.cli.messages import Messages
+from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot_reader import SnapshotReader
+from fairlead.kinds.serving import servings_of
+from fairlead.model.serving import FoundClaims, FoundServings, Serving
+from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.wire.serving import (
+    WireClaim,
+    WireDeployment,
+    WireInferenceService,
+    WireService,
+    parse_claim,
+    parse_deployment,
+    parse_inference_service,
+    parse_service,
+)
+
+
+def meta(name: str, type_: str, of: str, version: str, namespace: str = "default", **labels: str) -> Object:
+    own = {"servingType": type_, "servingName": of, "servingVersion": version}
+    return {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{namespace}-{name}",
+        "creationTimestamp": moment(0),
+        "labels": {**own, "heritage": "fairlead", **labels},
+    }
+
+
+def deployment(of: str, version: str, *, type_: str = "custom-serving", replicas: int = 1, available: int = 0, **more: Any) -> Object:
+    """`limits`: of its one container. Anything else in `more` is the metadata's."""
+    limits = more.pop("limits", {})
+    template = {"spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]}}
+    return {
+        "metadata": meta(f"{of}-{version}-x", type_, of, version, **more),
+        "spec": {"replicas": replicas, "template": template},
+        "status": {"replicas": replicas, "availableReplicas": available},
+    }
+
+
+def service(of: str, version: str, ports: Mapping[str, int], *, type_: str = "custom-serving", **more: Any) -> Object:
+    """`node_ports` by port name; `balancer` an address; the rest of `more` is the metadata's."""
+    node_ports, balancer, ip = more.pop("node_ports", {}), more.pop("balancer", ""), more.pop("ip", "10.96.0.7")
+    told = [{"name": name, "port": port, **({"nodePort": node_ports[name]} if name in node_ports else {})} for name, port in ports.items()]
+    return {
+        "metadata": meta(f"{of}-{version}", type_, of, version, **more),
+        "spec": {"clusterIP": ip, "ports": told},
+        "status": {"loadBalancer": {"ingress": [{"ip": balancer}]} if balancer else {}},
+    }
+
+
+def serving_pod(of: str, version: str, name: str, *, type_: str = "custom-serving", on: str = "n1", **more: Any) -> Object:
+    """`phase`, `limits`, `ready`, `restarts`; the rest of `more` is the metadata's."""
+    phase, limits, ready = more.pop("phase", "Running"), more.pop("limits", {}), more.pop("ready", True)
+    status = {"name": "main", "ready": ready, "restartCount": more.pop("restarts", 0)}
+    state = {"running": {"startedAt": moment(0)}} if phase == "Running" else {"waiting": {"reason": "ContainerCreating"}}
+    return {
+        "metadata": meta(name, type_, of, version, **more),
+        "spec": {"nodeName": on, "containers": [{"name": "main", "resources": {"limits": limits}}]},
+        "status": {"phase": phase, "hostIP": "10.0.0.1" if on else "", "containerStatuses": [{**status, "state": state}] if on else []},
+    }
+
+
+def inference_service(of: str, version: str, url: str = "", **more: Any) -> Object:
+    return {"metadata": meta(of, "kserve", of, version, **more), "status": {"url": url} if url else {}}
+
+
+def claim(name: str, modes: Sequence[str], *, phase: str = "Bound", deleted: bool = False, **more: Any) -> Object:
+    metadata = {"name": name, "namespace": more.pop("namespace", "default"), "creationTimestamp": moment(0), "annotations": more or None}
+    if deleted:
+        metadata["deletionTimestamp"] = moment(5)
+    return {"metadata": metadata, "spec": {"accessModes": list(modes)}, "status": {"phase": phase}}
+
+
+def _read(objects: Sequence[Object], wire: type[Any], parse: Any) -> list[Any]:
+    return [parse(msgspec.json.decode(json.dumps(each), type=wire)) for each in objects]
+
+
+class Servings:
+    """`cli.context.ClusterServings` of objects. `sources` replace those of a cluster that says everything; `units` by node."""
+
+    def __init__(self, **objects: Any) -> None:
+        self._deployments = _read(objects.get("deployments", ()), WireDeployment, parse_deployment)
+        self._inference = _read(objects.get("inference", ()), WireInferenceService, parse_inference_service)
+        self._services = _read(objects.get("services", ()), WireService, parse_service)
+        self._pods = _read(objects.get("pods", ()), WirePod, parse_pod)
+        self._claims = _read(objects.get("claims", ()), WireClaim, parse_claim)
+        self._units: Mapping[str, float] = objects.get("units", {})
+        self._sources: Mapping[str, Source] = objects.get("sources", {})
+        self._after: float = objects.get("after", 60.0)
+        self.deleted: list[str] = []
+
+    def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
+        found = servings_of([*self._inference, *self._deployments], self._services, self._pods)
+        wanted = [each for each in found if namespace in ("", each.namespace)]
+        wanted = [each for each in wanted if name in ("", each.name) and version in ("", each.version)]
+        names = ("deployments.apps", "inferenceservices.serving.kserve.io", "services", "pods")
+        sources = {each: Source(each) for each in names} | dict(self._sources)
+        return FoundServings(tuple(wanted), self._units, sources, CREATED + self._after)
+
+    def delete(self, serving: Serving) -> None:
+        self.deleted.append(serving.workload.name)
+
+    def read_claims(self, namespace: str) -> FoundClaims:
+        return FoundClaims(tuple(each for each in self._claims if namespace in ("", each.namespace)), CREATED + self._after)
+
+
+class _Logs:
+    """Answers of `pods/log`."""
+
+    def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
+        yield f"{namespace}/{pod} {sorted(options.items())}\n".encode()
+
+
+class _World(OneWorld):
+    def __init__(self, cluster: Servings | None) -> None:
+        super().__init__(SnapshotReader(ClusterSnapshot(), "a snapshot of the tests"))
+        self._cluster = cluster
+
+    def servings(self) -> ClusterServings | None:
+        return self._cluster
+
+    def jobs(self) -> Any:
+        return _Logs()
+
+
+def run_serving(line: str, cluster: Servings | None) -> Printed:
+    """`line` without `arena`. Errors come as exceptions, as `main` sees them."""
+    out, err = io.StringIO(), io.StringIO()
+    verb, rest = split_verb(shlex.split(line), "arena")
+    assert verb is not None, line
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, "arena").parse(rest)
+    messages = Messages("arena", err, now=lambda: 0.0)
+    context = Context("arena", global_options(args), messages, _World(cluster), out, {}, lambda: 0.0, lambda _: None)
+    status = module.run(args, context)
+    return Printed(status, out.getvalue(), err.getvalue())
