@@ -159,6 +159,17 @@ def test_a_node_that_shrinks_is_overcommitted_and_never_below_zero() -> None:
     assert made.nodes["n"].largest_free == 12
 
 
+def test_an_inventory_that_claims_more_than_its_card_has_is_not_believed() -> None:
+    huge = 99_999_999_999
+    made = ledger(
+        node(slots={0: {"units": huge}, 1: {"units": huge, "memory_mib": 1}}),
+        node("m", (15,), slots={0: {"memory_mib": None, "units": huge}}),
+    )
+    assert [card.units for card in made.nodes["n"].cards] == [15, 0]
+    assert [card.units for card in made.nodes["m"].cards] == [15], "no more than the node offers"
+    assert made.filter(pod(units=16), ["n", "m"]).hopeless == dict.fromkeys("nm", "need 16 GiB on one GPU, largest has 15 GiB")
+
+
 def test_a_card_is_known_by_its_uuid_wherever_its_index_goes() -> None:
     made = ledger(used={("n", 0): 12})
     made.set_node(node(slots={0: {"uuid": "GPU-n-1"}, 1: {"uuid": "GPU-n-0"}}))

@@ -1,6 +1,7 @@
 """Which GPUs does a node have? Its inventory, what devices report, else as many nameless cards as its capacity says.
 
 Sizes come from the inventory, then the device, then a label, then (shared nodes) the node's total divided; never from a table of models.
+An inventory that claims more units than its card's memory, or its node, can have is not believed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.node_status import SHARE
+from fairlead.rules.share_units import believable_units, unit_of
 
 MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""
@@ -24,7 +26,8 @@ def cards_of(node: Node, mode: str, readings: Sequence[GpuReading]) -> tuple[Car
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
     if node.gpus:
-        cards = [_from_slot(node, slot, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
+        unit = unit_of(node, max((slot.units for slot in node.gpus if slot.units <= (slot.memory_mib or slot.units)), default=0))
+        cards = [_from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
         known = {slot.index for slot in node.gpus}
         cards += [_from_reading(node, mode, reading) for reading in by_uuid.values() if reading.index not in known]
     elif readings:
@@ -41,8 +44,9 @@ def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | N
     return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
 
 
-def _from_slot(node: Node, slot: GpuSlot, reading: GpuReading | None) -> CardOccupancy:
+def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None) -> CardOccupancy:
     is_draining = slot.mode == "draining"
+    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == "shared" else 0
     is_fit = slot.health == "Healthy" or is_draining
     total = slot.memory_mib or (reading.memory_total_mib if reading else None) or node.card_memory_mib
     return CardOccupancy(
@@ -52,7 +56,7 @@ def _from_slot(node: Node, slot: GpuSlot, reading: GpuReading | None) -> CardOcc
         minor=slot.minor,
         model=slot.model or (reading.model if reading else ""),
         mode=slot.mode,
-        units=slot.units,
+        units=believable_units(slot.units, slot.memory_mib, unit, offered),
         memory_total_mib=total,
         is_healthy=is_fit and (reading is None or reading.healthy is not False),
         is_draining=is_draining,

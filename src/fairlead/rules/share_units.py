@@ -27,6 +27,16 @@ def card_units(memory_mib: int, unit: str = GIB) -> int:
     return memory_mib // MIB_PER_UNIT[unit]
 
 
+def believable_units(told: int, memory_mib: int | None, unit: str, offered: int) -> int:
+    """Units of a card as its inventory tells them, and no more than its memory has or (`offered`, 0 = not told) the whole node offers.
+
+    >>> believable_units(99999999999, 1, "GiB", 0), believable_units(15, 16130, "GiB", 30), believable_units(139, None, "GiB", 28)
+    (0, 15, 28)
+    """
+    limits = (card_units(memory_mib, unit) if memory_mib else told, offered if offered > 0 else told)
+    return max(0, min(told, *limits))
+
+
 def grant_mib(memory_mib: int, units: int, card_units: int) -> int:
     """MiB of `units` of a card, in proportion. All grants of a card together are never more than its memory.
 
