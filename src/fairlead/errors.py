@@ -58,3 +58,7 @@ class Forbidden(OutsideError):
 
 class NotFound(OutsideError):
     """The object, or the whole resource (no such CRD), does not exist on the API server."""
+
+
+class NotAsWritten(OutsideError):
+    """The API server does not take an object as it is written: it serves another version, or other fields, or not to us."""

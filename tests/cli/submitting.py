@@ -15,7 +15,7 @@ from tests.cli.command import Printed
 from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.errors import OutsideError
+from fairlead.errors import NotAsWritten, OutsideError
 from fairlead.kinds.kind import JobKind
 from fairlead.kinds.submission import Served
 
@@ -46,6 +46,15 @@ class KeepingCluster:
 
     def submitter(self) -> str:
         return self.user
+
+    def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
+        is_served = manifest["apiVersion"].rpartition("/")[2] in self.versions.get(kind.KIND, ())
+        if self.unreachable:
+            raise OutsideError("kubernetes", "no answer")
+        if not is_served or (self.spec_fields is not None and not manifest["spec"].keys() <= self.spec_fields):
+            self.calls.append(f"refused {manifest['apiVersion']}")
+            raise NotAsWritten("kubernetes", "not so")
+        return self.create(manifest, namespace)
 
     def create(self, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
         name = manifest["metadata"]["name"]
@@ -93,7 +102,15 @@ class SubmitWorld:
 
 def submit(line: str | Sequence[str], cluster: KeepingCluster | None = None, env: Mapping[str, str] | None = None) -> Printed:
     """`line` follows `arena submit`. Errors come as exceptions, as `main` sees them; what was printed before hangs on them as `printed`."""
-    argv = ["submit", *(shlex.split(line) if isinstance(line, str) else line)]
+    return create(["submit", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
+
+
+def serve(line: str | Sequence[str], cluster: KeepingCluster | None = None, env: Mapping[str, str] | None = None) -> Printed:
+    """`line` follows `arena serve`."""
+    return create(["serve", *(shlex.split(line) if isinstance(line, str) else line)], cluster, env)
+
+
+def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str, str] | None) -> Printed:
     verb, rest = split_verb(argv, "arena")
     assert verb is not None, line
     out, err = io.StringIO(), io.StringIO()

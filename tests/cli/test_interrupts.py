@@ -28,6 +28,7 @@ ANNOUNCED = (
 )
 """Says `up` when the program has Ctrl-C in hand. Before that it is the interpreter's own, whose words are not ours to choose."""
 NEVER = 600.0
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def begin(words: list[str], folder: Path, url: str, code: str = STARTED) -> subprocess.Popen[bytes]:
@@ -48,7 +49,7 @@ def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
 )
 def test_at_any_moment_of_its_start(words: list[str], tmp_path: Path) -> None:
     """Sixteen moments, from the first to well after its requests are out: the server never answers."""
-    with ScriptedServer(script(**{"/apis": [Reply(delay=NEVER)]})) as server:
+    with ScriptedServer(script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})) as server:
         for moment in range(16):
             command = begin(words, tmp_path, server.url, ANNOUNCED)
             assert command.stdout is not None
@@ -64,7 +65,12 @@ def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
     """The job is made, and the ConfigMap that comes with it never answers."""
     given = tmp_path / "given"
     given.write_text("x")
-    made = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "a", "namespace": "default", "uid": "u"}}
+    made = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "a", "namespace": "default", "uid": "u"},
+        "spec": {"runPolicy": {}, "pytorchReplicaSpecs": {}},
+    }
     steps = script(pytorchjobs=[Reply(made, 201)])
     steps |= {
         "/apis": [discovery("pytorchjobs", verbs=["create"])],

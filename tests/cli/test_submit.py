@@ -78,7 +78,7 @@ def test_fields_follow_the_served_schema() -> None:
     new = KeepingCluster(spec_fields=frozenset({"runPolicy", "nprocPerNode"}))
     assert "knows no" not in submit(f"{PT} --nproc-per-node 2 run", new).err
     assert (new.created[0]["spec"]["nprocPerNode"], "runPolicy" in new.created[0]["spec"]) == ("2", True)
-    assert new.calls[0] == "served PyTorchJob v1"
+    assert new.calls == ["refused kubeflow.org/v1", "served PyTorchJob v1", "create PyTorchJob j"]
 
 
 def test_companions_come_after_the_job_and_belong_to_it() -> None:
@@ -93,7 +93,7 @@ def test_companions_come_after_the_job_and_belong_to_it() -> None:
         assert each["metadata"]["ownerReferences"] == [
             {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "j", "uid": "uid-j", "controller": False}
         ]
-    assert len(cluster.calls) == 5, "one question and one create per object"
+    assert cluster.calls == [f"create {each['kind']} {each['metadata']['name']}" for each in cluster.created], "one create per object"
 
 
 def test_a_job_that_exists_is_left_alone() -> None:

@@ -11,7 +11,7 @@ from tests.edge.test_cluster_query import cluster
 
 from fairlead.edge.api_failure import ApiFailure, Conflict
 from fairlead.edge.object_writer import ObjectWriter
-from fairlead.errors import Forbidden, OutsideError, UserError
+from fairlead.errors import Forbidden, NotAsWritten, OutsideError, UserError
 from fairlead.kinds import mpijob, tfjob
 
 AGGREGATED = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
@@ -62,6 +62,56 @@ def test_a_submit_costs_one_discovery_one_review_and_one_create_per_object() -> 
         writer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own")
     assert (set(told.versions), told.user, told.spec_fields, told.has_priority) == ({"v1", "v2beta1"}, "alice", None, None)
     assert asked(server) == Counter(["GET /apis", f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"])
+
+
+TRAINING = {**TFJOB, "spec": {"runPolicy": {}, "tfReplicaSpecs": {}}}
+
+
+def test_without_asking_a_submit_costs_one_review_and_one_create_per_object() -> None:
+    script = {REVIEW: [ALICE], TFJOBS: [Reply(TRAINING, 201)], "/api/v1/namespaces/own/configmaps": [Reply({}, 201)]}
+    with cluster(**script) as (server, api):
+        writer = ObjectWriter(api)
+        assert (writer.submitter(), writer.submitter()) == ("alice", "alice")
+        assert writer.create_unasked(tfjob, TRAINING, "default") == TRAINING
+        writer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own")
+        [create] = server.requests_of(TFJOBS)
+    assert asked(server) == Counter([f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"])
+    assert create.query["fieldValidation"] == "Strict"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        status(400, "BadRequest", 'strict decoding error: unknown field "spec.runPolicy"'),
+        status(403, "Forbidden", "no"),
+        Reply(b"404 page not found", 404),
+        status(422, "Invalid", "spec.tfReplicaSpecs: Required value"),
+    ],
+)
+def test_a_guess_that_is_wrong_made_nothing(answer: Reply) -> None:
+    with cluster(**{TFJOBS: [answer]}) as (server, api), pytest.raises(NotAsWritten):
+        ObjectWriter(api).create_unasked(tfjob, TRAINING, "default")
+    assert asked(server) == Counter([f"POST {TFJOBS}"])
+
+
+def test_a_server_that_drops_what_it_does_not_know_keeps_nothing() -> None:
+    """Before 1.25 nobody minds unknown fields of a custom kind: they are gone, and so would be what they say."""
+    script = {TFJOBS: [Reply({**TRAINING, "spec": {"tfReplicaSpecs": {}}}, 201)], f"{TFJOBS}/j": [Reply({})]}
+    with cluster(**script) as (server, api), pytest.raises(NotAsWritten):
+        ObjectWriter(api).create_unasked(tfjob, TRAINING, "default")
+    assert asked(server) == Counter([f"POST {TFJOBS}", f"DELETE {TFJOBS}/j"])
+
+
+def test_a_server_in_trouble_is_no_wrong_guess() -> None:
+    """Nobody knows then whether the object was made: a second try could only say that it is there."""
+    steps = [status(500, "InternalError", "oh"), status(409, "AlreadyExists", "it is there"), status(409, "Conflict", "the namespace goes")]
+    with cluster(**{TFJOBS: steps}) as (_, api):
+        writer = ObjectWriter(api)
+        with pytest.raises(ApiFailure):
+            writer.create_unasked(tfjob, TRAINING, "default")
+        assert writer.create_unasked(tfjob, TRAINING, "default") is None
+        with pytest.raises(Conflict):
+            writer.create_unasked(tfjob, TRAINING, "default")
 
 
 def test_the_schema_and_the_priority_class_are_one_request_each() -> None:

@@ -117,6 +117,13 @@ class ClusterObjects(Protocol):
         """Who we are; "" when the cluster does not say, which keeps nobody from submitting."""
         ...
 
+    def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
+        """As `create`, of a job and without a look at what is served: half the requests where the guess is right.
+
+        Raises NotAsWritten where it is wrong: then nothing was made, and `served` says what can be.
+        """
+        ...
+
     def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
         """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
         ...

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.context import ClusterObjects, Context
-from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 
 if TYPE_CHECKING:
     from fairlead.kinds.job_spec import JobSpec
@@ -57,24 +57,50 @@ def check_text(words: Sequence[str]) -> None:
 
 
 def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission) -> int:
-    import msgspec
-
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
         raise no_cluster()
-    served = _served(args, context, cluster, spec, submission)
-    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
-    _warn_of_lost_fields(context, spec, served)
-    objects = submission.objects(msgspec.structs.replace(spec, user=served.user), version, served.spec_fields)
     if args.dry_run or cluster is None:
-        return print_objects(context, objects)
-    there_already = f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'"
-    made = create_all(cluster, objects, spec.namespace, there_already)
+        return print_objects(context, _objects(spec, submission, _served(args, context, cluster, spec, submission)))
+    made = _create_unasked(cluster, spec, submission)
+    if made is None:
+        objects = _objects(spec, submission, _served(args, context, cluster, spec, submission))
+        made = create_all(cluster, objects, spec.namespace, _there_already(spec))
     context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
     context.messages.info(f"The Job {spec.name} has been submitted successfully")
     context.messages.info(f"You can run `arena get {spec.name} --type {submission.kind.TYPE} -n {spec.namespace}` to check the job status")
     return 0
+
+
+def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
+    from msgspec.structs import replace
+
+    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
+    return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+
+
+def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission) -> list[Manifest] | None:
+    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
+    from fairlead.kinds.submission import Served
+
+    newest = submission.manifests.CREATED_VERSIONS[:1]
+    if spec.priority:
+        return None
+    objects = _objects(spec, submission, Served(newest, None, cluster.submitter()))
+    if objects[0]["kind"] != submission.kind.KIND:
+        return None
+    try:
+        job = cluster.create_unasked(submission.kind, objects[0], spec.namespace)
+    except NotAsWritten:
+        return None
+    if job is None:
+        raise UserError(_there_already(spec))
+    return _with_companions(cluster, job, objects[1:], spec.namespace)
+
+
+def _there_already(spec: JobSpec) -> str:
+    return f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'"
 
 
 def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission) -> Served:
@@ -98,6 +124,7 @@ def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects 
             raise UserError(missing, "install the operator of this kind of job")
         context.messages.warn(missing)
     _check_priority(context, spec.priority, served)
+    _warn_of_lost_fields(context, spec, served)
     return served
 
 
@@ -124,14 +151,18 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
     `there_already`: what to say when the first exists.
     """
-    from fairlead.kinds.job_companions import owned_by
-
     job = cluster.create(objects[0], namespace)
     if job is None:
         raise UserError(there_already)
+    return _with_companions(cluster, job, objects[1:], namespace)
+
+
+def _with_companions(cluster: ClusterObjects, job: Manifest, companions: Sequence[Manifest], namespace: str) -> list[Manifest]:
+    from fairlead.kinds.job_companions import owned_by
+
     made: list[Manifest] = [job]
     try:
-        for manifest in objects[1:]:
+        for manifest in companions:
             created = cluster.create(owned_by(manifest, job), namespace)
             if created is None:
                 label, name = _label(manifest), manifest["metadata"]["name"]

@@ -83,8 +83,11 @@ def get_request(resource: Resource, name: str, namespace: str | None) -> ApiRequ
     return ApiRequest("get", "GET", resource.path(namespace, name))
 
 
-def create_request(resource: Resource, manifest: Any, namespace: str | None, *, dry_run: bool = False) -> ApiRequest:
-    path = with_query(resource.path(namespace), dryRun="All" if dry_run else None)
+def create_request(
+    resource: Resource, manifest: Any, namespace: str | None, *, dry_run: bool = False, is_strict: bool = False
+) -> ApiRequest:
+    """`is_strict`: a field that the schema has not is an error; servers before 1.25 drop it all the same."""
+    path = with_query(resource.path(namespace), dryRun="All" if dry_run else None, fieldValidation="Strict" if is_strict else None)
     return ApiRequest("create", "POST", path, encode_body(manifest))
 
 

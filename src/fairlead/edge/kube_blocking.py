@@ -99,8 +99,9 @@ class KubeBlocking:
         """One object, decoded as `type` (a dict by default)."""
         return self._exchange(api_request.get_request(resource, name, namespace), type)
 
-    def create(self, resource: Resource, manifest: Any, namespace: str | None = None, *, dry_run: bool = False) -> Any:
-        return self._exchange(api_request.create_request(resource, manifest, namespace, dry_run=dry_run))
+    def create(self, resource: Resource, manifest: Any, namespace: str | None = None, **more: bool) -> Any:
+        """`more`: dry_run, is_strict."""
+        return self._exchange(api_request.create_request(resource, manifest, namespace, **more))
 
     def update(self, resource: Resource, name: str, manifest: Any, namespace: str | None = None, **more: Any) -> Any:
         """`more`: subresource."""

@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.edge.api_discovery import Discovery
-from fairlead.edge.api_failure import Conflict
+from fairlead.edge.api_failure import ApiFailure, Conflict
 from fairlead.edge.api_request import ApiRequest
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import Resource
 from fairlead.edge.who_am_i import user_name
-from fairlead.errors import Forbidden, NotFound, OutsideError, UserError
+from fairlead.errors import Forbidden, NotAsWritten, NotFound, OutsideError, UserError
 
 if TYPE_CHECKING:
     from fairlead.kinds.kind import JobKind
@@ -34,6 +34,7 @@ _WELL_KNOWN: Final = (
     Resource("apps", "v1", "deployments", kind="Deployment"),
 )
 """What needs no discovery."""
+_NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
 
 
 class _GroupKind(Struct):
@@ -67,6 +68,7 @@ class ObjectWriter:
     def __init__(self, api: KubeBlocking) -> None:
         self._api = api
         self._discovered: Discovery | None = None
+        self._submitter: str | None = None
 
     def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
         """See `cli.context.ClusterObjects`."""
@@ -92,10 +94,27 @@ class ObjectWriter:
         )
 
     def create(self, manifest: Manifest, namespace: str) -> dict[str, Any] | None:
-        resource = self._resource(manifest)
+        return self._create(self._resource(manifest), manifest, namespace)
+
+    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> dict[str, Any] | None:
+        """See `cli.context.ClusterObjects`."""
+        group, _, version = str(manifest["apiVersion"]).rpartition("/")
+        resource = Resource(group, version, kind.PLURAL, kind=kind.KIND)
+        try:
+            created = self._create(resource, manifest, namespace, is_strict=True)
+        except ApiFailure as error:
+            if error.status in _NOT_AS_WRITTEN:
+                raise NotAsWritten("kubernetes", error.what, error.hint) from error
+            raise
+        if created is not None and not manifest["spec"].keys() <= (created.get("spec") or {}).keys():
+            self._api.delete(resource, created["metadata"]["name"], created["metadata"]["namespace"])
+            raise NotAsWritten("kubernetes", "the API server, older than 1.25, dropped fields that it does not know")
+        return created
+
+    def _create(self, resource: Resource, manifest: Manifest, namespace: str, **more: bool) -> dict[str, Any] | None:
         namespace = str(manifest["metadata"].get("namespace") or namespace)
         try:
-            created: dict[str, Any] = self._api.create(resource, manifest, namespace)
+            created: dict[str, Any] = self._api.create(resource, manifest, namespace, **more)
         except Conflict as error:
             if error.reason == "AlreadyExists":
                 return None
@@ -117,10 +136,12 @@ class ObjectWriter:
 
     def submitter(self) -> str:
         """See `cli.context.ClusterObjects`."""
-        try:
-            return user_name(self._api)
-        except (OutsideError, LookupError, TypeError):
-            return ""
+        if self._submitter is None:
+            try:
+                self._submitter = user_name(self._api)
+            except (OutsideError, LookupError, TypeError):
+                self._submitter = ""
+        return self._submitter
 
     def _resource(self, manifest: Manifest) -> Resource:
         group, _, version = str(manifest["apiVersion"]).rpartition("/")
