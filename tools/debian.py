@@ -27,7 +27,13 @@ class Package:
 PROMETHEUS = Package("prometheus", program="prometheus")
 CHROMIUM = Package("chromium-headless-shell", program="chromium-headless-shell")
 CHINESE_FONTS = Package("fonts-noto-cjk", file="/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
-PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS)
+CONTAINERD = Package("containerd", program="containerd")
+RUNC = Package("runc", program="runc")
+CONTAINER_NETWORKS = Package("containernetworking-plugins", file="/usr/lib/cni/bridge")
+BUSYBOX = Package("busybox-static", program="busybox")
+NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
+"""What a kubelet needs to run containers, and what runs in them."""
+PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, *NODE_PACKAGES)
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:

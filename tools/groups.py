@@ -6,16 +6,17 @@ component; `REAL` needs the programs and packages that it names.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from debian import CHINESE_FONTS, CHROMIUM, PROMETHEUS, Package
+from debian import CHINESE_FONTS, CHROMIUM, NODE_PACKAGES, PROMETHEUS, Package
 from environment import PYTHON
 from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "contracts", "documents", "browser")
+REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser")
 OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
@@ -77,6 +78,15 @@ def real_groups() -> tuple[Group, ...]:
             packages=(PROMETHEUS,),
             needs_kube=True,
             needs_console=True,
+        ),
+        Group(
+            "kubelet",
+            "containers that really run, on a real node",
+            (_pytest("kubelet", "kubelet"),),
+            limit_seconds=900,
+            packages=NODE_PACKAGES,
+            needs_kube=True,
+            missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
     )

@@ -1,0 +1,139 @@
+"""How does a real node stand beside the test cluster? A kubelet with containerd and runc, whose containers really run.
+
+The node is `NODE`; its image is `node_images.BUSYBOX`, and a pod that asks for another waits for ever. Where it lives, and why nothing
+of it is left, says `node_room.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from tests.kube.addresses import free_port
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import wait_until
+from tests.kube.node_images import PAUSE, write_images
+from tests.kube.node_room import BRIDGE, CNI_PROGRAMS, NODE_ADDRESS, beside, end_all, first_process, has_begun, node_room
+from tests.kube.programs import program
+
+NODE = "real-node"
+POD_SUBNET = "10.98.0.0/24"
+_SOCKET = "/run/containerd/containerd.sock"
+_CRI = "io.containerd.grpc.v1.cri"
+_READY_SECONDS = 120.0
+
+
+@contextmanager
+def running_kubelet(cluster: ControlPlane) -> Iterator[Component]:
+    """The kubelet of a Ready node for as long as the block lasts."""
+    folder = cluster.folder / "node"
+    folder.mkdir()
+    with node_room(), _containerd(folder, cluster.logs) as containerd, _kubelet(cluster, folder, containerd) as kubelet:
+        kubelet.wait_until(lambda: _is_ready(cluster), _READY_SECONDS)
+        yield kubelet
+
+
+@contextmanager
+def _containerd(folder: Path, logs: Path) -> Iterator[Component]:
+    """The first process of the node's namespaces: when it is killed, all of the node is."""
+    config, images, disk = folder / "containerd.toml", folder / "images.tar", folder / "disk"
+    disk.mkdir()
+    config.write_text(_containerd_config(folder), encoding="utf-8")
+    (folder / "bridge.conflist").write_text(json.dumps(_network()), encoding="utf-8")
+    write_images(images)
+    containerd = Component("containerd", first_process(disk, "containerd", "--config", config), logs / "containerd.log")
+    try:
+        containerd.start()
+        containerd.wait_until(lambda: has_begun(containerd) and _ctr(containerd, "version").returncode == 0, _READY_SECONDS)
+        _ctr(containerd, "--namespace", "k8s.io", "images", "import", str(images), check=True)
+        yield containerd
+    finally:
+        end_all(containerd)
+
+
+@contextmanager
+def _kubelet(cluster: ControlPlane, folder: Path, containerd: Component) -> Iterator[Component]:
+    config = folder / "kubelet.yaml"
+    config.write_text(yaml.safe_dump(_kubelet_config(cluster)), encoding="utf-8")
+    user = cluster.issue_user(f"system:node:{NODE}", ["system:nodes"])
+    flags = [f"--config={config}", f"--kubeconfig={cluster.write_kubeconfig('kubelet', user)}"]
+    flags += [f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"]
+    kubelet = Component("kubelet", beside(containerd, program("kubelet"), *flags), cluster.logs / "kubelet.log")
+    try:
+        kubelet.start()
+        yield kubelet
+    finally:
+        kubelet.kill()
+
+
+def _containerd_config(folder: Path) -> str:
+    return f"""
+version = 2
+[grpc]
+address = "{_SOCKET}"
+[plugins."{_CRI}"]
+sandbox_image = "{PAUSE}"
+# Without CAP_SYS_RESOURCE, as in a container, runc may not lower the score.
+restrict_oom_score_adj = true
+[plugins."{_CRI}".cni]
+bin_dir = "{CNI_PROGRAMS}"
+conf_dir = "{folder}"
+[plugins."{_CRI}".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+"""
+
+
+def _network() -> dict[str, object]:
+    addresses = {"type": "host-local", "ranges": [[{"subnet": POD_SUBNET}]]}
+    bridge = {"type": "bridge", "bridge": BRIDGE, "isGateway": True, "ipam": addresses}
+    return {"cniVersion": "0.4.0", "name": "fairlead", "plugins": [bridge]}
+
+
+def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": NODE_ADDRESS,
+        "port": free_port(),
+        "healthzPort": 0,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": False},
+            "x509": {"clientCAFile": str(cluster.authority)},
+        },
+        "authorization": {"mode": "AlwaysAllow"},
+        "containerRuntimeEndpoint": f"unix://{_SOCKET}",
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "localStorageCapacityIsolation": False,
+        "makeIPTablesUtilChains": False,
+        "resolvConf": "",
+        # Nobody answers there; without one each pod gets a warning.
+        "clusterDNS": ["10.96.0.10"],
+        # The disk of a test machine may be nearly full; that is no matter of these tests.
+        "evictionHard": {"memory.available": "1Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+    }
+
+
+def _ctr(containerd: Component, *words: str, check: bool = False) -> subprocess.CompletedProcess[bytes]:
+    argv = beside(containerd, "ctr", "--address", _SOCKET, *words)
+    return subprocess.run(argv, capture_output=True, timeout=120, check=check)
+
+
+def _is_ready(cluster: ControlPlane) -> bool:
+    nodes = [node for node in cluster.admin.get("nodes") if node["metadata"]["name"] == NODE]
+    return any(each["type"] == "Ready" and each["status"] == "True" for node in nodes for each in node["status"].get("conditions", ()))
+
+
+def remove_pods(cluster: ControlPlane, namespace: str) -> None:
+    """Delete every pod of the namespace at once and wait until its kubelet has let go of it."""
+    cluster.admin.run("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force", "--wait=false")
+    wait_until(f"no pod is left in {namespace}", lambda: not cluster.admin.get("pods", "-n", namespace))

@@ -1,0 +1,73 @@
+"""Which image do the containers of a real kubelet run? One made here of Debian's static busybox; nothing is pulled.
+
+The sandbox's image is the same, with a program that only waits. Both are in a tar as `docker save` writes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+BUSYBOX = "fairlead.test/busybox:1.35"
+"""With a shell and the usual small programs."""
+PAUSE = "fairlead.test/pause:1"
+_PROGRAM = Path("/bin/busybox")
+
+
+def write_images(tar: Path) -> None:
+    """A tar of both images, for `ctr images import`."""
+    layer = _layer()
+    configs = {tag: _config(layer, command) for tag, command in ((BUSYBOX, ["sh"]), (PAUSE, ["sleep", "1000000"]))}
+    manifest = [{"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]} for tag, config in configs.items()]
+    with tarfile.open(tar, "w") as images:
+        _add(images, "layer.tar", layer)
+        for config in configs.values():
+            _add(images, _config_name(config), config)
+        _add(images, "manifest.json", json.dumps(manifest).encode())
+
+
+def _layer() -> bytes:
+    """The file system: busybox under its own name, and a link for each program that it can be."""
+    names = subprocess.run([_PROGRAM, "--list"], capture_output=True, text=True, timeout=30, check=True).stdout.split()
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as layer:
+        for folder in ("bin", "etc", "proc", "sys", "dev", "tmp"):
+            _add_entry(layer, folder, tarfile.DIRTYPE)
+        _add(layer, "bin/busybox", _PROGRAM.read_bytes(), mode=0o755)
+        for name in names:
+            if name != "busybox":
+                _add_entry(layer, f"bin/{name}", tarfile.SYMTYPE, "busybox")
+        _add(layer, "etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
+    return whole.getvalue()
+
+
+def _config(layer: bytes, command: list[str]) -> bytes:
+    digest = f"sha256:{hashlib.sha256(layer).hexdigest()}"
+    config: dict[str, Any] = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Cmd": command, "Env": ["PATH=/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": [digest]},
+    }
+    return json.dumps(config).encode()
+
+
+def _config_name(config: bytes) -> str:
+    return f"{hashlib.sha256(config).hexdigest()}.json"
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _add_entry(tar: tarfile.TarFile, name: str, kind: bytes, target: str = "") -> None:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname, entry.mode = kind, target, 0o755
+    tar.addfile(entry)

@@ -1,0 +1,129 @@
+"""Where does a real node live on this machine, and what is left of it afterwards? In namespaces of its own: nothing is left.
+
+Processes and mounts of the node are in a pid and a mount namespace whose first process dies with the test process (`Component`), however
+that dies; the kernel then ends every container and undoes every mount. Three things stand outside, under fixed names, so that they can
+also be swept after a run that was killed: an address on `lo`, a bridge and the cgroup `kubepods`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from tests.kube.component import Component, ComponentError
+from tests.kube.kubectl import wait_until
+
+NODE_ADDRESS = "10.99.0.2"
+BRIDGE = "fairlead0"
+NEEDED = {
+    "containerd": "containerd",
+    "ctr": "containerd",
+    "runc": "runc",
+    "busybox": "busybox-static",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+}
+"""Programs and the Debian packages that bring them."""
+CNI_PROGRAMS = Path("/usr/lib/cni")
+_LOCK = Path("/tmp/fairlead-test-node.lock")
+_TURN_SECONDS = 900.0
+_END_SECONDS = 60.0
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+@contextmanager
+def node_room() -> Iterator[None]:
+    """The machine is ours for one node as long as the block lasts; ComponentError when it lacks what a node needs."""
+    _check_machine()
+    with _LOCK.open("a") as lock:
+        wait_until(f"no other test node runs on this machine ({_LOCK})", lambda: _is_taken(lock), _TURN_SECONDS)
+        _sweep()
+        try:
+            _ip("address", "add", f"{NODE_ADDRESS}/32", "dev", "lo")
+            yield
+        finally:
+            _sweep()
+
+
+def first_process(disk: Path, *argv: str | Path) -> list[str]:
+    """The command line that runs `argv` as first process of new namespaces; `disk`, an empty folder, is its /var/lib."""
+    # No tmpfs there: the kubelet wants to know how full the disk is, and of a tmpfs it cannot tell.
+    mounts = 'mount --bind "$0" /var/lib && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log'
+    flags = ["--fork", "--kill-child", "--pid", "--mount", "--mount-proc", "--propagation", "private"]
+    return ["unshare", *flags, "--", "sh", "-c", f'{mounts} && exec "$@"', str(disk), *map(str, argv)]
+
+
+def has_begun(room: Component) -> bool:
+    """Whether the namespaces are there."""
+    return bool(_children(room))
+
+
+def beside(room: Component, *argv: str | Path) -> list[str]:
+    """The command line that runs `argv` in the namespaces whose first process `room` started."""
+    (first,) = _children(room)
+    return ["nsenter", "--target", first, "--pid", "--mount", "--", *map(str, argv)]
+
+
+def end_all(room: Component) -> None:
+    """Kill the first process; the room itself ends only after every process of its namespaces."""
+    if room.is_running:
+        for first in _children(room):
+            os.kill(int(first), signal.SIGKILL)
+        wait_until("every process of the node has ended", lambda: not room.is_running, _END_SECONDS)
+
+
+def _children(room: Component) -> list[str]:
+    return Path("/proc", str(room.pid), "task", str(room.pid), "children").read_text(encoding="ascii").split()
+
+
+def _check_machine() -> None:
+    if os.geteuid() != 0:
+        raise ComponentError("a kubelet runs containers only for root; run these tests as root")
+    missing = sorted({package for program, package in NEEDED.items() if shutil.which(program) is None})
+    if not (CNI_PROGRAMS / "bridge").exists():
+        missing.append("containernetworking-plugins")
+    if missing:
+        packages = " ".join(missing)
+        raise ComponentError(f"a kubelet needs programs that are not on this machine\nhint: `apt-get install {packages}`")
+
+
+def _is_taken(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sweep() -> None:
+    """Remove what stands outside the namespaces; ComponentError when a kubelet that is not ours works here."""
+    for folder in _pod_cgroups():
+        wait_until(f"no process is left in {folder}; is there a kubelet of this machine's own?", lambda top=folder: not _pids(top), 30)  # type: ignore[misc]
+        for each in sorted(folder.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
+            each.rmdir()
+        folder.rmdir()
+    _ip("link", "delete", BRIDGE, may_fail=True)
+    _ip("address", "delete", f"{NODE_ADDRESS}/32", "dev", "lo", may_fail=True)
+
+
+def _pod_cgroups() -> Sequence[Path]:
+    """Of every hierarchy of cgroup v1, and the one of v2."""
+    return [path for path in (*_CGROUPS.glob("*/kubepods"), _CGROUPS / "kubepods") if path.is_dir()]
+
+
+def _pids(cgroup: Path) -> str:
+    return "".join(path.read_text(encoding="ascii") for path in cgroup.rglob("cgroup.procs"))
+
+
+def _ip(*arguments: str, may_fail: bool = False) -> None:
+    answer = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    if answer.returncode and not may_fail:
+        raise ComponentError(f"`ip {' '.join(arguments)}` failed: {answer.stderr.strip()}")

@@ -1,0 +1,107 @@
+"""`arena` as a person types it, and training jobs whose programs do what a test says, when it says so.
+
+What a newcomer gets wrong: nothing here waits for a program by time. A program reads orders from a pipe in its container, so a test
+decides when a line is written and when the program ends.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import wait_until
+from tests.kube.node_images import BUSYBOX
+from tests.kube.programs import program
+
+IMAGE = (f"--image={BUSYBOX}", "--image-pull-policy=Never")
+OBEYS = """mkfifo /tmp/orders
+echo "I am $HOSTNAME"
+while :; do
+  read -r order rest < /tmp/orders || continue
+  case "$order" in say) echo "$rest" ;; warn) echo "$rest" >&2 ;; end) exit "$rest" ;; esac
+done"""
+"""A program that writes its name and then obeys."""
+SECONDS = 90.0
+
+
+class Arena:
+    """arena, and kubectl beside it as the truth, in namespace `default` of the cluster."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        self.cluster = cluster
+        self.environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "KUBECONFIG": str(cluster.kubeconfig)}
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", *words]
+
+    def run(self, *words: str, stdin: str | bytes = b"") -> subprocess.CompletedProcess[str]:
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        ended = subprocess.run(self.argv(*words), input=given, capture_output=True, timeout=SECONDS, env=self.environment, check=False)
+        return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    def shown(self, *words: str) -> str:
+        """Standard output of a command that must end well."""
+        ended = self.run(*words)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    @contextmanager
+    def started(self, *words: str, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen(
+            self.argv(*words),
+            env=self.environment,
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def submit(self, kind: str, name: str, *flags: str, program_text: str = OBEYS) -> None:
+        self.shown("submit", kind, f"--name={name}", *IMAGE, *flags, "--", program_text)
+
+    def kubectl(self, *words: str) -> str:
+        return self.cluster.admin.run(*words, "-n", "default")
+
+    def order(self, pod: str, *words: str) -> None:
+        """Tell the program of a pod what to do; it has done so soon after."""
+        self.kubectl("exec", pod, "--", "sh", "-c", f"echo {' '.join(words)} > /tmp/orders")
+
+    def pod(self, name: str) -> dict[str, Any]:
+        """The pod as it is; {} when there is none."""
+        found = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
+        return found[0] if found else {}
+
+    def until_obeys(self, *pods: str) -> None:
+        """Until the programs of these pods have made their pipe and said who they are."""
+        for pod in pods:
+            wait_until(f"the program of {pod} obeys", lambda name=pod: self._has_spoken(name), SECONDS)  # type: ignore[misc]
+
+    def until_status(self, pod: str, *words: str) -> None:
+        """Until kubectl's column STATUS says one of these."""
+        wait_until(f"{pod} is {' or '.join(words)}", lambda: status_of(self.kubectl("get", "pods", "--no-headers"), pod) in words, SECONDS)
+
+    def _has_spoken(self, pod: str) -> bool:
+        statuses = self.pod(pod).get("status", {}).get("containerStatuses", ())
+        return any("running" in status["state"] for status in statuses) and "I am" in self.kubectl("logs", pod, "--all-containers")
+
+
+def status_of(table: str, pod: str) -> str:
+    """A pod's word in a table of kubectl or of `arena get`, where it is the column after READY or after NAME."""
+    for line in table.splitlines():
+        words = line.split()
+        if words[:1] == [pod]:
+            return words[2] if "/" in words[1] else words[1]
+    return ""
+
+
+def exec_bytes(cluster: ControlPlane, pod: str, *command: str) -> bytes:
+    """What kubectl's exec brings."""
+    argv: Sequence[str] = [str(program("kubectl")), f"--kubeconfig={cluster.kubeconfig}", "exec", "-n", "default", pod, "--", *command]
+    return subprocess.run(argv, capture_output=True, timeout=SECONDS, check=True).stdout

@@ -1,0 +1,110 @@
+"""`arena logs` of containers that really run: the same bytes as kubectl's, and live lines as they are written."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import wait_until
+from tests.kubelet.jobs import SECONDS, Arena
+
+CHIEF, WORKER = "talk-chief-0", "talk-worker-1"
+
+
+@pytest.fixture(scope="module")
+def talk(cluster: ControlPlane) -> Arena:
+    """A TFJob `talk` whose chief has said five lines more than its name."""
+    arena = Arena(cluster)
+    arena.submit("tf", "talk", "--chief", "--workers=2")
+    arena.until_obeys(CHIEF, "talk-worker-0", WORKER)
+    for number in range(5):
+        arena.order(CHIEF, "say", f"line {number}")
+    wait_until("the chief has said all", lambda: "line 4" in arena.kubectl("logs", CHIEF), SECONDS)
+    return arena
+
+
+@pytest.mark.parametrize(
+    ("flags", "same"),
+    [
+        ((), ()),
+        (("--tail", "2"), ("--tail=2",)),
+        (("-t", "0"), ("--tail=0",)),
+        (("--timestamps",), ("--timestamps",)),
+        (("--since", "3h"), ("--since=3h",)),
+        (("--since-time", "2026-01-05T09:30:00Z"), ("--since-time=2026-01-05T09:30:00Z",)),
+        (("--tail=3", "--timestamps", "--container", "tensorflow"), ("--tail=3", "--timestamps", "--container=tensorflow")),
+    ],
+)
+def test_flags_mean_what_they_mean_to_kubectl(talk: Arena, flags: tuple[str, ...], same: tuple[str, ...]) -> None:
+    shown = talk.shown("logs", "talk", *flags)
+    assert shown == talk.kubectl("logs", CHIEF, *same)
+    assert shown or flags == ("-t", "0")
+
+
+def test_the_chief_speaks_unless_another_is_named(talk: Arena) -> None:
+    assert talk.shown("logs", "talk", "--tail=7").splitlines() == [f"I am {CHIEF}", *(f"line {number}" for number in range(5))]
+    assert talk.shown("logs", "talk", "-i", WORKER) == f"I am {WORKER}\n"
+    wrong = talk.run("logs", "talk", "--instance", "talk-worker-7")
+    assert wrong.returncode == 1
+    assert "invalid instance name talk-worker-7 in job talk,please use 'arena get talk' to make sure instance name" in wrong.stderr
+
+
+def test_since_begins_at_its_time(talk: Arena) -> None:
+    lines = talk.shown("logs", "talk", "--timestamps").splitlines()
+    third = lines[3].partition(" ")[0]
+    since = talk.shown("logs", "talk", "--since-time", third, "--timestamps").splitlines()
+    assert since == [line for line in lines if line.partition(" ")[0][:19] >= third[:19]]  # the API's times have no fractions
+    wait_until("all lines are older than a second", lambda: talk.shown("logs", "talk", "--since", "1s") == "", SECONDS)
+    assert "line 4" in talk.shown("logs", "talk", "--since", "1h")
+
+
+def test_a_line_is_shown_when_it_is_written_and_the_end_ends_it(cluster: ControlPlane) -> None:
+    arena = Arena(cluster)
+    arena.submit("pytorch", "live")
+    with arena.started("logs", "-f", "live") as following:  # before there is a container
+        assert following.stdout is not None
+        assert following.stdout.readline() == b"I am live-master-0\n"
+        for words in ("one", "two words", "3"):
+            arena.order("live-master-0", "say", words)
+            assert following.stdout.readline() == f"{words}\n".encode()
+        arena.order("live-master-0", "warn", "to stderr")
+        assert following.stdout.readline() == b"to stderr\n"
+        assert following.poll() is None
+        arena.order("live-master-0", "end", "0")
+        assert following.wait(SECONDS) == 0
+        assert (following.stdout.read(), following.stderr and following.stderr.read()) == (b"", b"")
+
+
+def test_following_begins_where_tail_says(talk: Arena) -> None:
+    with talk.started("logs", "-f", "talk", "--tail=1", "-i", "talk-worker-0") as following:
+        assert following.stdout is not None
+        assert following.stdout.readline() == b"I am talk-worker-0\n"
+        talk.order("talk-worker-0", "say", "more")
+        assert following.stdout.readline() == b"more\n"
+
+
+def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
+    """The first one, unless -c names the other; one that does not exist is answered with those that do."""
+    arena = Arena(cluster)
+    arena.cluster.admin.create([two_containers("both")])
+    wait_until("both speak", lambda: arena.pod("both-master-0").get("status", {}).get("phase") == "Running", SECONDS)
+    wait_until("the first speaks", lambda: arena.shown("logs", "both") == "from pytorch\n", SECONDS)
+    wait_until("the other speaks", lambda: arena.shown("logs", "both", "-c", "beside") == "from beside\n", SECONDS)
+    wrong = arena.run("logs", "both", "-c", "nosuch")
+    assert wrong.returncode == 1 and "container nosuch is not valid for pod both-master-0" in wrong.stderr
+    assert "it has pytorch, beside" in wrong.stderr
+
+
+def two_containers(name: str) -> dict[str, object]:
+    from tests.kube.node_images import BUSYBOX
+
+    containers = [
+        {"name": each, "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", f"echo from {each}; sleep 100000"]}
+        for each in ("pytorch", "beside")
+    ]
+    master = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": {"containers": containers}}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"pytorchReplicaSpecs": {"Master": master}},
+    }
