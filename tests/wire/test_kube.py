@@ -87,6 +87,13 @@ def test_a_terminated_container_keeps_its_end() -> None:
     assert found.finished_at - found.started_at == 60
 
 
+def test_a_container_that_could_not_be_started_did_not_start_in_1970() -> None:
+    end = {"exitCode": 128, "reason": "StartError", "startedAt": "1970-01-01T00:00:00Z", "finishedAt": "2026-01-05T08:01:02Z"}
+    status = {"containerStatuses": [{"name": "c", "state": {"terminated": end}}]}
+    found = read_pod(pod_object(status=status)).statuses[0]
+    assert (found.reason, found.started_at) == ("StartError", None) and found.finished_at
+
+
 def test_a_bad_quantity_is_a_value_error_that_names_it() -> None:
     broken = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "many"}}}]}
     with pytest.raises(ValueError, match=r"nvidia\.com/gpu.*many"):

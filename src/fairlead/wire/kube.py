@@ -424,7 +424,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             end.message or "",
             end.exit_code,
             end.signal,
-            started_at=epoch(end.started_at),
+            started_at=epoch(end.started_at) or None,  # of a container that could not be started, the kubelet says 1970
             finished_at=epoch(end.finished_at),
             last_finished_at=last_finished,
         )
