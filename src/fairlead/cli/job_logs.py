@@ -6,15 +6,12 @@ What a newcomer gets wrong: with -f a job may have no pod yet, and its container
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from fairlead.cli.context import ClusterJobs, Context
-from fairlead.cli.job_search import add_type, find_job
+from fairlead.cli.context import Context
+from fairlead.cli.job_pod import chosen_pod
+from fairlead.cli.job_search import add_type
 from fairlead.cli.pod_log import POLL_SECONDS, add_log_flags, container_of, has_begun, log_options, print_log, waits_for
-from fairlead.errors import OutsideError, UserError
-
-if TYPE_CHECKING:
-    from fairlead.model.pod import Pod
+from fairlead.errors import UserError
 
 NAME = "logs"
 HELP = """Print the log of a training job: of its chief pod, or of the pod that -i names.
@@ -31,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     options = log_options(args)
     jobs, namespace = context.world.jobs(), context.world.namespace()
-    pod = _pod(args, jobs, namespace)
+    pod = chosen_pod(args, jobs, namespace)
     while args.follow and (pod is None or not has_begun(pod, container_of(pod, args.container))):
         context.sleep(POLL_SECONDS)
-        pod = _pod(args, jobs, namespace)
+        pod = chosen_pod(args, jobs, namespace)
     if pod is None:
         raise UserError(f"job {args.job} has no pod whose log could be shown yet", f"`arena get {args.job} --explain` says why; -f waits")
     container = container_of(pod, args.container)
@@ -43,23 +40,3 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UserError(f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", hint)
     print_log(context, jobs, pod, container, options)
     return 0
-
-
-def _pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> Pod | None:
-    """The chief, or the pod that is named; None when there is no chief yet."""
-    from fairlead.kinds.instances import instances_of
-
-    found = find_job(jobs, args.job, namespace, args.type)
-    pods = found.sources.get("pods")
-    if pods is not None and pods.state != "ok":
-        raise OutsideError("kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint)
-    job = instances_of(found.jobs[0], found)
-    if not args.instance:
-        return job.chief
-    for pod in job.pods:
-        if pod.name == args.instance:
-            return pod
-    raise UserError(
-        f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
-        f"it has {', '.join(pod.name for pod in job.pods) or 'no pods yet'}",
-    )

@@ -1,0 +1,208 @@
+"""Running a command in a container over each kind of connection, and with servers that are slow, silent or forget to hang up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.edge.conftest import PluginBuilder
+from tests.edge.exec_server import STATUS, STDOUT, V5, ExecServer, ended
+from tests.edge.kubeconfigs import connection_of, encoded, write_kubeconfig
+from tests.edge.pki import Authority
+from tests.edge.proxy import TestProxy
+
+from fairlead.edge.api_failure import ApiFailure, Unreachable
+from fairlead.edge.exec_stream import ExecStream, execute
+from fairlead.edge.kube_blocking import KubeBlocking
+from fairlead.edge.web_socket import WebSocket
+from fairlead.edge.web_socket_handshake import open_web_socket
+from fairlead.wire.exec_channels import ProgramEnd
+
+CA = Authority()
+PATH = "/api/v1/namespaces/default/pods/p/exec?command=sh"
+SECONDS = 60.0
+
+
+class Pipes:
+    """`ports.Streams` without a terminal: `typed` goes in, and what comes out is kept."""
+
+    def __init__(self, typed: bytes | None = b"") -> None:
+        self.stdin, self._writing = os.pipe()
+        self.resized = -1
+        self.is_terminal = False
+        self.out, self.err = bytearray(), bytearray()
+        if typed is not None:
+            os.write(self._writing, typed)
+            os.close(self._writing)
+
+    def size(self) -> tuple[int, int]:
+        return 80, 24
+
+    def raw(self) -> Any:
+        return nullcontext()
+
+    def write(self, data: bytes) -> None:
+        self.out += data
+
+    def write_error(self, data: bytes) -> None:
+        self.err += data
+
+
+def kube(folder: Path, server: ExecServer, *, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> KubeBlocking:
+    settings = {"server": server.url, "certificate-authority-data": encoded(CA.pem)} | (cluster or {})
+    return KubeBlocking(connection_of(write_kubeconfig(folder / "config", cluster=settings, user=user)))
+
+
+def run(api: KubeBlocking, streams: Pipes | None = None) -> ProgramEnd:
+    return execute(api, "default", "p", "main", ["sh", "-c", "cat; exit 3"], streams or Pipes())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ExecServer]:
+    with ExecServer({}, CA.issue("api")) as running:
+        yield running
+
+
+def test_a_bearer_token_and_impersonation(tmp_path: Path, server: ExecServer) -> None:
+    streams = Pipes(b"hello")
+    assert run(kube(tmp_path, server, user={"token": "t0ken", "as": "ann", "as-groups": ["team"]}), streams).exit_code == 3
+    assert streams.out == b"hello"
+    headers = server.executed[-1].headers
+    assert (headers["authorization"], headers["impersonate-user"], headers["impersonate-group"]) == ("Bearer t0ken", "ann", "team")
+    assert headers["sec-websocket-protocol"] == V5
+
+
+def test_a_client_certificate(tmp_path: Path) -> None:
+    ann = CA.issue("ann")
+    user = {"client-certificate-data": encoded(ann.certificate_pem), "client-key-data": encoded(ann.key_pem)}
+    with ExecServer({}, CA.issue("api"), client_ca=CA.pem) as server:
+        assert run(kube(tmp_path, server, user=user)).exit_code == 3
+        assert server.executed[-1].peer == "ann"
+
+
+def test_an_exec_plugin_is_asked_once(tmp_path: Path, server: ExecServer, plugin: PluginBuilder) -> None:
+    program = plugin(status={"token": "from-plugin"})
+    settings = {"command": str(program), "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+    assert run(kube(tmp_path, server, user={"exec": settings})).exit_code == 3
+    assert server.executed[-1].headers["authorization"] == "Bearer from-plugin"
+    assert len(plugin.calls()) == 1
+
+
+def test_through_a_proxy(tmp_path: Path, server: ExecServer) -> None:
+    with TestProxy() as proxy:
+        assert run(kube(tmp_path, server, cluster={"proxy-url": proxy.url})).exit_code == 3
+        assert proxy.asked == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.1"] or proxy.asked == [f"CONNECT 127.0.0.1:{server.port} HTTP/1.0"]
+
+
+def test_another_name_in_the_certificate(tmp_path: Path, server: ExecServer) -> None:
+    assert run(kube(tmp_path, server, cluster={"tls-server-name": "localhost"})).exit_code == 3
+    with pytest.raises(Unreachable, match="is not trusted"):
+        run(kube(tmp_path, server, cluster={"tls-server-name": "api.example"}))
+
+
+def test_without_tls_and_below_a_path(tmp_path: Path) -> None:
+    with ExecServer({}) as server:
+        assert run(kube(tmp_path, server, cluster={"certificate-authority-data": None})).exit_code == 3
+        elsewhere = kube(tmp_path, server, cluster={"certificate-authority-data": None, "server": f"{server.url}/clusters/c1"})
+        with pytest.raises(ApiFailure, match="could not find the requested resource"):
+            run(elsewhere)
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with ExecServer({}) as server:
+        api = kube(tmp_path, server, cluster={"certificate-authority-data": None})
+    with pytest.raises(Unreachable, match="refused the connection"):
+        run(api)
+
+
+@contextmanager
+def opened(folder: Path, server: ExecServer) -> Iterator[WebSocket]:
+    with open_web_socket(kube(folder, server), PATH, V5) as web_socket:
+        yield web_socket
+
+
+async def _silent(_: web.Request, socket: web.WebSocketResponse) -> None:
+    """Answers no ping, because it reads nothing."""
+    await socket.send_bytes(bytes([STDOUT]) + b"once")
+    await asyncio.sleep(SECONDS)
+
+
+def test_a_server_that_falls_silent_is_given_up(tmp_path: Path) -> None:
+    streams = Pipes(None)
+    with (
+        ExecServer({}, CA.issue("api"), on_exec=_silent) as server,
+        opened(tmp_path, server) as web_socket,
+        pytest.raises(Unreachable, match="has said nothing for"),
+    ):
+        ExecStream(web_socket, streams, ping_seconds=0.1).run()
+    assert streams.out == b"once"
+
+
+async def _patient(_: web.Request, socket: web.WebSocketResponse) -> None:
+    """Answers pings, twice as long as a silent server would be waited for."""
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(socket.receive(), 3.0)
+    await socket.send_bytes(bytes([STATUS]) + ended(0))
+    await socket.close()
+
+
+def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
+    with ExecServer({}, CA.issue("api"), on_exec=_patient) as server, opened(tmp_path, server) as web_socket:
+        assert ExecStream(web_socket, Pipes(None), ping_seconds=0.1).run() == ProgramEnd(0)
+
+
+async def _lingers(_: web.Request, socket: web.WebSocketResponse) -> None:
+    await socket.send_bytes(bytes([STATUS]) + ended(6))
+    await socket.send_bytes(bytes([STDOUT]) + b"late")
+    await asyncio.sleep(SECONDS)
+
+
+def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(tmp_path: Path) -> None:
+    streams = Pipes(None)
+    with ExecServer({}, CA.issue("api"), on_exec=_lingers) as server, opened(tmp_path, server) as web_socket:
+        assert ExecStream(web_socket, streams, ping_seconds=2.0).run().exit_code == 6
+    assert streams.out == b"late", "what comes after the Status is shown as well"
+
+
+def test_stdin_is_read_no_faster_than_it_goes_over(tmp_path: Path) -> None:
+    """A server that reads nothing: what we keep for it is bounded, however much there is to read."""
+    reading = threading.Event()
+
+    async def stuck(_: web.Request, socket: web.WebSocketResponse) -> None:
+        await asyncio.to_thread(reading.wait, SECONDS)
+        taken = 0
+        while taken < len(data):
+            taken += len((await socket.receive_bytes())[1:])
+        await socket.send_bytes(bytes([STATUS]) + ended(0))
+        await socket.close()
+
+    data = os.urandom(1 << 20) * 24
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    streams = Pipes()
+    streams.stdin = os.open(source, os.O_RDONLY)
+    peaks = []
+
+    def watch() -> None:
+        while not ended_run.wait(0.02):
+            peaks.append(web_socket.backlog)
+            if len(peaks) > 25:
+                reading.set()
+
+    ended_run = threading.Event()
+    with ExecServer({}, CA.issue("api"), on_exec=stuck) as server, opened(tmp_path, server) as web_socket:
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            assert ExecStream(web_socket, streams).run() == ProgramEnd(0)
+        finally:
+            ended_run.set()
+            watcher.join()
+    assert 0 < max(peaks) < 1 << 19
