@@ -30,7 +30,7 @@ class PodTruth:
 
 @dataclass(frozen=True)
 class JobTruth:
-    """`node` is the host IP of a chief that is past Pending; `seconds` how long it lived, None while it does."""
+    """`node` is the host IP of a chief that is past Pending; `ended` None while it lives."""
 
     uid: str
     status: str
@@ -39,7 +39,7 @@ class JobTruth:
     pods: dict[str, PodTruth]
     node: str
     started: float | None
-    seconds: float | None
+    ended: float | None
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def job_truth(admin: Kubectl, resource: str, name: str, namespace: str) -> JobTr
         pods={pod["metadata"]["name"]: _pod(pod, words.get(pod["metadata"]["name"], ""), chief) for pod in pods},
         node=chief["status"].get("hostIP", "") if chief and chief["status"]["phase"] != "Pending" else "",
         started=started,
-        seconds=None if started is None or ended is None else ended - started,
+        ended=ended,
     )
 
 
