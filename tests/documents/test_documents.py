@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ HERE = Path(__file__).parent
 SCRIPTS = Path(sys.executable).parent  # `arena`, and `kubectl-inspect-cgpu`, which kubectl finds on PATH
 LOGS = HERE.parents[1] / "test-output" / "kube"
 COMMANDS: list[dict[str, Any]] = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))["command"]
+STANDS_STILL = ("000",)
+"""Documents that print how long something has run: time goes by there only as `before` says."""
 TYPED = [each for each in COMMANDS if "needs" not in each]
 KEYS = {
     "document",
@@ -50,6 +53,8 @@ KEYS = {
 def laptop(request: pytest.FixtureRequest) -> Iterator[tuple[str, Laptop]]:
     LOGS.mkdir(parents=True, exist_ok=True)
     with running_laptop(LOGS / f"document-{request.param}.log", f"--scenario=documents-{request.param}") as one:
+        if request.param in STANDS_STILL:
+            stop_on_a_whole_minute(one)
         yield request.param, one
 
 
@@ -100,8 +105,21 @@ def differences(command: dict[str, Any], actual: str) -> list[str]:
 
 def advance(laptop: Laptop, span: str) -> None:
     """So much simulated time goes by; a document that says `3m15s` is not waited for."""
-    command = [sys.executable, "-m", "fairlead", "time", "advance", span, f"--state-dir={laptop.state_dir}", "-o", "json"]
-    subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    fairlead_time(laptop, "advance", span)
+
+
+def stop_on_a_whole_minute(laptop: Laptop) -> None:
+    """The API server writes whole seconds: from here, eight seconds later is `8s`."""
+    fairlead_time(laptop, "pause")
+    now = datetime.fromisoformat(fairlead_time(laptop, "show")["now"])
+    fairlead_time(laptop, "until", (now.replace(second=0, microsecond=0) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def fairlead_time(laptop: Laptop, *words: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "fairlead", "time", *words, f"--state-dir={laptop.state_dir}", "-o", "json"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
 
 
 def pending_pod(laptop: Laptop, app: str) -> str:

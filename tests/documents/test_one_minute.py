@@ -1,0 +1,115 @@
+"""README's job in one minute, line by line as it stands there, on a laptop that `arena` finds by itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.kube.kubectl import wait_until
+from tests.kube.laptop import Laptop, running_laptop
+from tests.kube.servers import environment
+
+ROOT = Path(__file__).parents[2]
+LOGS = ROOT / "test-output" / "kube"
+TITLE = "### A job in one minute"
+
+
+class Line(NamedTuple):
+    command: str
+    prints: list[str]
+
+
+def story() -> list[Line]:
+    """The commands of README's section, each with what README says that it prints."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split(TITLE)[1].split("\n## ")[0]
+    lines: list[Line] = []
+    for text in section.split("```console\n")[1].split("```")[0].splitlines():
+        if text.startswith("$ "):
+            lines.append(Line(text.removeprefix("$ "), []))
+        else:
+            lines[-1].prints.append(text)
+    return lines
+
+
+class Terminal:
+    """A shell in the folder that the story goes to, on the machine where the laptop runs; no kubeconfig is named."""
+
+    def __init__(self, state_home: Path) -> None:
+        self._environment = {**environment(), "XDG_STATE_HOME": str(state_home), "HOME": str(state_home)}
+        self._folder = ROOT
+
+    def type(self, command: str) -> str:
+        """What it prints; AssertionError when it ends badly or has more to say than which cluster it speaks to."""
+        if command.startswith("cd "):
+            assert (ROOT / command.removeprefix("cd ")).resolve() == Path(sys.executable).parent.resolve()
+            self._folder = Path(sys.executable).parent
+            return ""
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        said = [line for line in done.stderr.splitlines() if "simulated cluster (process" not in line and "level=info" not in line]
+        assert (done.returncode, said) == (0, []), f"$ {command}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Laptop, Terminal]]:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    home = tmp_path_factory.mktemp("home")
+    with running_laptop(LOGS / "one-minute.log", "--speed=2", state_home=home) as one:
+        yield one, Terminal(home)
+
+
+def test_the_story_is_played_as_it_is_written(laptop: tuple[Laptop, Terminal]) -> None:
+    running, terminal = laptop
+    checks: dict[str, Callable[[str], bool]] = {
+        "list": lambda printed: re.search(r"^first +(PENDING|RUNNING) +PYTORCHJOB +\S+ +1 +[01] +\S+$", printed, re.MULTILINE) is not None,
+        "get": lambda printed: re.search(r"^ +first-master-0 +\S+ +\S+ +true +1 +gpu-\S+$", printed, re.MULTILINE) is not None,
+        "top": lambda printed: (
+            re.search(r"^ +first-master-0 +Running +1 +\S+ +\d +[\d.]+% +[\d.]+/[\d.]+\(MiB\)$", printed, re.MULTILINE) is not None
+        ),
+    }
+    lines = story()
+    assert [re.sub(r"\./arena (\S+).*", r"\1", line.command) for line in lines] == [
+        "cd .venv/bin",
+        "submit",
+        "list",
+        "get",
+        "logs",
+        "top",
+        "delete",
+    ]
+    for command, prints in lines:
+        verb = command.partition("./arena ")[2].partition(" ")[0]
+        if verb in checks:
+            wait_until(
+                f"`{command}` shows what the comment beside it says",
+                lambda command=command, verb=verb: checks[verb](terminal.type(command)),
+            )
+        else:
+            printed = terminal.type(command).splitlines()
+            assert [numbers_aside(line) for line in printed] == [numbers_aside(line) for line in prints], command
+    wait_until(
+        "nothing of it stays", lambda: not [pod for pod in running.kubectl.get("pods") if pod["metadata"]["name"].startswith("first-")]
+    )
+    assert "first" not in terminal.type("./arena list")
+
+
+def numbers_aside(line: str) -> str:
+    """Losses and speeds are the job's own.
+
+    >>> numbers_aside("step 50 loss 6.1450 (40.7 samples/s)"), numbers_aside("starting train:20s")
+    ('step 50 loss # (# samples/s)', 'starting train:20s')
+    """
+    return re.sub(r"\d+\.\d+", "#", line)
