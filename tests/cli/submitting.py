@@ -112,7 +112,7 @@ def serve(line: str | Sequence[str], cluster: KeepingCluster | None = None, env:
 
 def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str, str] | None) -> Printed:
     verb, rest = split_verb(argv, "arena")
-    assert verb is not None, line
+    assert verb is not None, argv
     out, err = io.StringIO(), io.StringIO()
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, "arena").parse(rest)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 Words = list[str]
 
-_ANY_TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12) | st.sampled_from(
+ANY_TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12) | st.sampled_from(
     [
         "1e3",
         "0o17",
@@ -30,32 +30,32 @@ _ANY_TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12)
         "%",
     ]
 )
-_NAME = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
-_LABEL = st.from_regex(r"\A([A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?)?\Z")
-_COUNT = st.integers(0, 9).map(str)
-_CPU = st.sampled_from(["1", "500m", "2.5", "1e1"])
-_SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
+NAME = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
+LABEL = st.from_regex(r"\A([A-Za-z0-9]([-A-Za-z0-9_.]{0,10}[A-Za-z0-9])?)?\Z")
+COUNT = st.integers(0, 9).map(str)
+CPU = st.sampled_from(["1", "500m", "2.5", "1e1"])
+SIZE = st.sampled_from(["1Gi", "512Mi", "1e9", "2G", "1073741824"])
 _TIME = st.sampled_from(["1h2m3s", "90s", "1.5m", "0"])
-_PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
+PATH = st.from_regex(r"\A(/[a-zA-Z0-9._-]{1,8}){1,3}\Z").filter(lambda path: ".." not in path.split("/") and "." not in path.split("/"))
 
 _SHARED = {
-    "gpumemory": _COUNT, "gpucore": _COUNT, "retry": _COUNT,
-    "priority": _NAME, "scheduler": _NAME, "service-account": _NAME,
+    "gpumemory": COUNT, "gpucore": COUNT, "retry": COUNT,
+    "priority": NAME, "scheduler": NAME, "service-account": NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]),
-    "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), _ANY_TEXT).map("=".join),
-    "env-from-secret": _NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(_NAME, _ANY_TEXT).map("=".join),
-    "label": st.tuples(_NAME, _LABEL).map("=".join), "selector": st.tuples(_NAME, _LABEL).map("=".join),
-    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": _NAME,
-    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": _SIZE,
-    "shell": st.sampled_from(["sh", "bash"]), "working-dir": _PATH, "data": st.tuples(_NAME, _PATH).map(":".join), "data-dir": _PATH,
-    "config-file": _PATH.map(lambda path: f"/etc/hostname:{path}"),
+    "env": st.tuples(st.sampled_from(["A", "B_1", "gpus"]), ANY_TEXT).map("=".join),
+    "env-from-secret": NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(NAME, ANY_TEXT).map("=".join),
+    "label": st.tuples(NAME, LABEL).map("=".join), "selector": st.tuples(NAME, LABEL).map("=".join),
+    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]), "image-pull-secret": NAME,
+    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "share-memory": SIZE,
+    "shell": st.sampled_from(["sh", "bash"]), "working-dir": PATH, "data": st.tuples(NAME, PATH).map(":".join), "data-dir": PATH,
+    "config-file": PATH.map(lambda path: f"/etc/hostname:{path}"),
     "running-timeout": _TIME, "ttl-after-finished": _TIME, "restart-policy": st.sampled_from(["Never", "OnFailure"]),
 }  # fmt: skip
-_ANY_KIND = {**_SHARED, "gpus": _COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
+_ANY_KIND = {**_SHARED, "gpus": COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
 _TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
-_ONE_SIZE = {"cpu": _CPU, "memory": _SIZE}
+_ONE_SIZE = {"cpu": CPU, "memory": SIZE}
 _RAY_ROLES = {
-    **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", _CPU), ("memory", _SIZE), ("gpu", _COUNT))},
+    **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", CPU), ("memory", SIZE), ("gpu", COUNT))},
     **{f"{role}-image": st.sampled_from(["i:2", "r/i"]) for role in ("head", "worker")},
 }
 _ROLES = ("worker", "ps", "chief", "evaluator")
@@ -67,12 +67,12 @@ _OWN = {
         **{f"{role}-cpu": st.sampled_from(["1", "500m"]) for role in _ROLES},
         **{f"{role}-cpu-limit": st.sampled_from(["2", "3"]) for role in _ROLES},
         **{f"{role}-memory": st.just("1Gi") for role in _ROLES},
-        **{f"{role}-selector": st.tuples(_NAME, _LABEL).map("=".join) for role in _ROLES},
+        **{f"{role}-selector": st.tuples(NAME, LABEL).map("=".join) for role in _ROLES},
         **{f"{role}-port": st.integers(1, 65535).map(str) for role in ("worker", "ps", "chief")},
         **{f"{role}-affinity-policy": st.sampled_from(["none", "spread", "binpack"]) for role in ("worker", "ps")},
         **{f"{role}-affinity-constraint": st.sampled_from(["preferred", "required"]) for role in ("worker", "ps")},
-        "ps": _COUNT,
-        "ps-gpus": _COUNT,
+        "ps": COUNT,
+        "ps-gpus": COUNT,
         "success-policy": st.sampled_from(["ChiefWorker", "AllWorkers"]),
         "role-sequence": st.sampled_from(["w,p,c,e", "p,w"]),
     },
@@ -81,12 +81,12 @@ _OWN = {
         **_RAY_ROLES,
         "active-deadline-seconds": _TIME,
         "ray-version": st.sampled_from(["2.46.0", "2.9"]),
-        "pre-stop-command": _ANY_TEXT,
-        "autoscaler-cpu": _CPU,
-        "autoscaler-memory": _SIZE,
+        "pre-stop-command": ANY_TEXT,
+        "autoscaler-cpu": CPU,
+        "autoscaler-memory": SIZE,
         "autoscaler-image": st.just("a:1"),
         "autoscaler-image-pull-policy": st.sampled_from(["Always", "Never"]),
-        "autoscaler-idle-timeout-seconds": _COUNT,
+        "autoscaler-idle-timeout-seconds": COUNT,
         "autoscaler-upscaling-mode": st.sampled_from(["Default", "Conservative", "Aggressive"]),
         "head-service-type": st.sampled_from(["ClusterIP", "NodePort", "LoadBalancer"]),
         "worker-min-replicas": st.sampled_from(["0", "1"]),
@@ -112,7 +112,7 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
     values = _OWN[kind]
     names = draw(st.lists(st.sampled_from(sorted(values)), max_size=10))
     seen: set[str] = set()
-    words = [kind, f"--name={draw(_NAME)}", "--image=i:1", f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}"]
+    words = [kind, f"--name={draw(NAME)}", "--image=i:1", f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}"]
     for name in names:
         if name in _REPEATED_ONCE and name in seen:
             continue
@@ -121,4 +121,4 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
     words += [f"--{name}" for name in draw(st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True))]
     if draw(st.booleans()):
         words += ["--sync-mode=git", f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}"]
-    return [*words, "--", draw(_ANY_TEXT.filter(bool)), "x"]
+    return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]

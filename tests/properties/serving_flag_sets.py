@@ -1,0 +1,65 @@
+"""Random command lines of `serve` that are right: every flag, alone and with others, with values of any text where a text is allowed."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from tests.properties.flag_sets import ANY_TEXT, COUNT, CPU, LABEL, NAME, PATH, SIZE, Words
+
+_COMMON = {
+    "replicas": COUNT, "gpus": COUNT, "gpumemory": COUNT, "gpucore": COUNT, "cpu": CPU, "memory": SIZE, "share-memory": SIZE,
+    "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "image-pull-secret": NAME,
+    "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]), "shell": st.sampled_from(["sh", "bash"]),
+    "env": st.tuples(st.sampled_from(["A", "B_1", "ARENA_POD_IP"]), ANY_TEXT).map("=".join),
+    "env-from-secret": NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(NAME, ANY_TEXT).map("=".join),
+    "label": st.tuples(NAME, LABEL).map("=".join), "selector": st.tuples(NAME, LABEL).map("=".join),
+    "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]),
+    "data": st.tuples(NAME.map(lambda name: f"c-{name}"), PATH).map(":".join), "data-dir": PATH,
+    "temp-dir": st.tuples(NAME.map(lambda name: f"t-{name}"), PATH).map(":".join),
+    "config-file": PATH.map(lambda path: f"/etc/hostname:{path}"), "model-version": LABEL,
+}  # fmt: skip
+_PROBE = [
+    "--readiness-probe-action",
+    "httpGet",
+    "--readiness-probe-action-option",
+    "port: 80",
+    "--readiness-probe-option",
+    "periodSeconds: 9",
+]
+_OWN = {
+    "custom": {"max-surge": st.sampled_from(["1", "25%"]), "metrics-port": st.just("9100"), "model-name": NAME},
+    "tensorflow": {"model-config-file": PATH, "monitoring-config-file": PATH},
+    "triton": {"load-model": NAME, "http-port": st.just("80"), "extend-command": st.just("--log-verbose=1"), "model-name": NAME},
+    "kserve": {
+        "max-replicas": st.integers(1, 9).map(str), "timeout": COUNT, "scale-metric": st.sampled_from(["cpu", "rps"]), "runtime": NAME,
+        "canary-traffic-percent": st.integers(-1, 100).map(str), "security-context": st.just("runAsUser=7"),
+        "affinity-policy": st.sampled_from(["none", "spread", "binpack"]), "model-name": NAME,
+    },
+}  # fmt: skip
+_NEEDED = {
+    "custom": ["--image", "i", "--port", "7000"],
+    "tensorflow": ["--model-name", "mnist", "--model-path", "/m"],
+    "triton": ["--model-repository", "/m"],
+    "kserve": ["--model-format", "sklearn", "--min-replicas", "1"],
+}
+_ONCE_PER_NAME = ("data", "temp-dir")
+"""Flags that mean one thing: a second value is an error, or would only replace the first."""
+
+
+@st.composite
+def serving_flag_sets(draw: st.DrawFn, types: tuple[str, ...] = tuple(_OWN)) -> Words:
+    """The words after `arena serve`."""
+    type_ = draw(st.sampled_from(types))
+    flags = {**_COMMON, **_OWN[type_]}
+    chosen = draw(st.lists(st.sampled_from(sorted(flags)), unique=True, max_size=8))
+    words = [f"--{flag}={draw(flags[flag])}" for flag in chosen]
+    words += [f"--{truth}" for truth in draw(st.lists(st.sampled_from(["enable-istio", "expose-service"]), unique=True))]
+    words += _PROBE if type_ == "custom" and draw(st.booleans()) else []
+    name, version = draw(NAME), draw(st.sampled_from(["v1", "202601051030", "0"]))
+    return [
+        type_,
+        f"--name={name}",
+        f"--version={version}",
+        *_NEEDED[type_],
+        *words,
+        *draw(st.sampled_from([[], ["--command", "run: me"]])),
+    ]

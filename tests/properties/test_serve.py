@@ -1,0 +1,22 @@
+"""For random flag sets: what `serve TYPE --dry-run` prints is what `serve TYPE` creates, object by object."""
+
+from __future__ import annotations
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cli.submitting import KeepingCluster, serve
+from tests.properties.serving_flag_sets import serving_flag_sets
+from tests.properties.test_submit import without_owner
+
+
+@settings(max_examples=200, deadline=None)
+@given(serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+def test_a_dry_run_prints_what_is_created(words: list[str], user: str) -> None:
+    told = serve([*words, "--dry-run"], KeepingCluster(user=user))
+    cluster = KeepingCluster(user=user)
+    done = serve(words, cluster)
+    printed = list(yaml.safe_load_all(told.out))
+    assert printed == [without_owner(each) for each in cluster.created]
+    assert done.out.count(" created\n") == len(printed)
+    assert all(each["metadata"]["labels"]["servingName"] == words[1].removeprefix("--name=") for each in printed)
