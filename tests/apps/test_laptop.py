@@ -95,11 +95,25 @@ def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
 
 
 def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
-    arena = [sys.executable, "-c", "from fairlead.main import run_arena; run_arena()", "top", "node"]
+    arena = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "top", "node"]
     ended = subprocess.run(arena, capture_output=True, text=True, env=environment(laptop.home), timeout=30, check=True)
     overview = json.loads(get(laptop.wait_ready()["console"] + "api/v1/overview"))
     assert f"/{overview['gpus']['total']} (" in ended.stdout
     assert f"the laptop's simulated cluster (process {laptop.process.pid})" in ended.stderr
+
+
+def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
+    def arena(*words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", *words]
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(laptop.home), timeout=60)
+
+    running = [line.split()[:2] for line in arena("list", "-A").stdout.splitlines() if " RUNNING " in line]
+    tries = [arena("attach", "-n", namespace, job) for namespace, job in running]
+    told = [done for done in tries if "in a completed pod" not in done.stderr]  # a job may end while we look
+    assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
+    assert all(
+        "in a simulated cluster, where containers are scripts without a process or a network: no exec" in done.stderr for done in told
+    )
 
 
 def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_path: Path) -> None:
