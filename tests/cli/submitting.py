@@ -7,7 +7,7 @@ import importlib
 import io
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import yaml
 from tests.cli.command import Printed
@@ -22,11 +22,20 @@ from fairlead.kinds.submission import Served
 Manifest = dict[str, Any]
 
 
+SERVED: Final[Mapping[str, Sequence[str]]] = {
+    "MPIJob": ("v1", "v2beta1"),
+    **dict.fromkeys(("TFJob", "PyTorchJob", "RayJob"), ("v1",)),
+    **dict.fromkeys(("Job", "TrainingJob", "Cron"), ("v1alpha1",)),
+    "SparkApplication": ("v1beta2",),
+}
+"""`Job` is Volcano's: nobody submits those of Kubernetes."""
+
+
 class KeepingCluster:
     """`versions` by kind; `full` names objects that exist, `broken` those whose creation fails."""
 
     def __init__(self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
-        self.versions = versions or {"MPIJob": ("v1", "v2beta1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
+        self.versions = SERVED if versions is None else versions
         self.user: str = settings.get("user", "")
         self.priorities: Mapping[str, bool | None] = settings.get("priorities", {})
         self.spec_fields: frozenset[str] | None = settings.get("spec_fields")

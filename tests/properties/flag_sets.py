@@ -54,6 +54,7 @@ _SHARED = {
 _ANY_KIND = {**_SHARED, "gpus": COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
 _TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
 _ONE_SIZE = {"cpu": CPU, "memory": SIZE}
+_LABELLED = {"annotation": _SHARED["annotation"], "label": _SHARED["label"]}
 _RAY_ROLES = {
     **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", CPU), ("memory", SIZE), ("gpu", COUNT))},
     **{f"{role}-image": st.sampled_from(["i:2", "r/i"]) for role in ("head", "worker")},
@@ -93,6 +94,28 @@ _OWN = {
         "worker-max-replicas": st.sampled_from(["0", "4", "9"]),
         "worker-num-of-hosts": st.integers(1, 4).map(str),
     },
+    "volcanojob": {
+        **_LABELLED,
+        "min-available": st.sampled_from(["0", "1"]),
+        "queue": NAME,
+        "scheduler-name": NAME,
+        "task-name": NAME,
+        "task-images": st.sampled_from(["a", "a:1,b", "x/y:1,z,z"]),
+        "task-cpu": CPU,
+        "task-memory": SIZE,
+        "task-gpus": COUNT,
+        "task-port": st.integers(0, 65535).map(str),
+    },
+    "sparkjob": {
+        **_LABELLED,
+        "image": st.just("s:2"),
+        "main-class": st.from_regex(r"\A[a-z]{1,5}(\.[A-Za-z]{1,8}){1,3}\Z"),
+        "jar": st.sampled_from(["local:///a.jar", "s3a://b/c.jar"]),
+        "spark-version": st.sampled_from(["3.5.0", "4.0.1"]),
+        **{f"{role}-cpu-request": st.integers(1, 9).map(str) for role in ("driver", "executor")},
+        **{f"{role}-memory-request": st.sampled_from(["500m", "2g", "512"]) for role in ("driver", "executor")},
+        "driver-service-account": NAME,
+    },
 }
 _OWN_TRUTHS: dict[str, tuple[str, ...]] = {
     "mpijob": ("mounts-on-launcher", "gputopology"),
@@ -100,8 +123,10 @@ _OWN_TRUTHS: dict[str, tuple[str, ...]] = {
     "tfjob": ("chief", "evaluator"),
     "rayjob": ("enable-autoscaling", "suspend"),
 }
-_COUNTS = {"rayjob": "worker-replicas"}
+_COUNTS = {"rayjob": "worker-replicas", "volcanojob": "task-replicas", "sparkjob": "replicas"}
 """The flag that counts workers, where it is not `workers`."""
+_PLAIN = ("volcanojob", "sparkjob")
+"""Kinds that have none of the flags of all others."""
 _REPEATED_ONCE = ("data", "config-file")  # two of a name, or of a path, are refused by `submit` or by the API server
 
 
@@ -112,12 +137,20 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
     values = _OWN[kind]
     names = draw(st.lists(st.sampled_from(sorted(values)), max_size=10))
     seen: set[str] = set()
-    words = [kind, f"--name={draw(NAME)}", "--image=i:1", f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}"]
+    is_plain = kind in _PLAIN
+    words = [
+        kind,
+        f"--name={draw(NAME)}",
+        *([] if is_plain else ["--image=i:1"]),
+        f"--{_COUNTS.get(kind, 'workers')}={draw(st.integers(1, 4))}",
+    ]
     for name in names:
         if name in _REPEATED_ONCE and name in seen:
             continue
         seen.add(name)
         words.append(f"--{name}={draw(values[name])}")
+    if is_plain:
+        return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
     words += [f"--{name}" for name in draw(st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True))]
     if draw(st.booleans()):
         words += ["--sync-mode=git", f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}"]

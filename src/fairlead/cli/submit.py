@@ -35,7 +35,7 @@ def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: Sp
         args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
     from fairlead.cli.arena_config import read_arena_config
     from fairlead.cli.submit_values import job_name
-    from fairlead.kinds.submission import SUBMISSIONS
+    from fairlead.kinds.submission import submission_of
 
     job_name(args.name)
     if needs_command and not args.command:
@@ -43,7 +43,7 @@ def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: Sp
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = read_spec(args, namespace, read_arena_config(context.env))
-    return _submit_spec(args, context, spec, SUBMISSIONS[type_])
+    return _submit_spec(args, context, spec, submission_of(type_))
 
 
 def check_text(words: Sequence[str]) -> None:

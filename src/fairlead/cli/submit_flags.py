@@ -81,11 +81,15 @@ def add_shared_flags(parser: argparse.ArgumentParser, command: str) -> None:
     truth_flag(parser, "--tensorboard", help="run TensorBoard beside the job")
     text_flag(parser, "--tensorboard-image", twin="tensorboardImage", metavar="IMAGE", help="image of TensorBoard")
     text_flag(parser, "--logdir", default="/training_logs", metavar="DIR", help="where the job writes TensorBoard's logs")
-    text_flag(parser, "--running-timeout", metavar="TIME", help="end the job after so long, e.g. `1h30m`")
-    text_flag(parser, "--ttl-after-finished", metavar="TIME", help="delete the job so long after its end")
     text_flag(parser, "--model-name", metavar="NAME", help="name of the model that is trained")
     text_flag(parser, "--model-source", metavar="URI", help="where the model comes from")
     add_way_flags(parser)
+
+
+def add_time_flags(parser: argparse.ArgumentParser) -> None:
+    """Where the operator ends jobs, and removes those that have ended."""
+    text_flag(parser, "--running-timeout", metavar="TIME", help="end the job after so long, e.g. `1h30m`")
+    text_flag(parser, "--ttl-after-finished", metavar="TIME", help="delete the job so long after its end")
 
 
 def add_way_flags(parser: argparse.ArgumentParser) -> None:
@@ -101,17 +105,20 @@ def add_one_size_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_mpi_flags(parser: argparse.ArgumentParser) -> None:
+    add_time_flags(parser)
     add_one_size_flags(parser)
     truth_flag(parser, "--mounts-on-launcher", help="mount --data and --data-dir on the launcher, too")
     truth_flag(parser, "--gputopology", help="let the scheduler choose GPUs by their links")
 
 
 def add_pytorch_flags(parser: argparse.ArgumentParser) -> None:
+    add_time_flags(parser)
     add_one_size_flags(parser)
     text_flag(parser, "--nproc-per-node", metavar="N", help="processes of each pod: auto, cpu, gpu or a number")
 
 
 def add_tf_flags(parser: argparse.ArgumentParser) -> None:
+    add_time_flags(parser)
     for role, old in (("worker", "worker"), ("ps", "ps"), ("chief", "Chief"), ("evaluator", "evaluator")):
         for part, title in (("cpu", "Cpu"), ("memory", "Memory")):
             text_flag(parser, f"--{role}-{part}", twin=f"{old}{title}", metavar=part.upper(), help=f"{part} of each {role}")

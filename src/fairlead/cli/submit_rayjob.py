@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import Context
 from fairlead.cli.submit import submit
-from fairlead.cli.submit_flags import add_shared_flags, text_flag, truth_flag
+from fairlead.cli.submit_flags import add_shared_flags, add_time_flags, text_flag, truth_flag
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _MODES: Final = ("Default", "Conservative", "Aggressive")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_flags(parser, "the program that is sent to the Ray cluster, joined by blanks")
+    add_time_flags(parser)
     parser.set_defaults(share_memory="", ttl_after_finished="10s")
     truth_flag(parser, "--shutdown-after-finished", default=True, help="take the cluster down after the end (default true)")
     text_flag(parser, "--active-deadline-seconds", metavar="TIME", help="end the job after so long, e.g. `1h30m`")

@@ -102,6 +102,15 @@ def quantity(flag: str, text: str) -> str:
     return text
 
 
+def task_name(text: str, count: int) -> str:
+    """The name before the numbers of `count` tasks; a container is called so."""
+    longest = 63 - len(f"-{count - 1}")
+    if not _NAME.fullmatch(text) or len(text) > longest:
+        hint = f"at most {longest} lower case letters, digits and `-`"
+        raise invalid(f"--task-name is invalid: `{text}` is no name of a task", hint)
+    return text
+
+
 def word(flag: str, text: str, known: Sequence[str]) -> str:
     if text not in known:
         raise invalid(f"--{flag} is invalid: unknown value {text}", f"it is one of {', '.join(each for each in known if each)}")

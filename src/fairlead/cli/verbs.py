@@ -46,6 +46,8 @@ VERBS: Final = (
     Verb(("submit", "tfjob"), "submit_tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
     Verb(("submit", "pytorchjob"), "submit_pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
     Verb(("submit", "rayjob"), "submit_rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
+    Verb(("submit", "volcanojob"), "submit_volcanojob", "submit a job of Volcano", is_arenas=True, aliases=("vj", "volcano")),
+    Verb(("submit", "sparkjob"), "submit_sparkjob", "submit a SparkApplication", is_arenas=True, aliases=("spark",)),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
     Verb(("list",), "list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
     Verb(("get",), "get_job", "show one training job, its pods, GPUs and events, and why it waits", is_arenas=True),
@@ -80,7 +82,7 @@ PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 
 _PLANNED_KINDS: Final = (
     *("etjob", "et", "deepspeedjob", "dp", "deepspeed"),
-    *("volcanojob", "vj", "volcano", "sparkjob", "spark", "horovodjob", "horovod", "hj"),
+    *("horovodjob", "horovod", "hj"),
 )
 
 _PLANNED_SERVING: Final = (

@@ -36,4 +36,28 @@ class RayOptions(Struct, frozen=True, kw_only=True):
     is_suspended: bool = False
 
 
-KindOptions = RayOptions
+class VolcanoOptions(Struct, frozen=True, kw_only=True):
+    """One task for each of `images`, all of the same size: replicas, GPUs and resources of the spec's worker."""
+
+    images: tuple[str, ...] = ()
+    task_name: str = "task"
+    port: int = 2222
+    min_available: int = 1
+    queue: str = "default"
+
+
+class SparkOptions(Struct, frozen=True, kw_only=True):
+    """`jar` is what is run, by its `main_class`; memory as Spark writes sizes (`500m` are 500 MiB)."""
+
+    main_class: str = ""
+    jar: str = ""
+    version: str = "3.5.0"
+    arguments: tuple[str, ...] = ()
+    executors: int = 1
+    driver_cores: int = 1
+    driver_memory: str = "500m"
+    executor_cores: int = 1
+    executor_memory: str = "500m"
+
+
+KindOptions = RayOptions | VolcanoOptions | SparkOptions

@@ -1,16 +1,16 @@
 """Which kinds can be submitted, and what must be known of a cluster before?
 
-A new kind is one module like `mpijob_manifest` and one line here.
+A new kind is one module like `mpijob_manifest` and one word here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, Protocol
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
-from fairlead.kinds import mpijob, mpijob_manifest, pytorchjob, pytorchjob_manifest, rayjob, rayjob_manifest, tfjob, tfjob_manifest
 from fairlead.kinds.job_companions import companions
 from fairlead.kinds.job_spec import JobSpec
 from fairlead.kinds.kind import JobKind
@@ -60,12 +60,12 @@ class Submission(Struct, frozen=True):
         return [job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.manifests.chief_labels(spec))]
 
 
-SUBMISSIONS: Final = {
-    kind.TYPE: Submission(kind, manifests)
-    for kind, manifests in (
-        (mpijob, mpijob_manifest),
-        (tfjob, tfjob_manifest),
-        (pytorchjob, pytorchjob_manifest),
-        (rayjob, rayjob_manifest),
-    )
-}
+_TYPES: Final = ("mpijob", "tfjob", "pytorchjob", "rayjob", "volcanojob", "sparkjob")
+
+
+def submission_of(type_: str) -> Submission:
+    """How a job of an arena type word is submitted. Only the modules of that one kind are loaded: a submit is over in a moment."""
+    if type_ not in _TYPES:
+        raise LookupError(f"jobs of type `{type_}` cannot be submitted; {', '.join(_TYPES)} can")
+    kind, manifests = import_module(f"fairlead.kinds.{type_}"), import_module(f"fairlead.kinds.{type_}_manifest")
+    return Submission(cast("JobKind", kind), cast("JobManifest", manifests))
