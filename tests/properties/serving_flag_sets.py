@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 from tests.properties.flag_sets import ANY_TEXT, COUNT, CPU, LABEL, NAME, PATH, SIZE, Words
 
 _COMMON = {
-    "replicas": COUNT, "gpus": COUNT, "gpumemory": COUNT, "gpucore": COUNT, "cpu": CPU, "memory": SIZE, "share-memory": SIZE,
+    "replicas": st.integers(0, 2).map(str), "gpus": COUNT, "gpumemory": COUNT, "gpucore": COUNT, "cpu": CPU, "memory": SIZE,
+    "share-memory": SIZE,
     "image-pull-policy": st.sampled_from(["Always", "IfNotPresent", "Never"]), "image-pull-secret": NAME,
     "device": st.sampled_from(["amd.com/gpu=1", "a.b/c=3"]), "shell": st.sampled_from(["sh", "bash"]),
     "env": st.tuples(st.sampled_from(["A", "B_1", "ARENA_POD_IP"]), ANY_TEXT).map("=".join),
     "env-from-secret": NAME.map(lambda name: f"S={name}:k"), "annotation": st.tuples(NAME, ANY_TEXT).map("=".join),
     "label": st.tuples(NAME, LABEL).map("=".join), "selector": st.tuples(NAME, LABEL).map("=".join),
     "toleration": st.sampled_from(["all", "a=b:NoSchedule,Equal", "c:NoExecute", "d"]),
-    "data": st.tuples(NAME.map(lambda name: f"c-{name}"), PATH).map(":".join), "data-dir": PATH,
-    "temp-dir": st.tuples(NAME.map(lambda name: f"t-{name}"), PATH).map(":".join),
-    "config-file": PATH.map(lambda path: f"/etc/hostname:{path}"), "model-version": LABEL,
+    "data": st.tuples(NAME, PATH).map(lambda pair: f"c-{pair[0]}:/data{pair[1]}"), "data-dir": PATH.map(lambda path: f"{path}:/host{path}"),
+    "temp-dir": st.tuples(NAME, PATH).map(lambda pair: f"t-{pair[0]}:/temp{pair[1]}"),
+    "config-file": PATH.map(lambda path: f"/etc/hostname:/conf{path}"), "model-version": LABEL,
 }  # fmt: skip
 _PROBE = [
     "--readiness-probe-action",
@@ -41,8 +42,6 @@ _NEEDED = {
     "triton": ["--model-repository", "/m"],
     "kserve": ["--model-format", "sklearn", "--min-replicas", "1"],
 }
-_ONCE_PER_NAME = ("data", "temp-dir")
-"""Flags that mean one thing: a second value is an error, or would only replace the first."""
 
 
 @st.composite
