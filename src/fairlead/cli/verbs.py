@@ -46,6 +46,8 @@ VERBS: Final = (
     Verb(("submit", "tfjob"), "submit_tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
     Verb(("submit", "pytorchjob"), "submit_pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
     Verb(("submit", "rayjob"), "submit_rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
+    Verb(("submit", "etjob"), "submit_etjob", "submit an elastic training job", is_arenas=True, aliases=("et",)),
+    Verb(("submit", "deepspeedjob"), "submit_deepspeedjob", "submit a DeepSpeed job", is_arenas=True, aliases=("dp", "deepspeed")),
     Verb(("submit", "volcanojob"), "submit_volcanojob", "submit a job of Volcano", is_arenas=True, aliases=("vj", "volcano")),
     Verb(("submit", "sparkjob"), "submit_sparkjob", "submit a SparkApplication", is_arenas=True, aliases=("spark",)),
     Verb(("top", "node"), "top_node", "show how the GPUs of the nodes are used", is_arenas=True),
@@ -64,6 +66,7 @@ VERBS: Final = (
     Verb(("serve", "list"), "serve_list", "list serving jobs", is_arenas=True, aliases=("ls",)),
     Verb(("serve", "get"), "serve_get", "show one serving job and its pods", is_arenas=True),
     Verb(("serve", "logs"), "serve_logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
+    Verb(("serve", "attach"), "serve_attach", "run a command, or a shell, inside a serving job", is_arenas=True),
     Verb(("serve", "delete"), "serve_delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
     Verb(("data", "list"), "data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
     Verb(("inspect", "gpu"), "inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
@@ -80,13 +83,10 @@ VERBS: Final = (
 PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 """Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
-_PLANNED_KINDS: Final = (
-    *("etjob", "et", "deepspeedjob", "dp", "deepspeed"),
-    *("horovodjob", "horovod", "hj"),
-)
+_PLANNED_KINDS: Final = (*("horovodjob", "horovod", "hj"),)
 
 _PLANNED_SERVING: Final = (
-    *("attach", "update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
+    *("update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
 )
 
 PLANNED: Final = frozenset(
