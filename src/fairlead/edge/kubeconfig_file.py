@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.errors import UserError
+from fairlead.wire.plain_yaml import parse_plain_yaml
 
 if TYPE_CHECKING:
     from yaml import MarkedYAMLError
@@ -150,6 +151,8 @@ def _parse_yaml(path: Path, text: str) -> Any:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             pass  # YAML's flow style begins the same way; what is too deep for one is told by the other
+    if (plain := parse_plain_yaml(text)) is not None:
+        return plain
     import yaml
 
     from fairlead.wire.bounded import load_yaml
