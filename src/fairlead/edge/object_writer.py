@@ -10,12 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-from msgspec import Struct
-
 from fairlead.edge.api_discovery import Discovery
 from fairlead.edge.api_failure import ApiFailure, Conflict
-from fairlead.edge.api_request import ApiRequest
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import Resource
 from fairlead.edge.who_am_i import user_name
@@ -35,31 +31,6 @@ _WELL_KNOWN: Final = (
 )
 """What needs no discovery."""
 _NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
-
-
-class _GroupKind(Struct):
-    kind: str = ""
-
-
-class _Spec(Struct):
-    properties: dict[str, msgspec.Raw] | None = None
-
-
-class _Properties(Struct):
-    spec: _Spec | None = None
-
-
-class _Schema(Struct, rename={"kinds": "x-kubernetes-group-version-kind"}):
-    kinds: list[_GroupKind] | None = None
-    properties: _Properties | None = None
-
-
-class _Components(Struct):
-    schemas: dict[str, _Schema] | None = None
-
-
-class _OpenApi(Struct):
-    components: _Components | None = None
 
 
 class ObjectWriter:
@@ -161,16 +132,9 @@ class ObjectWriter:
         return found
 
     def _spec_fields(self, kind: JobKind, version: str) -> frozenset[str] | None:
-        """The fields of `spec` in the served schema; None when it does not tell."""
-        try:
-            body, _ = self._api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{kind.GROUP}/{version}"))
-            document = msgspec.json.decode(body, type=_OpenApi)
-        except (OutsideError, msgspec.MsgspecError):
-            return None
-        for schema in ((document.components and document.components.schemas) or {}).values():
-            if any(each.kind == kind.KIND for each in schema.kinds or ()) and schema.properties and schema.properties.spec:
-                return frozenset(schema.properties.spec.properties or ()) or None
-        return None
+        from fairlead.edge.served_schema import spec_fields
+
+        return spec_fields(self._api, kind.GROUP, version, kind.KIND)
 
     def _has_priority(self, name: str) -> bool | None:
         try:
