@@ -1,4 +1,4 @@
-"""Which fields does a served kind have in `spec`? From the API server's OpenAPI v3; asked only where operators differ within one version."""
+"""Which fields does a served kind have in `spec`? From the OpenAPI v3; asked only where operators differ within one version."""
 
 from __future__ import annotations
 
