@@ -32,7 +32,9 @@ SERVED: Final[Mapping[str, Sequence[str]]] = {
 
 
 class KeepingCluster:
-    """`versions` by kind; `full` names objects that exist, `broken` those whose creation fails."""
+    """`versions` by kind; `full` names objects that exist (`NAME`, or `KIND NAME` of one of several), `broken` those whose creation fails,
+    `bad_parents` those that cannot adopt.
+    """
 
     def __init__(self, versions: Mapping[str, Sequence[str]] | None = None, **settings: Any) -> None:
         self.versions = SERVED if versions is None else versions
@@ -41,6 +43,7 @@ class KeepingCluster:
         self.spec_fields: frozenset[str] | None = settings.get("spec_fields")
         self.full: Sequence[str] = settings.get("full", ())
         self.broken: Sequence[str] = settings.get("broken", ())
+        self.bad_parents: Sequence[str] = settings.get("bad_parents", ())
         self.unreachable: bool = settings.get("unreachable", False)
         self.created: list[Manifest] = []
         self.deleted: list[str] = []
@@ -70,10 +73,19 @@ class KeepingCluster:
         self.calls.append(f"create {manifest['kind']} {name}")
         if name in self.broken:
             raise OutsideError("kubernetes", f"cannot make {name}")
-        if name in self.full:
+        if name in self.full or f"{manifest['kind']} {name}" in self.full:
             return None
         self.created.append({**manifest})
         return {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace}}
+
+    def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        self.calls.append(f"get {manifest['kind']} {manifest['metadata']['name']}")
+        return manifest["metadata"]["name"] in self.full or f"{manifest['kind']} {manifest['metadata']['name']}" in self.full
+
+    def adopt(self, created: Mapping[str, Any], owner: Mapping[str, Any]) -> None:
+        self.calls.append(f"adopt {created['kind']} {created['metadata']['name']}")
+        if owner["metadata"]["name"] in self.bad_parents:
+            raise OutsideError("kubernetes", "secrets may not be patched")
 
     def delete(self, created: Mapping[str, Any]) -> None:
         self.deleted.append(f"{created['kind']} {created['metadata']['name']}")

@@ -54,6 +54,14 @@ _SHARED = {
 _ANY_KIND = {**_SHARED, "gpus": COUNT, "clean-task-policy": st.sampled_from(["None", "Running", "All"])}
 _TRUTHS = ("queue", "gang", "rdma", "hostNetwork", "hostIPC", "hostPID", "tensorboard")
 _ONE_SIZE = {"cpu": CPU, "memory": SIZE}
+_ELASTIC = {
+    **{name: values for name, values in _ANY_KIND.items() if name not in ("running-timeout", "ttl-after-finished")},
+    "job-restart-policy": st.sampled_from(["Never", "OnFailure"]),
+    "job-backoff-limit": COUNT,
+    "launcher-selector": _SHARED["selector"],
+    "launcher-annotation": _SHARED["annotation"],
+    "worker-annotation": _SHARED["annotation"],
+}
 _LABELLED = {"annotation": _SHARED["annotation"], "label": _SHARED["label"]}
 _RAY_ROLES = {
     **{f"{role}-{part}": values for role in ("head", "worker") for part, values in (("cpu", CPU), ("memory", SIZE), ("gpu", COUNT))},
@@ -94,6 +102,15 @@ _OWN = {
         "worker-max-replicas": st.sampled_from(["0", "4", "9"]),
         "worker-num-of-hosts": st.integers(1, 4).map(str),
     },
+    "deepspeedjob": {**_ELASTIC, **_ONE_SIZE},
+    "etjob": {
+        **_ELASTIC,
+        **_ONE_SIZE,
+        "max-workers": st.integers(4, 99).map(str),
+        "min-workers": st.just("1"),
+        "max-wait-time": COUNT,
+        "worker-restart-policy": st.sampled_from(["Never", "OnFailure", "Always", "ExitCode"]),
+    },
     "volcanojob": {
         **_LABELLED,
         "min-available": st.sampled_from(["0", "1"]),
@@ -122,9 +139,12 @@ _OWN_TRUTHS: dict[str, tuple[str, ...]] = {
     "pytorchjob": (),
     "tfjob": ("chief", "evaluator"),
     "rayjob": ("enable-autoscaling", "suspend"),
+    "etjob": ("spot-instance",),
+    "deepspeedjob": (),
 }
 _COUNTS = {"rayjob": "worker-replicas", "volcanojob": "task-replicas", "sparkjob": "replicas"}
 """The flag that counts workers, where it is not `workers`."""
+_ELASTIC_KINDS = ("etjob", "deepspeedjob")
 _PLAIN = ("volcanojob", "sparkjob")
 """Kinds that have none of the flags of all others."""
 _REPEATED_ONCE = ("data", "config-file")  # two of a name, or of a path, are refused by `submit` or by the API server
@@ -151,6 +171,8 @@ def flag_sets(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(sorted(_OWN))) -> 
         words.append(f"--{name}={draw(values[name])}")
     if is_plain:
         return [*words, "--", draw(ANY_TEXT.filter(bool)), "x"]
+    if kind in _ELASTIC_KINDS:
+        words.append("--ssh-secret=keys")  # else each line makes keys of its own
     words += [f"--{name}" for name in draw(st.lists(st.sampled_from([*_TRUTHS, *_OWN_TRUTHS[kind]]), max_size=3, unique=True))]
     if draw(st.booleans()):
         words += ["--sync-mode=git", f"--sync-source={draw(st.sampled_from(['https://h/r.git', 'git@h:r']))}"]

@@ -128,6 +128,14 @@ class ClusterObjects(Protocol):
         """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
         ...
 
+    def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Whether an object of this kind and name is there already."""
+        ...
+
+    def adopt(self, created: Mapping[str, Any], owner: Mapping[str, Any]) -> None:
+        """Make it belong to `owner`, which was created after it: deleting that deletes it."""
+        ...
+
     def delete(self, created: Mapping[str, Any]) -> None:
         """Delete it and, in the background, all that belongs to it; one that is gone is no failure."""
         ...

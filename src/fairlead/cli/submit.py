@@ -61,11 +61,13 @@ def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, subm
     if cluster is None and not args.dry_run:
         raise no_cluster()
     if args.dry_run or cluster is None:
-        return print_objects(context, _objects(spec, submission, _served(args, context, cluster, spec, submission)))
+        return print_objects(context, _objects(*_as_served(args, context, cluster, spec, submission)))
     made = _create_unasked(cluster, spec, submission)
     if made is None:
-        objects = _objects(spec, submission, _served(args, context, cluster, spec, submission))
-        made = create_all(cluster, objects, spec.namespace, _there_already(spec))
+        spec, submission, served = _as_served(args, context, cluster, spec, submission)
+        objects = _objects(spec, submission, served)
+        place = next(place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND)
+        made = create_all(cluster, objects, spec.namespace, _there_already(spec), place)
     context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
     context.messages.info(f"The Job {spec.name} has been submitted successfully")
@@ -103,21 +105,33 @@ def _there_already(spec: JobSpec) -> str:
     return f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'"
 
 
-def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission) -> Served:
-    """What the cluster says. A dry run does with what it can get; else the kind must be served and the priority exist."""
+def _as_served(
+    args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
+) -> tuple[JobSpec, Submission, Served]:
+    """What to make, and what the cluster says. A dry run does with what it can get; else the kind, or the one that it becomes where it is
+    not served, must be there and the priority exist.
+    """
+    from msgspec.structs import replace
+
     from fairlead.kinds.submission import Served
 
     kind = submission.kind
     versions = submission.manifests.CREATED_VERSIONS
     if cluster is None:
-        return Served(versions[:1])
+        return spec, submission, Served(versions[:1])
     try:
         served = cluster.served(kind, versions[0] if submission.manifests.READS_SCHEMA else "", spec.priority)
+        instead = submission.instead if submission.version(served) is None else None
+        told = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
     except OutsideError as error:
         if not args.dry_run:
             raise
         context.messages.warn(f"the cluster was not asked: {error.what}")
-        return Served(versions[:1])
+        return spec, submission, Served(versions[:1])
+    if instead is not None and instead.version(told) is not None:
+        context.messages.warn(f"the cluster serves no {kind.PLURAL}.{kind.GROUP}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
+        _check_priority(context, spec.priority, told)
+        return replace(spec, options=None), instead, told
     if submission.version(served) is None:
         missing = f"the cluster serves no {kind.PLURAL}.{kind.GROUP} (looked for: {', '.join(versions)})"
         if not args.dry_run:
@@ -125,7 +139,7 @@ def _served(args: argparse.Namespace, context: Context, cluster: ClusterObjects 
         context.messages.warn(missing)
     _check_priority(context, spec.priority, served)
     _warn_of_lost_fields(context, spec, served)
-    return served
+    return spec, submission, served
 
 
 def _check_priority(context: Context, priority: str, served: Served) -> None:
@@ -146,28 +160,51 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
             context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
 
 
-def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, there_already: str) -> list[Manifest]:
-    """Creates the first object and then its companions, and returns what was made. Whatever goes wrong on the way, nothing stays behind.
+def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, there_already: str, place: int = 0) -> list[Manifest]:
+    """Creates what the object at `place` needs, the object, and its companions, and returns what was made. Whatever goes wrong on the way,
+    nothing stays behind.
 
-    `there_already`: what to say when the first exists.
+    `there_already`: what to say when the object exists.
     """
-    job = cluster.create(objects[0], namespace)
-    if job is None:
-        raise UserError(there_already)
-    return _with_companions(cluster, job, objects[1:], namespace)
+    made: list[Manifest] = []
+    main = objects[place]
+    try:
+        for manifest in objects[:place]:
+            created = cluster.create(manifest, namespace)
+            if created is None:
+                raise UserError(there_already) if cluster.is_there(main, namespace) else _in_the_way(manifest, main)
+            made.append(created)
+        job = cluster.create(main, namespace)
+        if job is None:
+            raise UserError(there_already)
+        made.append(job)
+        for each in made[:place]:
+            cluster.adopt(each, job)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    return _with_companions(cluster, job, objects[place + 1 :], namespace, made)
 
 
-def _with_companions(cluster: ClusterObjects, job: Manifest, companions: Sequence[Manifest], namespace: str) -> list[Manifest]:
+def _in_the_way(manifest: Manifest, job: Manifest) -> UserError:
+    label, name = _label(manifest), manifest["metadata"]["name"]
+    return UserError(
+        f"the {label} {name} is already exist, so the job {job['metadata']['name']} was not submitted", f"delete {label}/{name}"
+    )
+
+
+def _with_companions(
+    cluster: ClusterObjects, job: Manifest, companions: Sequence[Manifest], namespace: str, before: Sequence[Manifest] = ()
+) -> list[Manifest]:
+    """`before`: what was made until now, when that is more than the job."""
     from fairlead.kinds.job_companions import owned_by
 
-    made: list[Manifest] = [job]
+    made: list[Manifest] = list(before) or [job]
     try:
         for manifest in companions:
             created = cluster.create(owned_by(manifest, job), namespace)
             if created is None:
-                label, name = _label(manifest), manifest["metadata"]["name"]
-                job_name = job["metadata"]["name"]
-                raise UserError(f"the {label} {name} is already exist, so the job {job_name} was not submitted", f"delete {label}/{name}")
+                raise _in_the_way(manifest, job)
             made.append(created)
     except BaseException as error:
         _remove(cluster, made, error)

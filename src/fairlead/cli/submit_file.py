@@ -25,6 +25,8 @@ _FRAMEWORKS: Final = {
     "mpijob": ("mpi", "mpijob"),
     "tfjob": ("tf", "tensorflow", "tfjob"),
     "pytorchjob": ("pytorch", "pytorchjob"),
+    "etjob": ("et", "elastictraining", "etjob"),
+    "deepspeedjob": ("deepspeed", "deepspeedjob"),
 }
 """The words for a framework in a job file, by the types whose roles the schema has."""
 _HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
@@ -133,7 +135,7 @@ def _role(role: str) -> Callable[[Any, str], Words]:
         block = _block(value, role, ("replicas", "resources", "envs"))
         resources = _block(block.get("resources") or {}, f"{role}.resources", ("cpu", "memory", "gpu", "gpus"))
         is_tf = type_ == "tfjob"
-        if role in ("master", "launcher") and (is_tf or role != {"mpijob": "launcher", "pytorchjob": "master"}[type_]):
+        if role in ("master", "launcher") and (is_tf or role != ("master" if type_ == "pytorchjob" else "launcher")):
             raise UserError(f"a {type_} has no {role}")
         if role in ("chief", "ps", "evaluator") and not is_tf:
             raise UserError(f"a {type_} has no {role}")

@@ -58,6 +58,8 @@ VERBS: Final = (
     Verb(("attach",), "attach", "run a command, or a shell, inside a training job", is_arenas=True),
     Verb(("delete",), "delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
     Verb(("prune",), "prune", "delete old training jobs that are over", is_arenas=True),
+    Verb(("scaleout", "etjob"), "scaleout_etjob", "add workers to an elastic training job", is_arenas=True, aliases=("et",)),
+    Verb(("scalein", "etjob"), "scalein_etjob", "remove workers from an elastic training job", is_arenas=True, aliases=("et",)),
     Verb(("logviewer",), "logviewer", "print the address of a training job in the console", is_arenas=True),
     Verb(("serve", "custom"), "serve_custom", "serve a model with an image of your own", is_arenas=True),
     Verb(("serve", "tensorflow"), "serve_tensorflow", "serve a model with TensorFlow Serving", is_arenas=True, aliases=("tf",)),
@@ -92,8 +94,6 @@ _PLANNED_SERVING: Final = (
 PLANNED: Final = frozenset(
     (
         *(f"submit {kind}" for kind in _PLANNED_KINDS),
-        "scaleout",
-        "scalein",
         *(f"serve {each}" for each in _PLANNED_SERVING),
         "cron",
         "evaluate",

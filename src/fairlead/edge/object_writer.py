@@ -26,6 +26,7 @@ Manifest = Mapping[str, Any]
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
 _WELL_KNOWN: Final = (
     Resource("", "v1", "configmaps", kind="ConfigMap"),
+    Resource("", "v1", "secrets", kind="Secret"),
     Resource("", "v1", "services", kind="Service"),
     Resource("apps", "v1", "deployments", kind="Deployment"),
 )
@@ -91,6 +92,21 @@ class ObjectWriter:
                 return None
             raise
         return created
+
+    def is_there(self, manifest: Manifest, namespace: str) -> bool:
+        meta = manifest["metadata"]
+        try:
+            self._api.get(self._resource(manifest), meta["name"], str(meta.get("namespace") or namespace))
+        except NotFound:
+            return False
+        return True
+
+    def adopt(self, created: Manifest, owner: Manifest) -> None:
+        from fairlead.kinds.job_companions import owner_reference
+
+        meta = created["metadata"]
+        patch = {"metadata": {"ownerReferences": [owner_reference(owner)]}}
+        self._api.patch(self._resource(created), meta["name"], patch, meta.get("namespace"))
 
     def delete(self, created: Manifest) -> None:
         meta = created["metadata"]

@@ -1,20 +1,35 @@
-"""Which objects come with a job? ConfigMaps for its files, a Deployment and a Service for TensorBoard.
+"""Which objects come with a job? ConfigMaps for its files, a Deployment and a Service for TensorBoard, and before it a Secret for ssh.
 
 What a newcomer gets wrong: they belong to the job only once it exists (an ownerReference needs its uid), so the job is created first and
-`owned_by` is asked afterwards.
+`owned_by` is asked afterwards. Only what the operator would make itself, were it not there, comes before the job and is adopted by it.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.kinds.job_parts import Manifest, labels_of
 from fairlead.kinds.job_spec import JobSpec
 from fairlead.kinds.job_volumes import config_map_data, files_by_map, log_claim, log_volume_of
+from fairlead.kinds.kind_options import ElasticOptions
 from fairlead.wire import names
 
 _PORT: Final = 6006
+_SSH_CONFIG: Final = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+"""Workers are new hosts each time, known by name inside the cluster only."""
+
+
+def prerequisites(spec: JobSpec, type_: str, kind: str) -> list[Manifest]:
+    """What must be there before the job."""
+    keys = spec.options.keys if isinstance(spec.options, ElasticOptions) else None
+    if keys is None:
+        return []
+    data = {"config": _SSH_CONFIG, "id_rsa": keys.private, "id_rsa.pub": keys.public}
+    coded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
+    metadata = _metadata(spec, spec.name, labels_of(spec, type_, kind))
+    return [{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": coded}]
 
 
 def companions(spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, str]) -> list[Manifest]:
@@ -29,9 +44,12 @@ def companions(spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, 
 
 def owned_by(manifest: Manifest, job: Mapping[str, Any]) -> Manifest:
     """The manifest as a child of the created job: deleting the job deletes it."""
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner_reference(job)]}}
+
+
+def owner_reference(job: Mapping[str, Any]) -> Manifest:
     meta = job["metadata"]
-    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": meta["name"], "uid": meta["uid"], "controller": False}
-    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}}
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": meta["name"], "uid": meta["uid"], "controller": False}
 
 
 def _metadata(spec: JobSpec, name: str, labels: Mapping[str, str]) -> Manifest:

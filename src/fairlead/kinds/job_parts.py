@@ -107,7 +107,7 @@ def replica(spec: JobSpec, kind: str, gpus: int, count: int, restart: str, part:
 
 def pod_template(spec: JobSpec, kind: str, gpus: int, part: Part) -> Manifest:
     """`gpus`: those of the whole job, for the annotation."""
-    annotations = {**spec.annotations, names.ANNOTATION_REQUESTED_GPUS: str(gpus)}
+    annotations = {**spec.annotations, **part.role.annotations, names.ANNOTATION_REQUESTED_GPUS: str(gpus)}
     labels = {**labels_of(spec, part.type, kind), **_gang_labels(spec, part), **part.labels}
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod_spec(spec, part)}
 

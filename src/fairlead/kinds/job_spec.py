@@ -22,6 +22,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     limits: Mapping[str, str] = {}
     port: int = 0
     selector: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
     affinity_policy: str = "none"
     affinity_constraint: str = "preferred"
 
@@ -64,7 +65,8 @@ class Tensorboard(Struct, frozen=True):
 class JobSpec(Struct, frozen=True, kw_only=True):
     """A training job. `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
 
-    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head).
+    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head); of `launcher` only its
+    selector and annotations are said.
     """
 
     name: str
@@ -78,6 +80,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     ps: RoleSpec = RoleSpec()
     chief: RoleSpec = RoleSpec()
     evaluator: RoleSpec = RoleSpec()
+    launcher: RoleSpec = RoleSpec()
     devices: Mapping[str, int] = {}
     gpu_memory: int = 0
     gpu_core: int = 0

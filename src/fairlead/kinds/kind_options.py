@@ -60,4 +60,27 @@ class SparkOptions(Struct, frozen=True, kw_only=True):
     executor_memory: str = "500m"
 
 
-KindOptions = RayOptions | VolcanoOptions | SparkOptions
+class SshKeys(Struct, frozen=True):
+    """A pair of the job's own, as OpenSSH writes keys."""
+
+    private: str
+    public: str
+
+
+class ElasticOptions(Struct, frozen=True, kw_only=True):
+    """A launcher that reaches its workers by ssh. Bounds of None: as many workers as there are at the start, always.
+
+    `restart`, `worker_restart`: the operator's policies, "" for its own; `backoff`: how often it starts the job again where it does.
+    `keys`: None where a Secret that is there already (`ssh_secret`) has them.
+    """
+
+    min_workers: int | None = None
+    max_workers: int | None = None
+    restart: str = ""
+    backoff: int = 6
+    worker_restart: str = ""
+    ssh_secret: str = ""
+    keys: SshKeys | None = None
+
+
+KindOptions = RayOptions | VolcanoOptions | SparkOptions | ElasticOptions

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.kinds.job_parts import Manifest, Part, job_manifest, pod_template, replica, run_policy
-from fairlead.kinds.job_spec import JobSpec, RoleSpec
+from fairlead.kinds.job_spec import JobSpec
 from fairlead.kinds.mpijob import GROUP, KIND, TYPE
 from fairlead.wire import names
 
@@ -35,7 +37,7 @@ def _replicas(spec: JobSpec, gpus: int) -> Manifest:
     launcher = Part(
         type=TYPE,
         container="mpi",
-        role=RoleSpec(replicas=1, resources=spec.worker.resources),
+        role=replace(spec.launcher, replicas=1, resources=spec.worker.resources),
         has_gpus=False,
         has_data=spec.mounts_on_launcher,
         is_in_gang=False,

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
-from fairlead.kinds.job_companions import companions
+from fairlead.kinds.job_companions import companions, prerequisites
 from fairlead.kinds.job_spec import JobSpec
 from fairlead.kinds.kind import JobKind
 
@@ -47,20 +47,25 @@ class Served(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
+    """`instead`: what a job becomes where a cluster serves no version of its kind."""
+
     kind: JobKind
     manifests: JobManifest
+    instead: Submission | None = None
 
     def version(self, served: Served) -> str | None:
         """The best version that the cluster serves; None when it serves none that we can write."""
         return next((each for each in self.manifests.CREATED_VERSIONS if each in served.versions), None)
 
     def objects(self, spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> list[Manifest]:
-        """The job, then what comes with it, in the order in which they are created."""
+        """What the job needs, the job, and what comes with it, in the order in which they are created."""
         job = self.manifests.manifest(spec, version, spec_fields)
-        return [job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.manifests.chief_labels(spec))]
+        before = prerequisites(spec, self.kind.TYPE, self.kind.KIND)
+        return [*before, job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.manifests.chief_labels(spec))]
 
 
-_TYPES: Final = ("mpijob", "tfjob", "pytorchjob", "rayjob", "volcanojob", "sparkjob")
+_TYPES: Final = ("mpijob", "tfjob", "pytorchjob", "rayjob", "volcanojob", "sparkjob", "etjob", "deepspeedjob")
+_INSTEAD: Final = {"deepspeedjob": "mpijob"}  # a launcher that reaches its workers by ssh is all it needs
 
 
 def submission_of(type_: str) -> Submission:
@@ -68,4 +73,5 @@ def submission_of(type_: str) -> Submission:
     if type_ not in _TYPES:
         raise LookupError(f"jobs of type `{type_}` cannot be submitted; {', '.join(_TYPES)} can")
     kind, manifests = import_module(f"fairlead.kinds.{type_}"), import_module(f"fairlead.kinds.{type_}_manifest")
-    return Submission(cast("JobKind", kind), cast("JobManifest", manifests))
+    instead = submission_of(_INSTEAD[type_]) if type_ in _INSTEAD else None
+    return Submission(cast("JobKind", kind), cast("JobManifest", manifests), instead)

@@ -87,6 +87,9 @@ ANNOTATION_TENSORBOARD: Final = PREFIX + "tensorboard"
 """On a job: the Service of its TensorBoard, so that showing the job need not search for one."""
 ANNOTATION_SUPERVISED: Final = "job-supervisor.kube-ai.io/job-status"
 """On a TrainingJob: `timeout` when it waited too long for spot instances."""
+ANNOTATION_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"
+ANNOTATION_SPOT: Final = "job-supervisor.kube-ai.io/spot-instance"
+ANNOTATION_SPOT_WAIT: Final = "job-supervisor.kube-ai.io/max-wait-time"
 ANNOTATION_USERNAME: Final = "arena.kubeflow.org/username"
 LABEL_SUBMITTER: Final = "arena.kubeflow.org/uid"  # md5 of the user name
 LABEL_ISOLATE_USER: Final = "arena.kubeflow.org/isolate-user"
@@ -109,6 +112,15 @@ LABEL_CRON: Final = "kubedl.io/cron-name"
 LABEL_OPERATOR: Final = "training.kubeflow.org/operator-name"
 LABEL_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 LABEL_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
+LABEL_OLD_TF_JOB: Final = "tf-job-name"  # tf-operator 1, as the two below
+LABEL_OLD_TF_ROLE: Final = "tf-replica-type"
+LABEL_OLD_TF_INDEX: Final = "tf-replica-index"
+LABEL_OLD_PYTORCH_JOB: Final = "pytorch-job-name"  # pytorch-operator 0.7
+LABEL_OLD_PYTORCH_ROLE: Final = "pytorch-replica-type"
+LABEL_OLD_MPI_JOB: Final = "mpi_job_name"  # mpi-operator up to 0.2: MPIJob v1alpha1 and v1alpha2
+LABEL_OLD_MPI_ROLE: Final = "mpi_role_type"
+LABEL_EARLY_MPI_JOB: Final = "mpi-job-name"  # mpi-operator 0.2.3: MPIJob v1
+LABEL_EARLY_MPI_ROLE: Final = "mpi-job-role"
 
 # Serving jobs and data (arena contract 2.4, 3)
 LABEL_SERVING_NAME: Final = "servingName"
