@@ -16,12 +16,17 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Role(Struct, frozen=True, gc=False):
-    """One role of a job, e.g. `worker`: how many pods, and what one of them may use (limits, init containers by the max rule)."""
+    """One role of a job, e.g. `worker`: how many pods, and what one of them may use (limits, init containers by the max rule).
+
+    `least` and `most`: how far it may be scaled; None where nobody says.
+    """
 
     name: str
     replicas: int
     limits: Amounts = NOTHING
     requests: Amounts = NOTHING
+    least: int | None = None
+    most: int | None = None
 
 
 class Job(Struct, frozen=True, gc=False):

@@ -1,18 +1,22 @@
 """Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob), decoded as far as Fairlead looks.
 
 The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct per kind
-renames that key and one function makes the job.
+renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has another shape: one template for the
+workers and a launcher without GPUs, and one word instead of conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from fairlead.model.job import Job, Role
 from fairlead.model.pod import needed_by
+from fairlead.wire import names
 from fairlead.wire.kube import (
     WireCondition,
     WireMeta,
@@ -29,9 +33,11 @@ class WireTemplate(Struct, gc=False):
     spec: WirePodSpec | None = None
 
 
-class WireReplica(Struct, gc=False):
+class WireReplica(Struct, gc=False, rename="camel"):
     replicas: int | None = None
     template: WireTemplate | None = None
+    min_replicas: int | None = None
+    max_replicas: int | None = None
 
 
 class WireSchedulingPolicy(Struct, gc=False, rename="camel"):
@@ -53,12 +59,15 @@ class WireJobSpec(Struct, gc=False, rename="camel"):
     pytorch_replica_specs: Replicas | None = None
     run_policy: WireRunPolicy | None = None
     suspend: bool | None = None
+    replicas: int | None = None
+    template: WireTemplate | None = None
 
 
 class WireJobStatus(Struct, gc=False, rename="camel"):
     conditions: list[WireCondition] | None = None
     start_time: datetime | None = None
     completion_time: datetime | None = None
+    launcher_status: str | None = None
 
 
 class WireJob(Struct, gc=False, rename="camel"):
@@ -66,6 +75,9 @@ class WireJob(Struct, gc=False, rename="camel"):
     api_version: str | None = None
     spec: WireJobSpec | None = None
     status: WireJobStatus | None = None
+
+
+_OLDEST_WORDS: Final = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
@@ -97,6 +109,20 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
     )
 
 
+def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
+    """An MPIJob of v1alpha1. Its end is known from completionTime alone; one that counts GPUs instead of replicas has no roles."""
+    job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
+    worker = WireReplica(spec.replicas, spec.template)
+    return msgspec.structs.replace(
+        job,
+        roles=() if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker)),
+        word=_OLDEST_WORDS.get(status.launcher_status or "", "RUNNING"),
+        lead=(names.LABEL_OLD_MPI_ROLE, "launcher"),
+        priority_class=job.priority_class or priority_class_of({"worker": worker}),
+        started_at=job.started_at or job.created_at,
+    )
+
+
 def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:
     """Roles in the order written, names in lower case (`launcher`, `ps`). Absent `replicas` is 1, as the operators default it."""
     return tuple(_parse_role(name, wire or WireReplica()) for name, wire in replicas.items())
@@ -110,6 +136,8 @@ def _parse_role(name: str, wire: WireReplica) -> Role:
         replicas=1 if wire.replicas is None else max(0, wire.replicas),
         limits=needed_by(containers, inits, lambda container: container.limits),
         requests=needed_by(containers, inits, lambda container: container.requests),
+        least=wire.min_replicas,
+        most=wire.max_replicas,
     )
 
 
