@@ -76,7 +76,7 @@ class ChosenWorld:
             return None
         from fairlead.edge.serving_query import ServingQuery
 
-        return ServingQuery(found[0], found[2])
+        return ServingQuery(found[0], found[2], self._options.arena_namespace)
 
     def namespace(self) -> str:
         if self._options.namespace:

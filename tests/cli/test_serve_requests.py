@@ -27,6 +27,7 @@ Script = dict[str, list[Reply | Stream]]
 def script(pods: Sequence[Any] = (), **replaced: Reply) -> Script:
     """One custom job `fast`. `replaced` by the last word of a path."""
     steps: Script = {
+        "/api/v1/namespaces/default": [Reply({"metadata": {"name": "default"}})],
         APPS: [listed([deployment("fast", "v1", available=1)])],
         KSERVE: [status(404, "NotFound", "the server could not find the requested resource")],
         f"{CORE}/services": [listed([service("fast", "v1", {"http-serving": 80})])],
@@ -44,7 +45,7 @@ def sent(server: ScriptedServer) -> Counter[str]:
     return Counter(f"{each.method} {each.path.rpartition('/')[2]}" for each in server.seen)
 
 
-LISTS = {"GET deployments": 1, "GET inferenceservices": 1, "GET services": 1, "GET pods": 1}
+LISTS = {"GET default": 1, "GET deployments": 1, "GET inferenceservices": 1, "GET services": 1, "GET pods": 1}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ LISTS = {"GET deployments": 1, "GET inferenceservices": 1, "GET services": 1, "G
     ],
 )
 def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:
-    """One list per kind of object, whatever the number of jobs, and no discovery."""
+    """One list per kind of object, whatever the number of jobs, and whether the namespace isolates its users; no discovery."""
     with ScriptedServer(script()) as server:
         done = run(tmp_path, server, *line.split())
         assert done.returncode == 0, done.stderr
@@ -106,6 +107,25 @@ def test_garbage_is_a_sentence(body: bytes, tmp_path: Path) -> None:
     with ScriptedServer(script(deployments=Reply(body))) as server:
         done = run(tmp_path, server, "serve", "list")
         assert done.returncode == 1 and "Traceback" not in done.stderr and "this is a bug" not in done.stderr
+
+
+def test_where_people_see_their_own_jobs_only(tmp_path: Path) -> None:
+    """`fast` is nobody's of ours: it is not listed, and whoever names it is told."""
+    isolating = Reply({"metadata": {"name": "default", "labels": {"arena.kubeflow.org/isolate-user": "true"}}})
+    me = Reply({"status": {"userInfo": {"username": "alice"}}})
+    more: Script = {
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews": [me],
+        "/api/v1/namespaces/arena-system/configmaps/arena-config": [status(404, "NotFound", "none")],
+    }
+    with ScriptedServer({**script(default=isolating), **more}) as server:
+        assert run(tmp_path, server, "serve", "list").stdout.count("\n") == 1
+        for verb in ("get", "delete", "logs"):
+            done = run(tmp_path, server, "serve", verb, "fast")
+            assert done.returncode == 1 and "because the owner of job is not you" in done.stderr
+        assert not [each for each in server.seen if each.method == "DELETE"]
+    mine = deployment("fast", "v1", **{"arena.kubeflow.org/uid": "6384e2b2184bcbf58eccf10ca7a6563c"})
+    with ScriptedServer({**script(default=isolating, deployments=listed([mine])), **more}) as server:
+        assert "fast" in run(tmp_path, server, "serve", "list").stdout
 
 
 def test_attach(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fairlead.cli.context import ClusterJobs, Context
     from fairlead.cli.messages import Messages
     from fairlead.kinds.kind import JobKind
-    from fairlead.model.job import Job
     from fairlead.model.snapshot import ClusterSnapshot, Source
     from fairlead.rules.job_report import JobReport
 
@@ -123,9 +122,9 @@ def find_job(
 
 def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapshot:
     """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by name is refused."""
-    mine = tuple(job for job in found.jobs if _is_open(job, found.isolated.get(job.namespace)))
+    mine = tuple(job for job in found.jobs if is_open(job.labels, found.isolated.get(job.namespace)))
     if name and found.jobs and not mine:
-        raise UserError(NOT_YOURS, f"namespace {found.jobs[0].namespace} shows people their own jobs only; `arena whoami` says who you are")
+        raise not_yours(found.jobs[0].namespace)
     if len(mine) == len(found.jobs):
         return found
     from msgspec.structs import replace
@@ -133,10 +132,15 @@ def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapsh
     return replace(found, jobs=mine)
 
 
-def _is_open(job: Job, our_id: str | None) -> bool:
+def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
+    """Whether a job with these labels is ours, where people see only their own (`our_id` None: all is open)."""
     from fairlead.wire.names import LABEL_SUBMITTER
 
-    return our_id is None or job.labels.get(LABEL_SUBMITTER) == our_id
+    return our_id is None or labels.get(LABEL_SUBMITTER) == our_id
+
+
+def not_yours(namespace: str) -> UserError:
+    return UserError(NOT_YOURS, f"namespace {namespace} shows people their own jobs only; `arena whoami` says who you are")
 
 
 def report_of(found: ClusterSnapshot) -> list[JobReport]:

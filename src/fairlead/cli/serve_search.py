@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import ClusterServings, Context
-from fairlead.cli.job_search import check_name, in_namespace
+from fairlead.cli.job_search import check_name, in_namespace, is_open, not_yours
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def read_servings(args: argparse.Namespace, context: Context, namespace: str, na
     version = getattr(args, "version", "")
     found = servings_of_world(context).read_servings(namespace, check_word("name", name), check_word("version", version))
     _check_sources(found, namespace, type_, context)
-    return replace(found, servings=tuple(each for each in found.servings if type_ in ("", each.type)))
+    typed = tuple(each for each in found.servings if type_ in ("", each.type))
+    mine = tuple(each for each in typed if is_open(each.workload.labels, found.isolated.get(each.namespace)))
+    if name and typed and not mine:
+        raise not_yours(namespace)
+    return replace(found, servings=mine)
 
 
 def type_of(word: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from fairlead.edge.api_failure import ForbiddenByServer
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
+from fairlead.edge.isolation import isolated_namespaces
 from fairlead.edge.job_query import SERVICES, delete_chart_note, sorted_out
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import NODES, PODS, Resource
@@ -44,9 +45,10 @@ _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 class ServingQuery:
     """The serving jobs of one cluster for one command. `now` is the cluster's time: a laptop's may run ahead of this machine's."""
 
-    def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = "") -> None:
         self._api = api
         self._now = now
+        self._arena_namespace = arena_namespace
 
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
         """See `cli.context.ClusterServings`."""
@@ -57,12 +59,17 @@ class ServingQuery:
             ItemReader(PODS, WirePod, parse_pod),
         )
         chosen = Selection(namespace or None, labels=selector(name, version))
-        results = in_parallel([partial(self._list, reader, chosen) for reader in readers])
+        calls: list[Callable[[], Any]] = [partial(self._list, reader, chosen) for reader in readers]
+        calls.append(partial(isolated_namespaces, self._api, namespace, self._arena_namespace))
+        *results, isolated = in_parallel(calls)
+        if isinstance(isolated, Exception):
+            raise isolated
         sources: dict[str, Source] = {}
         rows = [sorted_out([(reader.resource.label, result)], sources) for reader, result in zip(readers, results, strict=True)]
         deployments, inference, services, pods = rows
         servings = servings_of([*inference, *deployments], services, pods)
-        return FoundServings(servings, self._share_units([pod for each in servings for pod in each.pods]), sources, self._now())
+        units = self._share_units([pod for each in servings for pod in each.pods])
+        return FoundServings(servings, units, sources, self._now(), isolated)
 
     def delete(self, serving: Serving) -> None:
         """The workload, whose children go with it, and the Services and the note that the reference makes beside it."""

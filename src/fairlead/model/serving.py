@@ -83,12 +83,16 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 class FoundServings(Struct, frozen=True):
-    """`share_units`: by node, how many units of `aliyun.com/gpu-mem` one of its cards has. `sources` says what could not be read."""
+    """`share_units`: by node, how many units of `aliyun.com/gpu-mem` one of its cards has. `sources` says what could not be read.
+
+    `isolated`: by namespaces that show people their own jobs only, the id that ours have there.
+    """
 
     servings: tuple[Serving, ...]
     share_units: Mapping[str, float]
     sources: Mapping[str, Source]
     taken_at: Moment
+    isolated: Mapping[str, str] = {}
 
 
 class FoundClaims(Struct, frozen=True):
