@@ -109,7 +109,7 @@ def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> Non
 
     running = [line.split()[:2] for line in arena("list", "-A").stdout.splitlines() if " RUNNING " in line]
     tries = [arena("attach", "-n", namespace, job) for namespace, job in running]
-    told = [done for done in tries if "in a completed pod" not in done.stderr]  # a job may end while we look
+    told = [done for done in tries if "in a completed Instance" not in done.stderr]  # a job may end while we look
     assert told and all(done.returncode == 1 and done.stdout == "" for done in tries)
     assert all(
         "in a simulated cluster, where containers are scripts without a process or a network: no exec" in done.stderr for done in told

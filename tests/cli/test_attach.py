@@ -97,6 +97,11 @@ def test_flags_of_the_command_are_its_own(tmp_path: Path, server: ExecServer) ->
     assert attach(tmp_path, server, "-n", "default", "bert", "--", "echo", "--help", "-n", "top").stdout == b"--help -n top\n"
 
 
+def test_a_job_must_be_named(tmp_path: Path, server: ExecServer) -> None:
+    done = attach(tmp_path, server)
+    assert done.returncode == 1 and b"not set job name,please set it" in done.stderr
+
+
 def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     finished = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Succeeded", owner="Job")
     with ExecServer(jobs(finished), CA.issue("api")) as server:
@@ -104,8 +109,8 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
         server.script[POD_LIST] = [listed([])]
         none, absent = attach(tmp_path, server, "bert"), attach(tmp_path, server, "nope")
         assert server.executed == []
-    assert b"cannot exec into a container in a completed pod; current phase is Succeeded" in over.stderr
-    assert b"job bert has no pod to attach to yet" in none.stderr
+    assert b"cannot exec into a container in a completed Instance; current phase is Succeeded" in over.stderr
+    assert b"not found instances of the job bert" in none.stderr
     assert b"training job not found,please use 'arena list' to make sure job is existed" in absent.stderr
     assert (over.returncode, none.returncode, absent.returncode) == (1, 1, 1)
 

@@ -90,6 +90,7 @@ def server() -> Iterator[ExecServer]:
 def test_a_shell_in_a_terminal(tmp_path: Path, server: ExecServer) -> None:
     """Its size, at the start and when it changes; Ctrl-C is for the program over there; its exit status; the mode is given back."""
     with Terminal(tmp_path, server, "bert") as terminal:
+        terminal.wait_for(b"Hello! Arena attach the container main of instance bert-launcher-x\r\n")
         terminal.type(b"PS1='ready> '; stty size\n")
         terminal.wait_for(b"30 100\r\n")
         terminal.wait_for(b"ready> ")

@@ -96,7 +96,7 @@ def test_without_following_what_has_not_begun_is_said(tmp_path: Path) -> None:
         server.script[POD_LIST] = [listed([])]
         earlier = run(tmp_path, server, "logs", "bert")
     assert "container main of pod bert-launcher-x has not begun: ContainerCreating" in early.stderr
-    assert "job bert has no pod whose log could be shown yet" in earlier.stderr
+    assert "not found instances of the job bert" in earlier.stderr
     assert early.returncode == earlier.returncode == 1
 
 
@@ -116,6 +116,44 @@ def test_the_container(tmp_path: Path) -> None:
         asked = [each.query["container"] for each in server.requests_of(log_of(CHIEF))]
     assert asked == ["init-code"]
     assert "container nope is not valid for pod bert-launcher-x" in wrong.stderr
+
+
+def test_following_goes_on_from_the_code_to_the_program(tmp_path: Path) -> None:
+    fetched = initializing()
+    fetched["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    fetched["status"]["containerStatuses"] = [{"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}}]
+    steps = with_pods(bert_launcher_x=[Reply(b"cloned\n"), Reply(b"training\n")])
+    steps[POD_LIST] = [listed([initializing()]), listed([fetched]), listed([fetched]), listed(PODS)]
+    with ScriptedServer(steps) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+        asked = [each.query["container"] for each in server.requests_of(log_of(CHIEF))]
+    assert (done.returncode, done.stdout) == (0, "cloned\ntraining\n")
+    assert asked == ["init-code", "main"]
+
+
+def test_following_ends_with_a_pod_whose_code_could_not_be_fetched(tmp_path: Path) -> None:
+    failed = initializing()
+    failed["status"]["phase"] = "Failed"
+    failed["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 128, "reason": "Error"}}
+    steps = with_pods(bert_launcher_x=[Reply(b"no such repository\n")])
+    steps[POD_LIST] = [listed([initializing()]), listed([failed])]
+    with ScriptedServer(steps) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+    assert (done.returncode, done.stdout) == (0, "no such repository\n")
+
+
+def test_a_pod_that_ended_before_its_container_began_is_not_waited_for(tmp_path: Path) -> None:
+    refused = job_pod(MPI, CHIEF, "launcher", on="n1", phase="Failed", owner="Job")
+    refused["status"]["containerStatuses"] = [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+    with ScriptedServer(with_pods(refused)) as server:
+        done = run(tmp_path, server, "logs", "bert", "-f")
+    assert done.returncode == 1 and "container main of pod bert-launcher-x has not begun" in done.stderr
+
+
+def test_pods_without_a_chief_are_named(tmp_path: Path) -> None:
+    with ScriptedServer(with_pods(*(job_pod(MPI, f"bert-worker-{number}", "worker") for number in (0, 1)))) as server:
+        done = run(tmp_path, server, "logs", "bert")
+    assert "There is 2 instances have been found:\\n\\nbert-worker-0\\nbert-worker-1\\n\\nplease use '-i' or" in done.stderr
 
 
 def test_a_server_that_says_no(tmp_path: Path) -> None:

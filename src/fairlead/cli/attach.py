@@ -9,6 +9,7 @@ from fairlead.cli.job_pod import chosen_pod
 from fairlead.cli.job_search import add_type
 from fairlead.cli.pod_exec import add_exec_flags, run_in_pod
 from fairlead.errors import UserError
+from fairlead.model.refusal import Refusal
 
 NAME = "attach"
 HELP = """Run a command in a container of a training job: a shell, or what stands after `--`; in its chief pod, or in the one that -i names.
@@ -26,6 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     jobs = context.world.jobs()
     pod = chosen_pod(args, jobs, context.world.namespace())
-    if pod is None:
-        raise UserError(f"job {args.job} has no pod to attach to yet", f"`arena get {args.job} --explain` says why")
+    if isinstance(pod, Refusal):
+        raise UserError(pod.reason, f"`arena get {args.job} --explain` says why")
     return run_in_pod(args, context, jobs, pod)

@@ -195,12 +195,17 @@ def overview(program: str, words: Sequence[str] = ()) -> str:
     )
 
 
+_NO_JOB: Final = "the following arguments are required: JOB"  # argparse's; arena has a sentence of its own
+
+
 def _sentence(message: str) -> str:
     """argparse's complaint with the values in backticks.
 
     >>> _sentence("unrecognized arguments: -- x"), _sentence("argument --port: invalid int value: 'x'")
     ('it takes no argument `x`', 'argument --port: invalid int value: `x`')
     """
+    if message == _NO_JOB:
+        return "not set job name,please set it"
     extra = message.removeprefix("unrecognized arguments: ")
     if extra != message:
         return f"it takes no argument `{extra.removeprefix('-- ')}`"

@@ -22,7 +22,9 @@ _STATUS_MAX: Final = 255  # Windows containers know greater ones, of which 256 m
 
 def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
     """`instance`: what `-i` is for."""
-    parser.add_argument("command", metavar="CMD", nargs="*", help=f"the command and its arguments, after `--` (default {SHELL})")
+    parser.add_argument(
+        "command", metavar="CMD", nargs="*", default=[], help=f"the command, its arguments after it (default {SHELL})"
+    )
     parser.add_argument("--instance", "-i", metavar="POD", default="", help=instance)
     parser.add_argument("--container", "-c", metavar="NAME", default="", help="this container of the pod")
 
@@ -31,13 +33,22 @@ def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, po
     """The exit status of the command, which has our streams; and, when they are one, our terminal."""
     from fairlead.cli.terminal import OwnStreams
 
-    if pod.is_finished:  # kubectl's sentence; the API server would only say that it does not find the container
-        what = f"cannot exec into a container in a completed pod; current phase is {pod.phase}"
+    if pod.is_finished:  # the API server would only say that it does not find the container
+        what = f"cannot exec into a container in a completed Instance; current phase is {pod.phase}"
         raise UserError(what, f"read what it wrote with `logs -i {pod.name}`")
-    container = container_of(pod, args.container)
-    end = jobs.execute(pod.namespace, pod.name, container, args.command or [SHELL], OwnStreams(context.stdout))
+    container, streams = container_of(pod, args.container), OwnStreams(context.stdout)
+    if streams.is_terminal:  # a script's stderr is the command's alone
+        _greet(context, pod, container, is_named=bool(args.container))
+    end = jobs.execute(pod.namespace, pod.name, container, args.command or [SHELL], streams)
     if end.exit_code is None:
         raise OutsideError("kubernetes", end.message, f"pod {pod.name} is {pod.phase}")
     if end.exit_code:
         context.messages.error(f"command terminated with exit code {end.exit_code}")
     return end.exit_code if 0 <= end.exit_code <= _STATUS_MAX else _STATUS_MAX
+
+
+def _greet(context: Context, pod: Pod, container: str, *, is_named: bool) -> None:
+    """In arena's words."""
+    if len(pod.containers) > 1 and not is_named:
+        context.messages.plain(f"Defaulting container name to {container}.")
+    context.messages.plain(f"Hello! Arena attach the container {container} of instance {pod.name}")

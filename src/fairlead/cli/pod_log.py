@@ -89,7 +89,7 @@ def container_of(pod: Pod, named: str) -> str:
         if named not in known:
             raise UserError(f"container {named} is not valid for pod {pod.name}", f"it has {', '.join(known)}")
         return named
-    if INIT_CODE in inits and pod_status(pod).startswith("Init:"):
+    if INIT_CODE in inits and pod_status(pod).startswith(("Init:", "PodInitializing")):
         return INIT_CODE
     return pod.containers[0].name
 
