@@ -29,6 +29,7 @@ TF = job("TFJob", "mnist", {"Worker": (2, 1)}, created=-60)
 PODS = [
     job_pod(MPI, "bert-launcher-x", "launcher", on="n1", ip="10.0.0.1", owner="Job"),
     job_pod(MPI, "bert-worker-0", "worker", gpus=1, on="n1", ip="10.0.0.1"),
+    job_pod(TF, "mnist-worker-0", "worker", gpus=1, on="n1", ip="10.0.0.1"),
 ]
 WHO = ' is forbidden: User "eve" cannot list resource'
 
@@ -108,6 +109,20 @@ def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None
         assert done.returncode == 0, done.stderr
         sent = Counter(_short(each.path) for each in server.seen)
     assert sent == {**expected, "namespaces/default": 1}, "one more than the contract has: does the namespace isolate its users?"
+
+
+@pytest.mark.parametrize(("line", "selectors"), [("list", ["training.kubeflow.org/job-name", "tf-job-name"]), ("get mnist -T tf", None)])
+def test_pods_of_an_operator_of_earlier_years_are_asked_for_when_there_are_no_others(
+    line: str, selectors: list[str] | None, tmp_path: Path
+) -> None:
+    pod = job_pod(TF, "mnist-worker-0", "worker", gpus=1, on="n1", ip="10.0.0.7")
+    pod["metadata"]["labels"] = {"tf-job-name": "mnist", "tf-replica-type": "worker", "tf-replica-index": "0"}
+    steps = script(mpijobs=[listed([])]) | {"/api/v1/namespaces/default/pods": [listed([]), listed([pod])]}
+    with ScriptedServer(steps) as server:
+        done = run(tmp_path, server, *line.split())
+        asked = [each.query["labelSelector"] for each in server.seen if each.path.endswith("/pods")]
+    assert "10.0.0.7" in done.stdout if selectors else "mnist-worker-0" in done.stdout
+    assert asked == (selectors or ["training.kubeflow.org/job-name=mnist", "tf-job-name=mnist"])
 
 
 def _short(path: str) -> str:

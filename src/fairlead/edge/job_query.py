@@ -52,7 +52,7 @@ class JobQuery:
     def __init__(
         self,
         api: KubeBlocking,
-        readings: Callable[[], Sequence[GpuReading]] | None = None,
+        readings: Callable[[str], Sequence[GpuReading]] | None = None,
         now: Callable[[], float] = time.time,
         arena_namespace: str = "",
     ) -> None:
@@ -73,6 +73,7 @@ class JobQuery:
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
         sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
+        pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
         snapshot = ClusterSnapshot(
             pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
             jobs=tuple(sorted(jobs, key=lambda job: job.key)),
@@ -80,7 +81,7 @@ class JobQuery:
             taken_at=self._now(),
             isolated=isolated,
         )
-        return self._with_readings(snapshot) if with_readings else snapshot
+        return self._with_readings(snapshot, namespace) if with_readings else snapshot
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
         reader = ItemReader(EVENTS, WireEvent, parse_event)
@@ -149,6 +150,17 @@ class JobQuery:
         lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
+    def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
+        """Pods of operators of earlier years. Asked for only where a job is under way and none of its pods was found by today's labels."""
+        if "pods" in sources and sources["pods"].state != "ok":
+            return []
+        snapshot = ClusterSnapshot(pods=tuple(pods))
+        bare = [job for job in jobs if job.started_at is not None and not job.suspended and (name or job.finished_at is None)]
+        kinds = [kind_of(job) for job in bare if not kind_of(job).pods_of(job, snapshot)]
+        labels = dict.fromkeys(label for kind in kinds for label in kind.OLDER_POD_LABELS)
+        lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, f"{label}={name}" if name else label) for label in labels]
+        return sorted_out((("pods", each) for each in in_parallel(lists)), sources)
+
     def _list(self, read: _Read, namespace: str) -> list[Job]:
         reader = ItemReader(read.resource, read.kind.WIRE, lambda wire: read.kind.parse(wire, read.resource.version))
         return [job for job in self._api.list_all(reader, Selection(namespace or None)).rows.values() if job.type in read.types]
@@ -184,13 +196,13 @@ class JobQuery:
             self._discovered = self._api.discovery({kind.GROUP for kind in kinds})
         return self._discovered
 
-    def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    def _with_readings(self, snapshot: ClusterSnapshot, namespace: str) -> ClusterSnapshot:
         """Asked only when a pod sits on a node, and only of those pods' cards."""
         holding = {(pod.namespace, pod.name) for pod in snapshot.pods if pod.is_holding}
         if not holding or self._readings is None:
             return snapshot
         try:
-            found = self._readings()
+            found = self._readings(namespace)
         except OutsideError as error:
             return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
         mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]

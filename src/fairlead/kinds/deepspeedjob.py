@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.kinds.elastic_training import GROUP as GROUP
 from fairlead.kinds.elastic_training import KIND as KIND
+from fairlead.kinds.elastic_training import OLDER_POD_LABELS as OLDER_POD_LABELS
 from fairlead.kinds.elastic_training import PLURAL as PLURAL
 from fairlead.kinds.elastic_training import POD_LABELS as POD_LABELS
 from fairlead.kinds.elastic_training import TYPES

@@ -21,6 +21,7 @@ PLURAL: Final = "trainingjobs"
 VERSIONS: Final = ("v1alpha1",)
 WIRE: Final = WireTrainingJob
 POD_LABELS: Final = (names.LABEL_ELASTIC_JOB,)
+OLDER_POD_LABELS: Final = ()
 
 
 def parse(wire: WireTrainingJob, version: str) -> Job:

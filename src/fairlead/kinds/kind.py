@@ -16,7 +16,8 @@ from fairlead.wire import names
 class JobKind(Protocol):
     """`VERSIONS`: served versions we can read, best first. `WIRE`: the struct an item of a list decodes to.
 
-    `WORDS`: other words of `arena -T` for it, the long one first. `POD_LABELS`: every pod of such a job has one of them.
+    `WORDS`: other words of `arena -T` for it, the long one first. `POD_LABELS`: every pod of such a job has one of them, with the job's
+    name as its value, or else, made by an operator of earlier years, one of `OLDER_POD_LABELS`.
     """
 
     @property
@@ -35,6 +36,8 @@ class JobKind(Protocol):
     def WORDS(self) -> tuple[str, str]: ...
     @property
     def POD_LABELS(self) -> tuple[str, ...]: ...
+    @property
+    def OLDER_POD_LABELS(self) -> tuple[str, ...]: ...
     @property
     def WIRE(self) -> type[Any]: ...
 
@@ -60,13 +63,15 @@ def source_of(kind: JobKind) -> str:
     return f"{kind.PLURAL}.{kind.GROUP}" if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
-def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...]) -> list[Pod]:
+def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...], older_labels: tuple[str, ...]) -> list[Pod]:
     """The job's pods by name: owned by it, or labelled with its name by one of `operators` (a launcher's owner is a batch Job).
 
     A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do not mix.
     """
-    candidates = snapshot.pods_labelled(job.namespace, names.LABEL_JOB_NAME, job.name) + snapshot.pods_owned_by(job.uid)
-    members = {pod.key: pod for pod in candidates if is_labelled_member(pod, job, operators)}
+    candidates = list(snapshot.pods_owned_by(job.uid))
+    for label in (names.LABEL_JOB_NAME, *older_labels):
+        candidates += snapshot.pods_labelled(job.namespace, label, job.name)
+    members = {pod.key: pod for pod in candidates if is_labelled_member(pod, job, operators, older_labels)}
     return [members[key] for key in sorted(members)]
 
 
@@ -75,15 +80,20 @@ def label_selectors(job: Job) -> tuple[str, ...]:
     return (f"{names.LABEL_JOB_NAME}={job.name}",)
 
 
-def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...]) -> bool:
+def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...], older_labels: tuple[str, ...]) -> bool:
     """Owner uid first; then the labels that the operators write on every pod."""
     for owner in pod.owners:
         if owner.kind == job.kind:
             return owner.uid == job.uid if job.uid else owner.name == job.name
-    if pod.namespace != job.namespace or pod.labels.get(names.LABEL_JOB_NAME) != job.name:
+    if pod.namespace != job.namespace or first_label(pod, names.LABEL_JOB_NAME, *older_labels) != job.name:
         return False
     operator = pod.labels.get(names.LABEL_OPERATOR, "")
     return not operator or operator in operators
+
+
+def first_label(pod: Pod, *labels: str) -> str:
+    """The value of the first of these labels that the pod has; "" without any."""
+    return next((pod.labels[label] for label in labels if label in pod.labels), "")
 
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:

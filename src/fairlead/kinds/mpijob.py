@@ -7,39 +7,41 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds.kind import is_labelled_member, label_selectors, newest_not_pending, select_pods
+from fairlead.kinds.kind import first_label, is_labelled_member, label_selectors, newest_not_pending, select_pods
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
-from fairlead.wire.kubeflow import WireJob, parse_kubeflow_job
+from fairlead.wire.kubeflow import WireJob, parse_kubeflow_job, parse_oldest_mpi_job
 
 TYPE: Final = "mpijob"
 KIND: Final = "MPIJob"
 GROUP: Final = "kubeflow.org"
 PLURAL: Final = "mpijobs"
-VERSIONS: Final = ("v2beta1", "v1")
+VERSIONS: Final = ("v2beta1", "v1", "v1alpha2", "v1alpha1")
 TITLE: Final = "MPIJOB"
 WORDS: Final = ("MPI", "mpi")
 WIRE: Final = WireJob
 POD_LABELS: Final = (names.LABEL_JOB_NAME,)
+OLDER_POD_LABELS: Final = (names.LABEL_EARLY_MPI_JOB, names.LABEL_OLD_MPI_JOB)
 _OPERATORS: Final = ("mpi-operator", "mpijob-controller")
 
 
 def parse(wire: WireJob, version: str) -> Job:
-    return parse_kubeflow_job(wire, TYPE, KIND, f"{GROUP}/{version}")
+    parse_version = parse_oldest_mpi_job if version == "v1alpha1" else parse_kubeflow_job
+    return parse_version(wire, TYPE, KIND, f"{GROUP}/{version}")
 
 
 def role_of(pod: Pod) -> str:
-    return pod.labels.get(names.LABEL_JOB_ROLE, "") or pod.labels.get(names.LABEL_REPLICA_TYPE, "")
+    return first_label(pod, names.LABEL_JOB_ROLE, names.LABEL_REPLICA_TYPE, names.LABEL_EARLY_MPI_ROLE, names.LABEL_OLD_MPI_ROLE)
 
 
 def is_member(pod: Pod, job: Job) -> bool:
-    return is_labelled_member(pod, job, _OPERATORS)
+    return is_labelled_member(pod, job, _OPERATORS, OLDER_POD_LABELS)
 
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-    return select_pods(job, snapshot, _OPERATORS)
+    return select_pods(job, snapshot, _OPERATORS, OLDER_POD_LABELS)
 
 
 def pod_selectors(job: Job) -> tuple[str, ...]:

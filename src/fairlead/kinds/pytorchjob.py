@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds.kind import is_labelled_member, label_selectors, newest_not_pending, select_pods
+from fairlead.kinds.kind import first_label, is_labelled_member, label_selectors, newest_not_pending, select_pods
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -20,6 +20,7 @@ TITLE: Final = "PYTORCHJOB"
 WORDS: Final = ("Pytorch", "py")
 WIRE: Final = WireJob
 POD_LABELS: Final = (names.LABEL_JOB_NAME,)
+OLDER_POD_LABELS: Final = (names.LABEL_OLD_PYTORCH_JOB,)
 _OPERATORS: Final = ("pytorchjob-controller",)
 
 
@@ -28,15 +29,15 @@ def parse(wire: WireJob, version: str) -> Job:
 
 
 def role_of(pod: Pod) -> str:
-    return pod.labels.get(names.LABEL_REPLICA_TYPE, "")
+    return first_label(pod, names.LABEL_REPLICA_TYPE, names.LABEL_OLD_PYTORCH_ROLE)
 
 
 def is_member(pod: Pod, job: Job) -> bool:
-    return is_labelled_member(pod, job, _OPERATORS)
+    return is_labelled_member(pod, job, _OPERATORS, OLDER_POD_LABELS)
 
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-    return select_pods(job, snapshot, _OPERATORS)
+    return select_pods(job, snapshot, _OPERATORS, OLDER_POD_LABELS)
 
 
 def pod_selectors(job: Job) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ TITLE: Final = "RAYJOB"
 WORDS: Final = ("RayJob", "rj")
 WIRE: Final = WireRayJob
 POD_LABELS: Final = (names.LABEL_RAY_CLUSTER, names.LABEL_BATCH_JOB)
+OLDER_POD_LABELS: Final = ()
 _SUBMITTER: Final = "submitter"
 
 

@@ -23,6 +23,7 @@ TITLE: Final = "SPARKJOB"
 WORDS: Final = ("Spark", "spark")
 WIRE: Final = WireSparkApplication
 POD_LABELS: Final = (names.LABEL_SPARK_APP,)
+OLDER_POD_LABELS: Final = ()
 
 
 def parse(wire: WireSparkApplication, version: str) -> Job:

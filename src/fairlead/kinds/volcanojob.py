@@ -20,6 +20,7 @@ TITLE: Final = "VOLCANOJOB"
 WORDS: Final = ("Volcano", "volcano")
 WIRE: Final = WireVolcanoJob
 POD_LABELS: Final = (names.LABEL_VOLCANO_JOB,)
+OLDER_POD_LABELS: Final = ()
 
 
 def parse(wire: WireVolcanoJob, version: str) -> Job:
