@@ -248,3 +248,33 @@ async def test_pods_left_out_are_told_while_the_rest_is_shown() -> None:
         snapshot = await world.until(is_all_ok)
         assert [each.name for each in snapshot.pods] == ["a"]
         assert snapshot.sources["pods"].message.startswith("1 left out that cannot be read, such as pods default/strange")
+
+
+CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+
+
+def config_map(name: str, gpus: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "kube-system", "uid": name, "resourceVersion": "1"}, "data": {"gpus": gpus}}
+
+
+async def test_cards_that_an_operator_takes_out_are_known_where_cards_are_shared() -> None:
+    shared = {**node("n1"), "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
+    later = event("ADDED", config_map("unhealthy-gpu-n2", "3,x"))
+    script = small_cluster(NODES=[page([shared])]) | {
+        CONFIG_MAPS: [page([config_map("unhealthy-gpu-n1", "1,0"), config_map("other", "3")])],
+        f"watch {CONFIG_MAPS}": [Stream(lines=[later], then="hold")],
+    }
+    async with living(script) as (world, _):
+        snapshot = await world.until(lambda snapshot: len(snapshot.withheld) == 2)
+        assert snapshot.withheld == {"n1": (0, 1), "n2": (3,)}
+        assert "configmaps" not in snapshot.sources
+
+
+async def test_who_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
+    shared = {**node("n1"), "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
+    async with living(small_cluster(NODES=[page([shared])]) | {CONFIG_MAPS: [status(403, "Forbidden", "no")]}) as (world, server):
+        snapshot = await world.until(lambda snapshot: is_all_ok(snapshot) and server.requests_of(CONFIG_MAPS))
+        assert not snapshot.withheld
+    async with living(small_cluster()) as (world, server):
+        await world.until(is_all_ok)
+        assert not server.requests_of(CONFIG_MAPS)

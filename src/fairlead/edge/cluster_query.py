@@ -19,7 +19,8 @@ import msgspec
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
 from fairlead.edge.kube_blocking import KubeBlocking
-from fairlead.edge.resource import NODES, PODS, Resource
+from fairlead.edge.resource import CONFIG_MAPS, NODES, PODS, Resource
+from fairlead.edge.withheld import withheld_row
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
@@ -27,12 +28,10 @@ from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterSnapshot, Source
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
-from fairlead.wire.allocation import parse_withheld
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
 from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, WireKept, parse_kept
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 BY_NAME_MAX: Final = 5
 HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _LOOK_SECONDS: Final = 0.2
@@ -154,13 +153,13 @@ class ClusterQuery:
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
             return {}
-        reader = ItemReader(CONFIG_MAPS, WireConfigMap, _withheld_row)
+        reader = ItemReader(CONFIG_MAPS, WireConfigMap, withheld_row)
         try:
             rows = self._api.list_all(reader, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE)).rows
         except Forbidden as error:
             log.debug("GPUs that an operator took out are not known: %s", error.log_line)
             return {}
-        return {node: indexes for node, indexes in rows.values() if node in shared and indexes}
+        return {row.node: tuple(sorted(row.indexes)) for row in rows.values() if row.node in shared and row.indexes}
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
@@ -183,14 +182,6 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
 def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
     labels = wire.metadata.labels or {}
     return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
-
-
-def _withheld_row(wire: WireConfigMap) -> tuple[str, tuple[int, ...]]:
-    """Node and indexes; ("", ()) for a ConfigMap of something else."""
-    name = wire.metadata.name or ""
-    if not name.startswith(spelling.UNHEALTHY_GPUS_PREFIX):
-        return "", ()
-    return name.removeprefix(spelling.UNHEALTHY_GPUS_PREFIX), tuple(sorted(parse_withheld(wire.data)))
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import EVERYTHING, Selection
 from fairlead.edge.mirror import Mirror
 from fairlead.edge.reflector import Reflector
-from fairlead.edge.resource import EVENTS, NODES, PODS, Resource
+from fairlead.edge.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
+from fairlead.edge.withheld import withheld_row
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.kind import JobKind, source_of
 from fairlead.model.event import Event
@@ -21,13 +22,16 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.snapshot import Source
+from fairlead.ports import Withheld
 from fairlead.wire import names
 from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.gpu_topology import WireConfigMap
 from fairlead.wire.kube import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 
 Row = TypeVar("Row")
 
 by_name = attrgetter("name")
+by_node = attrgetter("node")
 by_namespace_and_name = attrgetter("namespace", "name")
 
 
@@ -79,6 +83,14 @@ QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
 )
 EVENT_SUBJECT: Subject[Event] = Subject(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
+)
+WITHHELD_SUBJECT: Subject[Withheld] = Subject(
+    "configmaps",
+    CONFIG_MAPS,
+    WireConfigMap,
+    lambda wire, _: withheld_row(wire),
+    by_node,
+    selection=Selection(namespace=names.UNHEALTHY_GPUS_NAMESPACE),
 )
 
 

@@ -38,3 +38,4 @@ class Resource(Struct, frozen=True, gc=False):
 NODES = Resource("", "v1", "nodes", is_namespaced=False, kind="Node")
 PODS = Resource("", "v1", "pods", kind="Pod")
 EVENTS = Resource("", "v1", "events", kind="Event")
+CONFIG_MAPS = Resource("", "v1", "configmaps", kind="ConfigMap")

@@ -1,7 +1,8 @@
 """The real cluster behind `ports.Cluster`: one reflector per resource, and a snapshot of all mirrors on demand.
 
 What a newcomer gets wrong: a resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
-exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node.
+exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. Only the
+ConfigMaps by which an operator takes shared GPUs out are no source: who may not read them does not know of them, as with every command.
 """
 
 from __future__ import annotations
@@ -16,13 +17,23 @@ import msgspec
 
 from fairlead.edge.api_discovery import Discovery, check_version
 from fairlead.edge.backoff import Backoff
-from fairlead.edge.followed import EVENT_SUBJECT, NODE_SUBJECT, POD_SUBJECT, QUOTA_SUBJECT, Followed, QuotaTree, job_subject
+from fairlead.edge.followed import (
+    EVENT_SUBJECT,
+    NODE_SUBJECT,
+    POD_SUBJECT,
+    QUOTA_SUBJECT,
+    WITHHELD_SUBJECT,
+    Followed,
+    QuotaTree,
+    job_subject,
+)
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.reflector import Reflector
 from fairlead.edge.resource import Resource
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.quota import QuotaNode
+from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import Clock
 from fairlead.wire import names
@@ -54,6 +65,8 @@ class KubeCluster:
         self._jobs = [Followed(job_subject(kind)) for kind in one_per_resource(KINDS)]
         self._quota = Followed(QUOTA_SUBJECT)
         self._events = Followed(EVENT_SUBJECT) if with_events else None
+        self._withheld = Followed(WITHHELD_SUBJECT)
+        self._shares_gpus = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._discovery: Discovery | None = None
         self._trouble: FairleadError | None = None
@@ -72,6 +85,8 @@ class KubeCluster:
             self._start(group, self._pods)
             if self._events is not None:
                 self._start(group, self._events)
+            await self._shares_gpus.wait()
+            self._start(group, self._withheld)
 
     @property
     def version(self) -> int:
@@ -117,8 +132,11 @@ class KubeCluster:
         return [self._nodes, self._pods, *self._extensions, *([self._events] if self._events is not None else [])]
 
     def _build(self, now: float) -> ClusterSnapshot:
+        nodes = self._nodes.mirror.rows()
+        if not self._shares_gpus.is_set() and any(counted(node.capacity, GPU_MEMORY) > 0 for node in nodes):
+            self._shares_gpus.set()
         return ClusterSnapshot(
-            nodes=self._nodes.mirror.rows(),
+            nodes=nodes,
             pods=self._pods.mirror.rows(),
             jobs=tuple(sorted((job for each in self._jobs for job in each.mirror.rows()), key=lambda job: job.key)),
             quota=_the_tree(self._quota.mirror.rows()),
@@ -126,6 +144,7 @@ class KubeCluster:
             sources=self._sources(),
             taken_at=now,
             version=self._version,
+            withheld={row.node: tuple(sorted(row.indexes)) for row in self._withheld.mirror.rows() if row.node and row.indexes},
         )
 
     def _sources(self) -> dict[str, Source]:

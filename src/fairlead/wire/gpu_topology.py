@@ -15,10 +15,11 @@ from fairlead.model.topology import GpuTopology
 Value = TypeVar("Value")
 
 
-class WireConfigMapMeta(msgspec.Struct, gc=False):
+class WireConfigMapMeta(msgspec.Struct, gc=False, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = None
     labels: dict[str, str | None] | None = None
 
 
