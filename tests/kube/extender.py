@@ -36,6 +36,9 @@ class Extender:
 
     def start(self, seconds: float = READY_SECONDS) -> None:
         self.component.start()
+        self.start_is_done(seconds)
+
+    def start_is_done(self, seconds: float = READY_SECONDS) -> None:
         self.component.wait_until(self._server.is_ready, seconds)
 
     def ask(self, verb: str, asked: Object, seconds: float = 15.0) -> Any:
@@ -78,12 +81,13 @@ def extended_scheduler(cluster: ControlPlane, *flags: str, server: str = "", qps
         yield extender
 
 
-def scheduler_for(cluster: ControlPlane, extender: Extender, name: str, qps: int = 50) -> Component:
-    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease."""
-    return cluster.extra_component("kube-scheduler", name, f"--config={_configuration(cluster, extender.port, name, qps)}")
+def scheduler_for(cluster: ControlPlane, extender: Extender, name: str, qps: int = 50, backoff_seconds: int = 10) -> Component:
+    """A kube-scheduler, not started, of the profile `fairlead-scheduler` and without a lease. `backoff_seconds`: at most, between tries."""
+    path = _configuration(cluster, extender.port, name, qps, backoff_seconds)
+    return cluster.extra_component("kube-scheduler", name, f"--config={path}")
 
 
-def _configuration(cluster: ControlPlane, port: int, name: str, qps: int) -> Path:
+def _configuration(cluster: ControlPlane, port: int, name: str, qps: int, backoff_seconds: int) -> Path:
     verbs = {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
     managed = [{"name": name, "ignoredByScheduler": False} for name in ("aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage")]
     extender = {
@@ -98,6 +102,7 @@ def _configuration(cluster: ControlPlane, port: int, name: str, qps: int) -> Pat
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(cluster.write_kubeconfig(name, cluster.admin_pair)), "qps": qps, "burst": 2 * qps},
         "leaderElection": {"leaderElect": False},
+        "podMaxBackoffSeconds": backoff_seconds,
         "profiles": [{"schedulerName": "fairlead-scheduler"}],
         "extenders": [{**extender, **verbs, "managedResources": managed}],
     }

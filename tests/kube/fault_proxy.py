@@ -90,6 +90,10 @@ class FaultProxy:
         self._faults.append(fault)
         return fault
 
+    def forget(self) -> None:
+        """Faults that have not struck will not."""
+        self._faults.clear()
+
     def close_streams(self) -> None:
         """End the running watches in mid-air, so that their clients come back and meet what is planned."""
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._streams])

@@ -25,7 +25,10 @@ Object = dict[str, Any]
 
 
 class ShareTruth:
-    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was seen with."""
+    """`faults`: what must never be. `placements`: by the uid of a pod, the nodes and cards it was seen with.
+
+    A pod sits where it was first seen with cards, whatever becomes of its annotations.
+    """
 
     def __init__(self, cluster: ControlPlane) -> None:
         self._cluster = cluster
@@ -40,6 +43,7 @@ class ShareTruth:
         self.faults: list[str] = []
         self._held: dict[str, list[Grant]] = {}
         self._used: dict[str, int] = {}
+        self._sits: dict[str, list[Grant]] = {}
         self._version = ""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -115,9 +119,13 @@ class ShareTruth:
             self.placements.setdefault(pod.uid, set()).add(f"{pod.node} {cards}")
         self._count(pod.uid, pod)
 
+    def _sitting(self, pod: Pod) -> list[Grant]:
+        booked = [grant for given in booked_grants(pod).values() for grant in given]
+        return self._sits.setdefault(pod.uid, booked) if booked else self._sits.get(pod.uid, [])
+
     def _count(self, uid: str, pod: Pod | None) -> None:
         """What the pod holds now, in the place of what it held."""
-        now = [grant for given in booked_grants(pod).values() for grant in given] if pod is not None and pod.is_holding else []
+        now = self._sitting(pod) if pod is not None and pod.is_holding else []
         for grant in self._held.pop(uid, ()):
             self._used[grant.uuid] -= grant.units
         for grant in now:
