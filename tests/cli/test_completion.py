@@ -16,6 +16,7 @@ STAND_IN = """
 arena() {
     echo "$*" >> "$ASKED"
     if [ "$1" = list ]; then printf 'NAME STATUS\\nbert RUNNING\\nmnist PENDING\\n'
+    elif [ "$1 $2" = 'serve list' ]; then printf 'NAME TYPE\\nfast Custom\\n'
     else printf 'NAME  IP\\ngpu-1  1\\n----\\nAllocated/Total\\n1/2\\n'; fi
 }
 """
@@ -47,6 +48,8 @@ def completed(line: str, folder: Path) -> list[str]:
         ("arena get m", ["mnist"]),
         ("arena delete bert m", ["mnist"]),
         ("arena top job b", ["bert"]),
+        ("arena serve get ", ["fast"]),
+        ("arena serve k", ["kserve"]),
         ("arena top node g", ["gpu-1"]),
         ("arena list --st", ["--status", "--strict"]),
         ("arena get bert --ex", ["--explain"]),

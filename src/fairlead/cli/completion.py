@@ -25,12 +25,12 @@ HELP = """Print a script that completes commands, flags, jobs and nodes. SHELL i
     source <(arena completion zsh)           in ~/.zshrc
     arena completion fish | source           in ~/.config/fish/config.fish"""
 
-_NAMES: Final = {"JOB": "jobs", "NODE": "nodes"}
+_NAMES: Final = {"JOB": "jobs", "NODE": "nodes", "SERVING_JOB": "servings"}
 _PASSED_ON: Final = ("-n", "--namespace", "--kubeconfig", "--config", "--context", "--snapshot")
 
 
 class _Words(NamedTuple):
-    """What may follow a command: its flags, and `jobs`, `nodes` or "" for its arguments."""
+    """What may follow a command: its flags, and `jobs`, `nodes`, `servings` or "" for its arguments."""
 
     summary: str
     flags: tuple[str, ...]
@@ -89,6 +89,7 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
     shift
     case "$what" in
         jobs) {program} list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
+        servings) {program} serve list "$@" 2>/dev/null | awk 'NR > 1 {{ print $1 }}' ;;
         nodes) {program} top node "$@" 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}' ;;
     esac
 }}
@@ -138,6 +139,8 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         "    switch $argv[1]",
         "        case jobs",
         f"            {program} list 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
+        "        case servings",
+        f"            {program} serve list 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
         "        case nodes",
         f"            {program} top node 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}'",
         "    end",

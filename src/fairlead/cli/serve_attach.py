@@ -16,7 +16,7 @@ With a terminal as stdin the command gets one, too. The exit status is the comma
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="the job's name")
+    parser.add_argument("job", metavar="SERVING_JOB", help="the job's name")
     add_exec_flags(parser, "the pod, when there are several")
     add_type(parser)
     add_version(parser)

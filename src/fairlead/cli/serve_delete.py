@@ -17,7 +17,7 @@ HELP = "Delete serving jobs with their Services and pods. A name that does not e
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of the jobs")
+    parser.add_argument("jobs", nargs="+", metavar="SERVING_JOB", help="names of the jobs")
     add_type(parser)
     add_version(parser)
 

@@ -13,7 +13,7 @@ HELP = "Show one serving job: its address, its ports and its pods."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="the job's name")
+    parser.add_argument("job", metavar="SERVING_JOB", help="the job's name")
     add_type(parser)
     add_version(parser)
     parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")

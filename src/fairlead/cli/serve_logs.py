@@ -23,7 +23,7 @@ With -f it is followed until the container ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="the job's name")
+    parser.add_argument("job", metavar="SERVING_JOB", help="the job's name")
     add_type(parser)
     add_version(parser)
     add_log_flags(parser, "the pod, when there are several")
