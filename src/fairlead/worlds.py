@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.edge.kube_blocking import KubeBlocking
     from fairlead.model.gpu import GpuReading
 
-    Readings = Callable[[], tuple[GpuReading, ...]]
+    Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
 
 EMBEDDED_SCENARIO: Final = "default"
@@ -48,7 +48,7 @@ class ChosenWorld:
             return self._embedded()
         from fairlead.edge.cluster_query import ClusterQuery
 
-        return ClusterQuery(found[0], found[1])
+        return ClusterQuery(found[0], partial(found[1], ""))
 
     def jobs(self) -> ClusterJobs:
         from fairlead.cli.snapshot_jobs import SnapshotJobs
@@ -142,9 +142,12 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own."""
+        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.
 
-        def ask() -> tuple[GpuReading, ...]:
+        The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
+        """
+
+        def ask(namespace: str) -> tuple[GpuReading, ...]:
             from fairlead.cli.arena_config import read_arena_config
             from fairlead.edge.gpu_query import named_readings, page_readings, proxied_readings
             from fairlead.edge.prometheus_address import prometheus_connection
@@ -153,10 +156,10 @@ class ChosenWorld:
             config = read_arena_config(self._env)
             address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
             if not address:
-                return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api)
+                return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api, namespace)
             token = self._env.get("PROMETHEUS_TOKEN") or config.get("prometheus_token", "")
             named = prometheus_connection(address, token=token, ca_file=config.get("prometheus_ca_file", ""))
-            return named_readings(PrometheusBlocking(named))
+            return named_readings(PrometheusBlocking(named), namespace)
 
         return ask
 

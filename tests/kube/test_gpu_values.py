@@ -22,6 +22,8 @@ from tests.kube.kubectl import wait_until
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import environment
 
+from fairlead.edge.gpu_query import gpu_query
+
 UNAVAILABLE = "GPU metrics unavailable: "
 EXPORTER = {"namespace": "monitoring", "pod": "dcgm-exporter-x1y2z", "container": "exporter"}
 TOTAL_MIB = 81920
@@ -160,6 +162,21 @@ class TestJobs:
         assert {each["name"]: each["gpuMetrics"] for each in one["instances"]} == {
             name: cards.measured(name) for name in ("mnist-chief-0", "mnist-worker-0")
         }
+
+    def test_one_namespace_is_asked_for(self, prometheus: Prometheus, cards: Cards) -> None:
+        """All that a namespace's pods hold, parts of cards too, and nothing of the others' cards."""
+
+        def cards_of(namespace: str) -> set[str]:
+            found = prometheus.query(gpu_query(namespace))
+            return {sample.labels.get("UUID") or sample.labels["uuid"] for sample in found}
+
+        assert cards_of("research") == {card.uuid for held in cards.by_pod.values() for card in held}
+        assert cards_of("vision") == {"GPU-gpu-99-0", "GPU-share-1-0"}
+        told = {
+            sample.labels["__name__"] for sample in prometheus.query(gpu_query("vision")) if sample.labels.get("uuid") == "GPU-share-1-0"
+        }
+        assert "nvidia_gpu_memory_total_bytes" in told, "it stands on the card alone"
+        assert cards_of("nowhere") == set()
 
     def test_all_namespaces(self, arena: Asking, cards: Cards) -> None:
         """A pod of the same name in another namespace holds a card, too."""

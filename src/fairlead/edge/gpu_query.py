@@ -35,20 +35,41 @@ KNOWN_SERVICES: Final = (
     ("app.kubernetes.io/name=prometheus", 9090),
 )
 """Labels of a Prometheus Service and its port, the first that exists wins."""
-GPU_QUERY: Final = f'{{__name__=~"{"|".join(METRICS)}"}}'
+_ANY: Final = f'__name__=~"{"|".join(METRICS)}"'
+_HOLDER_LABELS: Final = {"uuid": ("namespace_name",), "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName")}
+"""By the label of a card: the labels that name the namespace of who holds it, in each family that calls cards so."""
 PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
 
-def named_readings(prometheus: PrometheusBlocking) -> tuple[GpuReading, ...]:
+def gpu_query(namespace: str = "") -> str:
+    """One expression for all that readings are made from; with a namespace only of cards that its pods hold, parts of cards included.
+
+    The card's own series need not name a pod (a shared card's never do), so they are found by the card.
+
+    >>> print(gpu_query("a").replace(_ANY, "M").replace(" or ", chr(10) + "or "))
+    {M} and on (uuid) ({M,namespace_name="a"})
+    or {M} and on (UUID) ({M,exported_namespace="a"}
+    or {M,namespace="a"}
+    or {M,pod_namespace="a"}
+    or {M,NamespaceName="a"})
+    """
+    if not namespace:
+        return f"{{{_ANY}}}"
+    held = {card: " or ".join(f'{{{_ANY},{label}="{namespace}"}}' for label in labels) for card, labels in _HOLDER_LABELS.items()}
+    return " or ".join(f"{{{_ANY}}} and on ({card}) ({series})" for card, series in held.items())
+
+
+def named_readings(prometheus: PrometheusBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
     """Readings from a Prometheus whose address is known. Raises PrometheusFailure."""
-    return _read(prometheus.query(GPU_QUERY))
+    return _read(prometheus.query(gpu_query(namespace)))
 
 
-def proxied_readings(api: KubeBlocking) -> tuple[GpuReading, ...]:
+def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
     """Readings from the cluster's own Prometheus. Raises PrometheusFailure when there is none or it does not answer."""
     path = _find_service(api)
-    request = ApiRequest("create", "POST", path + QUERY_PATH, instant_form(GPU_QUERY, None), "application/x-www-form-urlencoded")
+    form = instant_form(gpu_query(namespace), None)
+    request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
     try:
         body, _ = api.send(request)
     except ApiFailure as error:

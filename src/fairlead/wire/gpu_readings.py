@@ -1,7 +1,7 @@
 """From samples of exporter pages (or of Prometheus) to `GpuReading`s: our own families first, else DCGM's with `nvidia_gpu_*`.
 
 What a newcomer gets wrong: the two dialects are never mixed within one card. A card is its uuid; where our own families speak of it,
-DCGM's and the legacy ones are not looked at.
+DCGM's and the legacy ones are not looked at. DCGM's come before the legacy ones, because all answers of one query have one time.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
     if labels.get("GPU_I_ID"):
         return
     card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
-    card.node = labels.get("Hostname") or labels.get("hostname") or labels.get("NodeName") or card.node or node
+    card.node = labels.get("NodeName") or labels.get("Hostname") or labels.get("hostname") or card.node or node
     card.index = _index(labels.get("gpu", ""), card.index)
     card.model = labels.get("modelName", card.model)
     card.driver = labels.get("DCGM_FI_DRIVER_VERSION", card.driver)
