@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubectl import wait_until
 from tests.kube.node_images import BUSYBOX
-from tests.kube.programs import program
 
 IMAGE = (f"--image={BUSYBOX}", "--image-pull-policy=Never")
 OBEYS = """mkfifo /tmp/orders
@@ -27,6 +27,8 @@ while :; do
 done"""
 """A program that writes its name and then obeys."""
 SECONDS = 90.0
+_RUN_ARENA = "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.programs import run_arena; run_arena()"
+"""One that hangs shows where it does."""
 
 
 class Arena:
@@ -37,7 +39,7 @@ class Arena:
         self.environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "KUBECONFIG": str(cluster.kubeconfig)}
 
     def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", *words]
+        return [sys.executable, "-c", _RUN_ARENA, *words]
 
     def run(self, *words: str, stdin: str | bytes = b"") -> subprocess.CompletedProcess[str]:
         given = stdin.encode() if isinstance(stdin, str) else stdin
@@ -78,10 +80,16 @@ class Arena:
         found = self.cluster.admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
         return found[0] if found else {}
 
+    def phase(self, pod: str) -> str:
+        return str(self.pod(pod).get("status", {}).get("phase", ""))
+
     def until_obeys(self, *pods: str) -> None:
         """Until the programs of these pods have made their pipe and said who they are."""
         for pod in pods:
-            wait_until(f"the program of {pod} obeys", lambda name=pod: self._has_spoken(name), SECONDS)  # type: ignore[misc]
+            wait_until(f"the program of {pod} obeys", partial(self._has_spoken, pod), SECONDS)
+
+    def until_running(self, pod: str) -> None:
+        wait_until(f"{pod} runs", lambda: self.phase(pod) == "Running", SECONDS)
 
     def until_status(self, pod: str, *words: str) -> None:
         """Until kubectl's column STATUS says one of these."""
@@ -101,7 +109,22 @@ def status_of(table: str, pod: str) -> str:
     return ""
 
 
-def exec_bytes(cluster: ControlPlane, pod: str, *command: str) -> bytes:
-    """What kubectl's exec brings."""
-    argv: Sequence[str] = [str(program("kubectl")), f"--kubeconfig={cluster.kubeconfig}", "exec", "-n", "default", pod, "--", *command]
-    return subprocess.run(argv, capture_output=True, timeout=SECONDS, check=True).stdout
+def two_containers(name: str) -> dict[str, Any]:
+    """A PyTorchJob whose pod has the containers `pytorch` and `beside`; each writes its name and has it as NAME."""
+    return pytorchjob(name, {"containers": [waiting_container("pytorch"), waiting_container("beside")]})
+
+
+def waiting_container(name: str) -> dict[str, Any]:
+    command = ["sh", "-c", "echo from $NAME; sleep 100000"]
+    return {"name": name, "image": BUSYBOX, "imagePullPolicy": "Never", "command": command, "env": [{"name": "NAME", "value": name}]}
+
+
+def pytorchjob(name: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """A PyTorchJob of one pod, `NAME-master-0`."""
+    master = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": pod}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"pytorchReplicaSpecs": {"Master": master}},
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubectl import wait_until
-from tests.kubelet.jobs import SECONDS, Arena
+from tests.kubelet.jobs import SECONDS, Arena, two_containers
 
 CHIEF, WORKER = "talk-chief-0", "talk-worker-1"
 
@@ -85,26 +85,10 @@ def test_following_begins_where_tail_says(talk: Arena) -> None:
 def test_a_pod_of_two_containers(cluster: ControlPlane) -> None:
     """The first one, unless -c names the other; one that does not exist is answered with those that do."""
     arena = Arena(cluster)
-    arena.cluster.admin.create([two_containers("both")])
-    wait_until("both speak", lambda: arena.pod("both-master-0").get("status", {}).get("phase") == "Running", SECONDS)
+    cluster.admin.create([two_containers("both")])
+    arena.until_running("both-master-0")
     wait_until("the first speaks", lambda: arena.shown("logs", "both") == "from pytorch\n", SECONDS)
     wait_until("the other speaks", lambda: arena.shown("logs", "both", "-c", "beside") == "from beside\n", SECONDS)
     wrong = arena.run("logs", "both", "-c", "nosuch")
     assert wrong.returncode == 1 and "container nosuch is not valid for pod both-master-0" in wrong.stderr
     assert "it has pytorch, beside" in wrong.stderr
-
-
-def two_containers(name: str) -> dict[str, object]:
-    from tests.kube.node_images import BUSYBOX
-
-    containers = [
-        {"name": each, "image": BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", f"echo from {each}; sleep 100000"]}
-        for each in ("pytorch", "beside")
-    ]
-    master = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": {"containers": containers}}}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"pytorchReplicaSpecs": {"Master": master}},
-    }

@@ -20,6 +20,9 @@ from fairlead.edge.web_socket import WebSocket
 _PIECE: Final = 1 << 16
 _HINT: Final = "this needs Kubernetes 1.30 or later, and nothing on the way that forbids WebSockets"
 
+_NODE_HINT: Final = "a command runs only in a container that runs; `arena get JOB` shows how the job's pods are"
+_SERVER_FAILED: Final = 500
+
 
 def open_web_socket(api: KubeBlocking, path: str, protocol: str) -> WebSocket:
     """Raises ApiFailure with the server's sentence when it says no."""
@@ -78,6 +81,9 @@ def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, b
     failure = failure_of_answer(dialled.label, request, refusal.status_code, body, headers.get(b"retry-after"))
     if failure.reason:
         return failure
+    if refusal.status_code >= _SERVER_FAILED:  # the kubelet's words, which the API server hands on as they are
+        what = f"the node did not run the command: {failure.message}"
+        return ApiFailure(what, _NODE_HINT, status=refusal.status_code, message=failure.message)
     # No Status: whoever answered does not know what was asked. Servers before 1.30 hand it on to a kubelet, whose 403 has no words.
     what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
     return ApiFailure(what, _HINT, status=refusal.status_code)
