@@ -6,6 +6,7 @@ import argparse
 import importlib
 from pathlib import Path
 
+from fairlead.cli.arena_config import SETTINGS
 from fairlead.cli.flags import BooleanFlag
 from fairlead.cli.parser import Parser, make_parser
 from fairlead.cli.verbs import VERBS, Verb
@@ -39,8 +40,17 @@ cluster, which is said on stderr.
 
 def cli_text() -> str:
     """The whole file."""
-    parts = [HEAD, _commands(), _globals()]
+    parts = [HEAD, _settings(), _commands(), _globals()]
     return "\n".join(parts + [_section(verb) for verb in VERBS])
+
+
+def _settings() -> str:
+    rows = "\n".join(f"| `{key}` | {_escaped(what)} |" for key, what in SETTINGS.items())
+    return (
+        "arena's config file (`$ARENA_CONFIG`, else `~/.arena/config`) has lines `key=value`:\n\n"
+        f"| key | |\n|---|---|\n{rows}\n\n"
+        "Without `prometheus_address` a Prometheus of the cluster is looked for by the labels of its Service, through the API server.\n"
+    )
 
 
 def _commands() -> str:

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from fairlead.errors import UserError
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "namespace": "where to work, unless `-n` says otherwise",
+    "output": "`legacy`: tables as arena 0.4 printed them (ARENA_OUTPUT comes first)",
+    "prometheus_address": "`http://[user:password@]host:9090` of the Prometheus that knows the GPUs (PROMETHEUS_ADDRESS comes first)",
+    "prometheus_token": "its bearer token (PROMETHEUS_TOKEN comes first)",
+    "prometheus_ca_file": "the authority of its certificate",
+    "console_address": "where the console is that `logviewer` names",
+    "imagePullSecrets": "secrets of `submit` and `serve`, with commas, where `--image-pull-secret` names none",
+    "tfjob_role_sequence": "of `submit tfjob`, where `--role-sequence` says nothing",
+    "sync_git_image": "of `--sync-mode git`",
+    "sync_rsync_image": "of `--sync-mode rsync`",
+    "tensorboard_image": "of `--tensorboard`",
+}
+"""What the file may say, for the reference. Other keys are arena's, and left alone."""
 
 
 def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
