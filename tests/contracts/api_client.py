@@ -149,7 +149,7 @@ def _decoded(raw: bytes) -> Any:
         return raw.decode(errors="replace")
 
 
-def until(what: str, is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(what: str, is_so: Callable[[], bool], seconds: float = 60.0) -> None:
     """Ask again until it is so."""
     limit = time.monotonic() + seconds
     while not is_so():

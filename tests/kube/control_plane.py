@@ -27,7 +27,7 @@ from tests.kube.programs import module_folder, program
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 SERVICE_RANGE = "10.96.0.0/16"
 POD_RANGE = "10.244.0.0/16"
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 
 
 class ControlPlane:

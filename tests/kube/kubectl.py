@@ -25,7 +25,7 @@ class Kubectl:
         self._program = program
         self._environment = dict(os.environ, KUBECONFIG=str(kubeconfig), KUBECACHEDIR=str(scratch / "kubectl-cache"), HOME=str(scratch))
 
-    def run(self, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
+    def run(self, *arguments: str, stdin: str | None = None, seconds: float = 120.0) -> str:
         """Standard output of `kubectl ARGUMENTS`; KubectlError when it ends badly."""
         answer = subprocess.run(
             [str(self._program), *arguments],
@@ -69,7 +69,7 @@ class Kubectl:
         self.run("patch", resource, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
 
 
-def wait_until(what: str, is_so: Callable[[], bool], seconds: float = 60.0, pause_seconds: float = 0.25) -> None:
+def wait_until(what: str, is_so: Callable[[], bool], seconds: float = 120.0, pause_seconds: float = 0.25) -> None:
     """Ask again until `is_so`; TimeoutError that names `what` when time is up."""
     limit = time.monotonic() + seconds
     while not is_so():

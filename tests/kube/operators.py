@@ -31,7 +31,7 @@ CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
 WEBHOOKS = ("tfjob", "pytorchjob")
 _LOCK = Path("/tmp/fairlead-test-operators.lock")
 _TURN_SECONDS = 900.0
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 
 
 @contextmanager

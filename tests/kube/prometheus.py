@@ -51,7 +51,7 @@ class Prometheus:
         found: list[dict[str, Any]] = self._ask("targets")["activeTargets"]
         return found
 
-    def wait_for_data(self, expression: str, seconds: float = 30.0) -> list[Sample]:
+    def wait_for_data(self, expression: str, seconds: float = 60.0) -> list[Sample]:
         """Ask until the expression returns something; TimeoutError that names it when time is up."""
         found: list[Sample] = []
 

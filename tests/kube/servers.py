@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 
 
 class Page:
@@ -119,7 +119,7 @@ def environment() -> dict[str, str]:
 
 def run_arena(*arguments: str, kubeconfig: Path) -> str:
     """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it ends badly."""
-    code = "from fairlead.main import run_arena; run_arena()"
+    code = "from fairlead.programs import run_arena; run_arena()"
     answer = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)],
         env=environment(),

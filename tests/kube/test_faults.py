@@ -70,7 +70,7 @@ def allocated(exporter: Server) -> float:
     return exporter.metrics().value("arena_allocated_gpus_of_cluster")
 
 
-def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 20) -> None:
+def wait_for_allocated(exporter: Server, gpus: float, seconds: float = 60) -> None:
     wait_until(f"the exporter shows {gpus:g} allocated GPUs", lambda: allocated(exporter) == pytest.approx(gpus), seconds)
 
 

@@ -23,7 +23,7 @@ def space(twins: Twins, request: pytest.FixtureRequest) -> Iterator[str]:
     name = "twin-" + request.node.name.removeprefix("test_").replace("_", "-")[:40].strip("-")
     twins.same("create", "namespace", name)
     for world in ("simulated", "real"):
-        told = twins.ask(world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=20s")
+        told = twins.ask(world, "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=90s")
         assert told.endswith("exit 0\n"), told
     yield name
     for world in ("simulated", "real"):
@@ -35,33 +35,33 @@ def test_the_life_of_a_deployment(twins: Twins, space: str) -> None:
         space,
         (
             "create deployment web --image=web:1 --replicas=2",
-            "~rollout status deployment/web --timeout=50s",
+            "~rollout status deployment/web --timeout=90s",
             "get deployment web",
             "get deployment web -o wide",
             "get deployments,replicasets",
             "get pods -l app=web -o custom-columns=PHASE:.status.phase,IMAGE:.spec.containers[0].image",
             "get pods -l app=web --field-selector=status.phase=Running -o name",
             "set image deployment/web web=web:2",
-            "~rollout status deployment/web --timeout=50s",
+            "~rollout status deployment/web --timeout=90s",
             "rollout history deployment/web",
             "rollout history deployment/web --revision=2",
             "annotate deployment/web kubernetes.io/change-cause=second",
-            "~wait --for=jsonpath={.status.observedGeneration}=3 deployment/web --timeout=20s",
+            "~wait --for=jsonpath={.status.observedGeneration}=3 deployment/web --timeout=90s",
             "rollout undo deployment/web",
-            "~rollout status deployment/web --timeout=50s",
+            "~rollout status deployment/web --timeout=90s",
             "rollout pause deployment/web",
             "rollout pause deployment/web",
             "set env deployment/web A=b",
             "set resources deployment/web --limits=cpu=100m",
             "rollout resume deployment/web",
-            "~rollout status deployment/web --timeout=50s",
+            "~rollout status deployment/web --timeout=90s",
             "rollout restart deployment/web",
-            "~rollout status deployment/web --timeout=50s",
+            "~rollout status deployment/web --timeout=90s",
             "rollout undo deployment/web --to-revision=99",
             "scale deployment web --replicas=3",
             "scale deployment web --current-replicas=9 --replicas=3",
             "scale replicasets -l app=nobody --replicas=3",
-            "~wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=30s",
+            "~wait --for=jsonpath={.status.readyReplicas}=3 deployment/web --timeout=90s",
             "get deployment web -o jsonpath={.spec.replicas}",
             "get deployment web --subresource=scale -o yaml",
             "describe deployment web --show-events=false",
@@ -80,13 +80,13 @@ def test_a_service_and_the_pods_behind_it(twins: Twins, space: str) -> None:
         space,
         (
             "create service clusterip web --tcp=80:8080",
-            "~wait --for=create endpointslice -l kubernetes.io/service-name=web --timeout=20s",
+            "~wait --for=create endpointslice -l kubernetes.io/service-name=web --timeout=90s",
             f"{slices} jsonpath={{.items[*].metadata.labels}}{{.items[*].metadata.generateName}}{{.items[*].metadata.ownerReferences}}",
             f"{slices} jsonpath={{.items[*].addressType}}{{.items[*].endpoints}}{{.items[*].ports}}",
             "describe service web",
             "create deployment web --image=web:1",
-            "~rollout status deployment/web --timeout=50s",
-            "~wait --for=jsonpath={.endpoints[0].conditions.ready}=true endpointslice -l kubernetes.io/service-name=web --timeout=20s",
+            "~rollout status deployment/web --timeout=90s",
+            "~wait --for=jsonpath={.endpoints[0].conditions.ready}=true endpointslice -l kubernetes.io/service-name=web --timeout=90s",
             f"{slices} jsonpath={{.items[*].ports}}{{.items[*].endpoints[*].conditions}}{{.items[*].endpoints[*].targetRef}}",
             "describe service web",
             "delete deployment/web service/web",
@@ -99,7 +99,7 @@ def test_jobs_and_cron_jobs(twins: Twins, space: str) -> None:
         space,
         (
             "create job once --image=train:1h",
-            "~wait --for=jsonpath={.status.ready}=1 job/once --timeout=30s",
+            "~wait --for=jsonpath={.status.ready}=1 job/once --timeout=90s",
             "get job once",
             "get job once -o wide",
             "describe job once --show-events=false",
@@ -150,7 +150,7 @@ def test_what_is_created_is_described_alike(twins: Twins, what: str) -> None:
 def _wait_for_endpoints(twins: Twins, service: str) -> None:
     """A service's slice is written a moment after it; until then it is described otherwise."""
     for world in ("simulated", "real"):
-        told = twins.ask(world, "wait", "--for=create", "endpointslice", "-l", f"kubernetes.io/service-name={service}", "--timeout=20s")
+        told = twins.ask(world, "wait", "--for=create", "endpointslice", "-l", f"kubernetes.io/service-name={service}", "--timeout=90s")
         assert told.endswith("exit 0\n"), f"{world}: {told}"
 
 
@@ -244,9 +244,9 @@ def test_a_drain_waits_for_the_disruption_budget(twins: Twins, space: str) -> No
     twins.same("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
     chosen = ("-l", "app=guarded")
     drain = ("drain", "twin-1", f"--pod-selector=app=guarded,kubernetes.io/metadata.name!={space}", "--force")
-    twins.same("-n", space, "wait", "--for=condition=Ready", "pod", *chosen, "--timeout=50s")
+    twins.same("-n", space, "wait", "--for=condition=Ready", "pod", *chosen, "--timeout=90s")
     twins.same("-n", space, "create", "pdb", "guard", "--selector=app=guarded", "--min-available=2")
-    twins.same("-n", space, "wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/guard", "--timeout=20s")
+    twins.same("-n", space, "wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/guard", "--timeout=90s")
     try:
         twins.same("drain", "twin-1", "--pod-selector=app=guarded")
         assert "(dry run)" in twins.same(*drain, "--dry-run=client")
@@ -263,7 +263,7 @@ def test_waiting_and_deleting(twins: Twins, space: str) -> None:
         space,
         (
             "run one --image=web:1 --labels=a=b",
-            "wait --for=condition=Ready pod/one --timeout=50s",
+            "wait --for=condition=Ready pod/one --timeout=90s",
             "wait --for=jsonpath={.status.phase}=Running pod/one --timeout=5s",
             "wait --for=condition=Nope pod/one --timeout=1s",
             "wait --for=delete pod/one --timeout=1s",
@@ -335,7 +335,7 @@ def test_events_of_a_pod_nobody_can_place(twins: Twins, space: str) -> None:
         "spec": {"nodeSelector": {"twin": "none"}, "containers": [{"name": "main", "image": "web:1"}]},
     }
     twins.same("-n", space, "create", "-f", "-", stdin=json.dumps(pod))
-    twins.same("-n", space, "wait", "--for=condition=PodScheduled=False", "pod/big", "--timeout=20s")
+    twins.same("-n", space, "wait", "--for=condition=PodScheduled=False", "pod/big", "--timeout=90s")
     for arguments in (["get", "pod", "big"], ["describe", "pod", "big", "--show-events=false"]):
         simulated, real = twins.both("-n", space, *arguments)
         assert _unnamed(simulated) == _unnamed(real)
@@ -352,7 +352,7 @@ def _unnamed(text: str) -> list[str]:
 )
 def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
     twins.ask("simulated", "run", "one", "--image=web:1")
-    twins.ask("simulated", "wait", "--for=condition=Ready", "pod/one", "--timeout=20s")
+    twins.ask("simulated", "wait", "--for=condition=Ready", "pod/one", "--timeout=90s")
     told = twins.ask("simulated", *command.split())
     assert "simulated cluster, where containers are scripts without a process or a network" in told and told.endswith("exit 1\n")
 
@@ -360,7 +360,7 @@ def test_into_a_container_leads_no_way(twins: Twins, command: str) -> None:
 def test_logs_of_many_containers(twins: Twins) -> None:
     twins.ask("simulated", "create", "namespace", "logs")
     twins.ask("simulated", "-n", "logs", "create", "job", "chatty", "--image=train:1m")
-    twins.ask("simulated", "-n", "logs", "wait", "--for=condition=complete", "job/chatty", "--timeout=50s")
+    twins.ask("simulated", "-n", "logs", "wait", "--for=condition=complete", "job/chatty", "--timeout=90s")
     whole = twins.ask("simulated", "-n", "logs", "logs", "job/chatty")
     lines = whole.splitlines()[:-1]
     assert lines[0] == "starting train:1m" and lines[-1] == "finished" and len(lines) > 3

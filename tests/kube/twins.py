@@ -66,7 +66,7 @@ class Twins:
     kubeconfigs: Mapping[str, Path]
     scratch: Path
 
-    def ask(self, world: str, *arguments: str, stdin: str | None = None, editor: str = "", seconds: float = 60.0) -> str:
+    def ask(self, world: str, *arguments: str, stdin: str | None = None, editor: str = "", seconds: float = 120.0) -> str:
         """What `kubectl ARGUMENTS` prints, and how it ends."""
         environment = {**self._environment(world), "KUBE_EDITOR": editor}
         argv = self._argv(world, arguments)
@@ -131,5 +131,5 @@ def _join_nodes(twins: Twins) -> None:
     items = [cpu_node(name) for name in NODES]
     told = twins.ask("real", "apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     assert told.endswith("exit 0\n"), told
-    told = twins.ask("real", "wait", "--for=condition=Ready", *(f"node/{name}" for name in NODES), "--timeout=30s")
+    told = twins.ask("real", "wait", "--for=condition=Ready", *(f"node/{name}" for name in NODES), "--timeout=90s")
     assert told.endswith("exit 0\n"), told
