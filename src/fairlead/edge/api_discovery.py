@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import Struct
 
 from fairlead.edge.api_request import ApiRequest
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.resource import Resource
 from fairlead.errors import OutsideError
 from fairlead.settings import OLDEST_KUBERNETES
@@ -146,7 +146,7 @@ def is_aggregated(content_type: str) -> bool:
 
 def parse_aggregated(body: bytes) -> list[ServedResource]:
     found = []
-    for group in msgspec.json.decode(body, type=_Aggregated).items or ():
+    for group in decoder_of(_Aggregated).decode(body).items or ():
         name = (group.metadata.name if group.metadata else None) or ""
         for version in group.versions or ():
             for each in version.resources or ():
@@ -160,7 +160,7 @@ def parse_groups(body: bytes, wanted: Iterable[str] | None) -> list[tuple[str, s
     """(group, version) pairs of the older `/apis`, the preferred version of each group first; only `wanted` groups when given."""
     only = None if wanted is None else set(wanted)
     pairs = []
-    for group in msgspec.json.decode(body, type=_GroupList).groups or ():
+    for group in decoder_of(_GroupList).decode(body).groups or ():
         if only is not None and group.name not in only:
             continue
         versions = [version.version for version in group.versions or ()]
@@ -178,6 +178,6 @@ def parse_resources(body: bytes, group: str, version: str) -> list[ServedResourc
     """Resources of one group and version, without subresources."""
     return [
         ServedResource(Resource(group, version, each.name, each.namespaced, each.kind), tuple(each.verbs or ()))
-        for each in msgspec.json.decode(body, type=_ResourceList).resources or ()
+        for each in decoder_of(_ResourceList).decode(body).resources or ()
         if "/" not in each.name
     ]

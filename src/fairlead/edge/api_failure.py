@@ -13,10 +13,13 @@ from msgspec import Struct
 
 from fairlead.edge.api_request import ApiRequest
 from fairlead.edge.connection_failure import explain_connection
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.timestamp import render_rfc3339
 from fairlead.errors import Forbidden, NotFound, OutsideError
 
 SYSTEM = "kubernetes"
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: for the wrong type or no JSON at all, for bytes that are no text, for brackets a thousand levels deep."""
 RETRY_AFTER_MAX = 60.0  # a server may ask for hours; a loop that asks again each minute harms nobody
 
 
@@ -139,7 +142,7 @@ def expired_token_words(authorization: str | None) -> str:
     if len(parts) != 3:
         return ""
     try:
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)), type=_Claims)
+        claims = decoder_of(_Claims).decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, msgspec.DecodeError):
         return ""
     import time

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.edge.api_failure import Status, decode_status
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.resource import Resource
 
 log = logging.getLogger("fairlead.kubernetes")
@@ -129,12 +130,12 @@ class ItemReader(Generic[Row]):
         self.resource = resource
         self.malformed_total = 0
         self._parse = parse
-        self._item = msgspec.json.Decoder(wire)
-        self._page: msgspec.json.Decoder[WirePage[Any]] = msgspec.json.Decoder(WirePage[wire])  # type: ignore[valid-type]
-        self._raw_page = msgspec.json.Decoder(WirePage[Raw])
-        self._event: msgspec.json.Decoder[WatchEvent[Any]] = msgspec.json.Decoder(WatchEvent[wire])  # type: ignore[valid-type]
-        self._raw_event = msgspec.json.Decoder(WatchEvent[Raw])
-        self._identity = msgspec.json.Decoder(AnyObject)
+        self._item = decoder_of(wire)
+        self._page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[wire])  # type: ignore[valid-type]
+        self._raw_page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[Raw])
+        self._event: msgspec.json.Decoder[WatchEvent[Any]] = decoder_of(WatchEvent[wire])  # type: ignore[valid-type]
+        self._raw_event = decoder_of(WatchEvent[Raw])
+        self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
 
     def read_page(self, body: bytes) -> Page[Row]:

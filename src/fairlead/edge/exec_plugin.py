@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.edge.credentials import ClientCertificate, Issued, bearer
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.kubeconfig_file import Cluster, Exec
 from fairlead.edge.timestamp import parse_rfc3339
 from fairlead.errors import OutsideError, UserError
@@ -122,7 +123,7 @@ class ExecPlugin:
 
     def _read(self, output: bytes) -> Issued:
         try:
-            answer = msgspec.json.decode(output, type=_ExecCredential)
+            answer = decoder_of(_ExecCredential).decode(output)
         except msgspec.DecodeError as error:
             raise self._rubbish(f"is not an ExecCredential: {error}") from error
         if answer.kind != "ExecCredential":

@@ -23,6 +23,7 @@ from yarl import URL
 from fairlead import __version__
 from fairlead.edge import api_discovery, api_request
 from fairlead.edge.api_failure import (
+    NOT_JSON,
     ApiFailure,
     Gone,
     Unauthorized,
@@ -36,6 +37,7 @@ from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selecti
 from fairlead.edge.backoff import Backoff
 from fairlead.edge.connection import Connection, make_ssl_context
 from fairlead.edge.credentials import ClientCertificate, Issued
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.lines import LineSplitter
 from fairlead.edge.proxy import is_loopback, proxy_for
 from fairlead.edge.resource import Resource
@@ -147,7 +149,7 @@ class KubeApi:
             while True:
                 try:
                     wire = reader.decode_page((await sending).body)
-                except msgspec.MsgspecError as error:
+                except NOT_JSON as error:
                     raise not_its_json(self._label, request, error) from error
                 if wire.token:  # the server makes the next page while this one becomes rows
                     request = api_request.list_request(reader.resource, selection, limit=limit, token=wire.token)
@@ -184,7 +186,7 @@ class KubeApi:
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
             raise failure_of_answer(self._label, request, end.status.code or 500, body) from None
-        except msgspec.MsgspecError as error:
+        except NOT_JSON as error:
             raise not_its_json(self._label, request, error) from error
         except (aiohttp.ClientError, OSError) as error:
             raise failure_of_connection(self._label, error) from error
@@ -209,7 +211,7 @@ class KubeApi:
                     served += api_discovery.parse_aggregated(answer.body)
                     continue
                 pairs = api_discovery.parse_groups(answer.body, wanted) if root == "/apis" else [("", "v1")]
-            except msgspec.MsgspecError as error:
+            except NOT_JSON as error:
                 raise not_its_json(self._label, request, error) from error
             for each in await asyncio.gather(*(self._group_resources(group, version) for group, version in pairs)):
                 served += each
@@ -219,7 +221,7 @@ class KubeApi:
         request = api_discovery.resources_request(group, version)
         try:
             return api_discovery.parse_resources((await self.send(request)).body, group, version)
-        except (ApiFailure, msgspec.MsgspecError) as error:  # an extension server that is down must not hide the others
+        except (ApiFailure, *NOT_JSON) as error:  # an extension server that is down must not hide the others
             log.warning("discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error))
             return []
 
@@ -241,8 +243,8 @@ class KubeApi:
     async def _exchange(self, request: ApiRequest, type: Any = Any) -> Any:
         answer = await self.send(request)
         try:
-            return msgspec.json.decode(answer.body, type=type)
-        except msgspec.MsgspecError as error:
+            return decoder_of(type).decode(answer.body)
+        except NOT_JSON as error:
             raise not_its_json(self._label, request, error) from error
 
     async def _send_once(self, request: ApiRequest, encoding: str) -> Answer:

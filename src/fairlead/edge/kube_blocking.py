@@ -17,11 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
-
 from fairlead import __version__
 from fairlead.edge import api_discovery, api_request
 from fairlead.edge.api_failure import (
+    NOT_JSON,
     ApiFailure,
     Gone,
     Unauthorized,
@@ -35,6 +34,7 @@ from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selecti
 from fairlead.edge.backoff import Backoff
 from fairlead.edge.connection import Connection, make_ssl_context
 from fairlead.edge.credentials import ClientCertificate, Issued
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.http_blocking import open_connection, request_target
 from fairlead.edge.proxy import is_loopback, proxy_for
 from fairlead.edge.resource import Resource
@@ -134,7 +134,7 @@ class KubeBlocking:
         while True:
             try:
                 wire = reader.decode_page(body)
-            except msgspec.MsgspecError as error:
+            except NOT_JSON as error:
                 raise not_its_json(self._label, request, error) from error
             if not wire.token:
                 listing.add(reader.parse_page(wire))
@@ -162,7 +162,7 @@ class KubeBlocking:
                     served += api_discovery.parse_aggregated(body)
                     continue
                 pairs = api_discovery.parse_groups(body, wanted) if root == "/apis" else [("", "v1")]
-            except msgspec.MsgspecError as error:
+            except NOT_JSON as error:
                 raise not_its_json(self._label, request, error) from error
             calls = [lambda group=group, version=version: self._group_resources(group, version) for group, version in pairs]
             for each in in_parallel(calls):
@@ -172,7 +172,7 @@ class KubeBlocking:
     def _group_resources(self, group: str, version: str) -> list[api_discovery.ServedResource]:
         try:
             return api_discovery.parse_resources(self.send(api_discovery.resources_request(group, version))[0], group, version)
-        except (ApiFailure, msgspec.MsgspecError) as error:  # an extension server that is down must not hide the others
+        except (ApiFailure, *NOT_JSON) as error:  # an extension server that is down must not hide the others
             log.debug("discovery of %s/%s failed: %s", group, version, error)
             return []
 
@@ -230,8 +230,8 @@ class KubeBlocking:
     def _exchange(self, request: ApiRequest, type: Any = Any) -> Any:
         body, _ = self.send(request)
         try:
-            return msgspec.json.decode(body, type=type)
-        except msgspec.MsgspecError as error:
+            return decoder_of(type).decode(body)
+        except NOT_JSON as error:
             raise not_its_json(self._label, request, error) from error
 
     def _send_authorized(self, request: ApiRequest, encoding: str) -> tuple[bytes, str]:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
+from fairlead.edge.decoders import decoder_of
 from fairlead.errors import OutsideError
 
 SYSTEM = "prometheus"
@@ -103,7 +104,7 @@ def with_gaps(values: list[tuple[float, str]], step: float) -> tuple[tuple[float
 
 def _data_of(address: str, status: int, body: bytes) -> _Data:
     try:
-        answer = msgspec.json.decode(body, type=_Answer)
+        answer: _Answer = decoder_of(_Answer).decode(body)
     except msgspec.MsgspecError as error:
         raise _failure(address, status, body, f"not Prometheus' JSON ({error})") from error
     if answer.status != "success" or answer.data is None:
@@ -113,7 +114,7 @@ def _data_of(address: str, status: int, body: bytes) -> _Data:
 
 def _decode(address: str, data: _Data, type: Any) -> Any:
     try:
-        return msgspec.json.decode(data.result, type=type)
+        return decoder_of(type).decode(data.result)
     except msgspec.MsgspecError as error:
         raise PrometheusFailure(f"Prometheus `{address}` answered with a `{data.result_type}` that cannot be read: {error}") from error
 

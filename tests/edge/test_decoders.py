@@ -1,0 +1,34 @@
+"""May threads read types that nobody has read before, at once? In a process of its own: what goes wrong is no exception but its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+ROUNDS = """
+import importlib, sys, threading
+from fairlead.edge.decoders import decoder_of
+from fairlead.wire import kube, kubeflow
+
+sys.setswitchinterval(1e-6)
+for _ in range(60):
+    importlib.reload(kube)
+    importlib.reload(kubeflow)  # its types are new ones now
+    start = threading.Barrier(3)
+
+    def read():
+        start.wait()
+        decoder_of(kubeflow.WireJob).decode(b'{"metadata": {}, "spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}}')
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+print("all read")
+"""
+
+
+def test_threads_that_read_new_types_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "all read\n"), done.stderr
