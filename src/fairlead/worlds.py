@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
+from fairlead.cli.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import check_namespace
 from fairlead.errors import UserError
@@ -77,6 +77,14 @@ class ChosenWorld:
         from fairlead.edge.serving_query import ServingQuery
 
         return ServingQuery(found[0], found[2], self._options.arena_namespace)
+
+    def crons(self) -> ClusterCrons | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.cron_query import CronQuery
+
+        return CronQuery(found[0])
 
     def namespace(self) -> str:
         if self._options.namespace:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairlead.console.clock_page import ClockFace, ClockMoved, ClockOrder
     from fairlead.kinds.kind import JobKind
     from fairlead.kinds.submission import Served
+    from fairlead.model.cron import Cron
     from fairlead.model.event import Event
     from fairlead.model.job import Job
     from fairlead.model.serving import FoundClaims, FoundServings, Serving
@@ -155,6 +156,24 @@ class ClusterServings(Protocol):
     def read_claims(self, namespace: str) -> FoundClaims: ...
 
 
+class ClusterCrons(Protocol):
+    """The crons of a cluster. Blocking. Each raises UserError where the cluster does not serve such things."""
+
+    def read_crons(self, namespace: str) -> list[Cron]:
+        """By namespace and name; `namespace` "" means all."""
+        ...
+
+    def get(self, namespace: str, name: str) -> Cron | None: ...
+
+    def suspend(self, namespace: str, name: str, *, is_suspended: bool) -> bool:
+        """False when there is no such cron."""
+        ...
+
+    def delete(self, namespace: str, name: str) -> bool:
+        """Delete it and, in the background, the jobs that it made; False when there is no such cron."""
+        ...
+
+
 class LaptopClock(Protocol):
     """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
 
@@ -180,6 +199,10 @@ class World(Protocol):
 
     def servings(self) -> ClusterServings | None:
         """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no Services."""
+        ...
+
+    def crons(self) -> ClusterCrons | None:
+        """The crons of that same cluster; None when it is a file or the embedded one, which know none."""
         ...
 
     def namespace(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fairlead.cli.context import ClusterObjects, Context
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
@@ -20,7 +20,30 @@ if TYPE_CHECKING:
     SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
 
 
-def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: SpecReader, *, needs_command: bool = True) -> int:
+class Words(NamedTuple):
+    """What is said of what is submitted, with places for its `name`, `type` and `namespace`."""
+
+    done: str
+    look: str
+    there_already: str
+
+
+JOB_WORDS: Final = Words(
+    "The Job {name} has been submitted successfully",
+    "You can run `arena get {name} --type {type} -n {namespace}` to check the job status",
+    "the job {name} is already exist, please delete it first. use 'arena delete {name}'",
+)
+
+
+def submit(
+    args: argparse.Namespace,
+    context: Context,
+    type_: str,
+    read_spec: SpecReader,
+    *,
+    needs_command: bool = True,
+    words: Words = JOB_WORDS,
+) -> int:
     """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
@@ -43,7 +66,7 @@ def submit(args: argparse.Namespace, context: Context, type_: str, read_spec: Sp
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = read_spec(args, namespace, read_arena_config(context.env))
-    return _submit_spec(args, context, spec, submission_of(type_))
+    return _submit_spec(args, context, spec, submission_of(type_), words)
 
 
 def check_text(words: Sequence[str]) -> None:
@@ -56,22 +79,23 @@ def check_text(words: Sequence[str]) -> None:
             raise UserError(f"`{readable}` is no text in UTF-8", "objects of Kubernetes hold text; a file goes by --config-file") from None
 
 
-def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission) -> int:
+def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words) -> int:
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
         raise no_cluster()
     if args.dry_run or cluster is None:
         return print_objects(context, _objects(*_as_served(args, context, cluster, spec, submission)))
-    made = _create_unasked(cluster, spec, submission)
+    there_already = words.there_already.format(name=spec.name)
+    made = _create_unasked(cluster, spec, submission, there_already)
     if made is None:
         spec, submission, served = _as_served(args, context, cluster, spec, submission)
         objects = _objects(spec, submission, served)
         place = next(place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND)
-        made = create_all(cluster, objects, spec.namespace, _there_already(spec), place)
+        made = create_all(cluster, objects, spec.namespace, there_already, place)
     context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
-    context.messages.info(f"The Job {spec.name} has been submitted successfully")
-    context.messages.info(f"You can run `arena get {spec.name} --type {submission.kind.TYPE} -n {spec.namespace}` to check the job status")
+    for sentence in (words.done, words.look):
+        context.messages.info(sentence.format(name=spec.name, type=submission.kind.TYPE, namespace=spec.namespace))
     return 0
 
 
@@ -82,7 +106,7 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
 
 
-def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission) -> list[Manifest] | None:
+def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, there_already: str) -> list[Manifest] | None:
     """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
     from fairlead.kinds.submission import Served
 
@@ -97,12 +121,8 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
     except NotAsWritten:
         return None
     if job is None:
-        raise UserError(_there_already(spec))
+        raise UserError(there_already)
     return _with_companions(cluster, job, objects[1:], spec.namespace)
-
-
-def _there_already(spec: JobSpec) -> str:
-    return f"the job {spec.name} is already exist, please delete it first. use 'arena delete {spec.name}'"
 
 
 def _as_served(

@@ -70,6 +70,12 @@ VERBS: Final = (
     Verb(("serve", "logs"), "serve_logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
     Verb(("serve", "attach"), "serve_attach", "run a command, or a shell, inside a serving job", is_arenas=True),
     Verb(("serve", "delete"), "serve_delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
+    Verb(("cron", "tfjob"), "cron_tfjob", "make a TFJob again and again, by a schedule", is_arenas=True, aliases=("tf",)),
+    Verb(("cron", "list"), "cron_list", "list crons", is_arenas=True, aliases=("ls",)),
+    Verb(("cron", "get"), "cron_get", "show one cron and the jobs that it made", is_arenas=True),
+    Verb(("cron", "suspend"), "cron_suspend", "let a cron make no jobs for now", is_arenas=True),
+    Verb(("cron", "resume"), "cron_resume", "let a cron make jobs again", is_arenas=True),
+    Verb(("cron", "delete"), "cron_delete", "delete crons with the jobs that they made", is_arenas=True, aliases=("del",)),
     Verb(("data", "list"), "data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
     Verb(("inspect", "gpu"), "inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
     Verb(("why",), "why", "say why a pod waits, or on which cards it sits"),
@@ -85,7 +91,7 @@ VERBS: Final = (
 PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 """Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
-_PLANNED_KINDS: Final = (*("horovodjob", "horovod", "hj"),)
+_PLANNED_KINDS: Final = ("horovodjob", "horovod", "hj")
 
 _PLANNED_SERVING: Final = (
     *("update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
@@ -95,7 +101,6 @@ PLANNED: Final = frozenset(
     (
         *(f"submit {kind}" for kind in _PLANNED_KINDS),
         *(f"serve {each}" for each in _PLANNED_SERVING),
-        "cron",
         "evaluate",
         "model",
         "llm",

@@ -83,4 +83,14 @@ class ElasticOptions(Struct, frozen=True, kw_only=True):
     keys: SshKeys | None = None
 
 
-KindOptions = RayOptions | VolcanoOptions | SparkOptions | ElasticOptions
+class CronOptions(Struct, frozen=True, kw_only=True):
+    """When the job is made, and until when (`deadline`, epoch seconds). `concurrency` is Allow, Forbid or Replace."""
+
+    schedule: str = ""
+    concurrency: str = "Allow"
+    is_suspended: bool = False
+    deadline: float | None = None
+    history_limit: int = 10
+
+
+KindOptions = RayOptions | VolcanoOptions | SparkOptions | ElasticOptions | CronOptions

@@ -64,7 +64,7 @@ class Submission(Struct, frozen=True):
         return [*before, job, *companions(spec, self.kind.TYPE, self.kind.KIND, self.manifests.chief_labels(spec))]
 
 
-_TYPES: Final = ("mpijob", "tfjob", "pytorchjob", "rayjob", "volcanojob", "sparkjob", "etjob", "deepspeedjob")
+_TYPES: Final = ("mpijob", "tfjob", "pytorchjob", "rayjob", "volcanojob", "sparkjob", "etjob", "deepspeedjob", "cron")
 _INSTEAD: Final = {"deepspeedjob": "mpijob"}  # a launcher that reaches its workers by ssh is all it needs
 
 
