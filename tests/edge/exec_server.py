@@ -37,6 +37,7 @@ class ExecServer:
         self.script = script
         self.refusal: Reply | None = None
         self.protocols: tuple[str, ...] = (V5,)
+        self.answers_pings = True
         self.executed: list[Seen] = []
         self.sizes: list[tuple[int, int]] = []
         self.killed = 0
@@ -85,7 +86,7 @@ class ExecServer:
         self.executed.append(Seen(request.method, request.path, dict(request.query), headers, b"", _peer(request)))
         if self.refusal is not None:
             return web.Response(body=self.refusal.content(), status=self.refusal.status, headers=self.refusal.headers)
-        socket = web.WebSocketResponse(protocols=self.protocols)
+        socket = web.WebSocketResponse(protocols=self.protocols, autoping=self.answers_pings)
         await socket.prepare(request)
         await self._on_exec(request, socket)
         return socket

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from tests.edge.conftest import PluginBuilder
 from tests.edge.exec_server import STATUS, STDOUT, V5, ExecServer, ended
 from tests.edge.kubeconfigs import connection_of, encoded, write_kubeconfig
 from tests.edge.pki import Authority
 from tests.edge.proxy import TestProxy
+from wsproto.utilities import generate_accept_token
 
 from fairlead.edge.api_failure import ApiFailure, Unreachable
+from fairlead.edge.connection import Connection
+from fairlead.edge.credentials import Credentials, Issued
 from fairlead.edge.exec_stream import ExecStream, execute
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.web_socket import WebSocket
@@ -158,17 +163,49 @@ def test_a_program_may_be_silent_as_long_as_it_likes(tmp_path: Path) -> None:
         assert ExecStream(web_socket, Pipes(None), ping_seconds=0.1).run() == ProgramEnd(0)
 
 
-async def _lingers(_: web.Request, socket: web.WebSocketResponse) -> None:
-    await socket.send_bytes(bytes([STATUS]) + ended(6))
-    await socket.send_bytes(bytes([STDOUT]) + b"late")
-    await asyncio.sleep(SECONDS)
-
-
 def test_a_server_that_does_not_hang_up_is_not_waited_for_once_the_end_is_known(tmp_path: Path) -> None:
+    """It answers every ping, so it is not dead; but nothing is to be hoped for after one more."""
+    pings = []
+
+    async def lingers(_: web.Request, socket: web.WebSocketResponse) -> None:
+        await socket.send_bytes(bytes([STATUS]) + ended(6))
+        await socket.send_bytes(bytes([STDOUT]) + b"late")
+        while len(pings) < 4 and (message := await socket.receive()).type is WSMsgType.PING:
+            pings.append(message)
+            await socket.pong(message.data)
+
     streams = Pipes(None)
-    with ExecServer({}, CA.issue("api"), on_exec=_lingers) as server, opened(tmp_path, server) as web_socket:
-        assert ExecStream(web_socket, streams, ping_seconds=2.0).run().exit_code == 6
+    with ExecServer({}, CA.issue("api"), on_exec=lingers) as server:
+        server.answers_pings = False
+        with opened(tmp_path, server) as web_socket:
+            assert ExecStream(web_socket, streams, ping_seconds=2.0).run().exit_code == 6
     assert streams.out == b"late", "what comes after the Status is shown as well"
+    assert len(pings) < 4
+
+
+def test_messages_that_come_with_the_consent_are_not_lost() -> None:
+    """In one piece with it, so that no poll would tell of them."""
+    frames = b"\x82\x03\x01hi" + b"\x82" + bytes([len(ended(0)) + 1, STATUS]) + ended(0) + b"\x88\x02\x03\xe8"
+
+    def answer() -> None:
+        client, _ = listener.accept()
+        with client:
+            key = re.search(rb"(?i)sec-websocket-key: (\S+)", client.recv(65536))
+            assert key is not None
+            consent = f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: {V5}\r\n"
+            accept = generate_accept_token(key[1])
+            client.sendall(consent.encode() + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n" + frames)
+            while client.recv(65536):  # until we are hung up on
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=answer)
+        answering.start()
+        port = listener.getsockname()[1]
+        streams = Pipes(None)
+        assert run(KubeBlocking(Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))), streams) == ProgramEnd(0)
+        answering.join(SECONDS)
+    assert streams.out == b"hi"
 
 
 def test_stdin_is_read_no_faster_than_it_goes_over(tmp_path: Path) -> None:

@@ -26,11 +26,11 @@ _LATER: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class WebSocket:
-    """Messages of bytes to and from a server. `is_closed` once it has said so or hung up, and then `reason` may say why."""
+    """Messages of bytes to and from a server. When it hangs up, `reason` may say why."""
 
     def __init__(self, connected: socket.socket, frames: WSConnection, label: str) -> None:
         """`frames` have been agreed on (`web_socket_handshake`); `label` names the server in messages."""
-        self.is_closed = False
+        self._has_ended = False
         self.reason = ""
         self._socket = connected
         self._frames = frames
@@ -50,6 +50,11 @@ class WebSocket:
         return self._socket.fileno()
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the server has hung up, and everything has been given that came before."""
+        return self._has_ended and not self._early
+
+    @property
     def awaited(self) -> int:
         """What to poll `fileno` for."""
         return select.POLLIN | (select.POLLOUT if self._out else 0)
@@ -66,11 +71,11 @@ class WebSocket:
 
     def send(self, message: bytes) -> None:
         """In one frame: the servers take each frame for a message."""
-        if not self.is_closed:
+        if not self._has_ended:
             self._out += self._frames.send(BytesMessage(data=message))
 
     def ping(self) -> None:
-        if not self.is_closed:
+        if not self._has_ended:
             self._out += self._frames.send(Ping())
 
     def flush(self) -> None:
@@ -97,14 +102,14 @@ class WebSocket:
         except OSError as error:
             raise failure_of_connection(self._label, error) from error
         if not data:
-            self.is_closed = True
+            self._has_ended = True
             return []
         return list(self._messages(data))
 
     def close(self) -> None:
         """Say good-bye, if that can be said at once, and hang up."""
         with suppress(Unreachable):
-            if not self.is_closed:
+            if not self._has_ended:
                 self._out += self._frames.send(CloseConnection(_NORMAL))
             self.flush()
         self._socket.close()
@@ -123,7 +128,7 @@ class WebSocket:
                 elif isinstance(event, CloseConnection):
                     if self._frames.state is ConnectionState.OPEN:  # not the server closes: wsproto could not read a frame
                         raise RemoteProtocolError(event.reason or "a broken frame")
-                    self.is_closed, self.reason = True, event.reason or ""
+                    self._has_ended, self.reason = True, event.reason or ""
                     self._out += self._frames.send(event.response())
                     return
                 elif isinstance(event, TextMessage):
