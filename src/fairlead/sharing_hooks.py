@@ -53,7 +53,7 @@ def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld
 
 
 def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
-    return Hooks(SharedGpus(cluster, recorder), admit)
+    return Hooks(SharedGpus(cluster, recorder), admit, lambda labels: share_mode(labels).is_shared)
 
 
 class SharedGpus:

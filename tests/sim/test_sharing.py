@@ -296,6 +296,50 @@ def test_a_node_says_what_keeps_sharers_apart_as_long_as_there_may_be_some() -> 
     assert isolation() is None
 
 
+@pytest.mark.parametrize(
+    ("labels", "has_cores", "isolation"),
+    [
+        pytest.param({"gpushare": "true"}, False, "guard", id="the open-source reference's label"),
+        pytest.param({"ack.node.gpu.schedule": "cgpu"}, False, "guard", id="the managed cluster's"),
+        pytest.param({"ack.node.gpu.schedule": "core_mem"}, True, "guard", id="with cores"),
+        pytest.param({"ack.node.gpu.schedule": "share"}, False, "none", id="without isolation"),
+        pytest.param({"ack.node.gpu.schedule": "mps"}, False, "mps", id="MPS"),
+        pytest.param({"cgpu": "true", "cgpu.disable.isolation": "true"}, False, "none", id="isolation switched off"),
+        pytest.param({"cgpu": "false", "ack.node.gpu.schedule": "core_mem"}, None, None, id="the stronger label wins"),
+        pytest.param({"ack.node.gpu.schedule": "default", "gpushare": "true"}, None, None, id="exclusive by name"),
+    ],
+)
+@pytest.mark.parametrize("is_later", [False, True], ids=["from the beginning", "on a node of whole cards"])
+def test_every_label_of_the_contract_makes_a_node_share(
+    labels: dict[str, str], has_cores: bool | None, isolation: str | None, is_later: bool
+) -> None:
+    world = small_world(NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=2, labels={} if is_later else labels))
+    if is_later:
+        world.cluster.mutate(NODES, None, "gpu-1", lambda node: {**node, "metadata": _labelled(node["metadata"], labels)})
+        live(world, 5)
+    cores = {"gpu-core.percentage": ("200", "200")} if has_cores else {}
+    wanted = {"gpu": ("2", "2")} if has_cores is None else {"gpu-count": ("2", "2"), "gpu-mem": ("28", "28"), **cores}
+    assert offered(world, "gpu-1") == wanted
+    node = world.cluster.get(NODES, None, "gpu-1")
+    assert node is not None and node["metadata"]["labels"].get("fairlead.io/gpu-isolation") == isolation
+
+
+def _labelled(metadata: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+    return {**metadata, "labels": {**metadata["labels"], **labels}}
+
+
+def test_a_part_of_a_cards_cores_comes_with_its_memory() -> None:
+    world = small_world(
+        NodePool(name="gpu", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1, labels={"ack.node.gpu.schedule": "core_mem"})
+    )
+    for name, percent in (("a", 60), ("b", 30), ("c", 20)):
+        limits = {names.GPU_MEMORY: "2", names.GPU_CORE: str(percent)}
+        share(world, name, 2, containers=[{"name": "main", "image": "app:1", "resources": {"limits": limits}}])
+        live(world, 20)
+    assert [phase(world, name) for name in "abc"] == ["Running", "Running", "Pending"]
+    assert "Insufficient aliyun.com/gpu-core.percentage" in message(world, "c")
+
+
 def test_a_terminating_pod_keeps_its_memory() -> None:
     world = small_world(T4)
     share(world, "old", 10, terminationGracePeriodSeconds=60, image="stubborn")

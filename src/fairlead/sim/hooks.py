@@ -6,13 +6,14 @@ without any runs, too: pods that need the extender then wait, as they do when a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from fairlead.sim.admission import Admission
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.recorder import Recorder
+from fairlead.wire.names import LABEL_SHARED
 
 Object = dict[str, Any]
 
@@ -53,10 +54,17 @@ class Extender(Protocol):
         ...
 
 
+def by_label_cgpu(labels: Mapping[str, str]) -> bool:
+    return labels.get(LABEL_SHARED) == "true"
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
+    """`shares`: whether the labels of a node ask its agent to share the GPUs."""
+
     extender: Extender | None = None
     admission: Admission | None = None
+    shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
 
 
 def no_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:

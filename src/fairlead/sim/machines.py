@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
+from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.card import Card
 from fairlead.sim.chance import uuid_of
 from fairlead.sim.conditions import conditions_of, status_of, with_condition
@@ -26,6 +26,11 @@ _CONDITIONS = (
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
 _DRAINING = "draining"
+_CORE_MEM = "core_mem"
+_PROVIDERS = {"share": "none", "mps": "mps"}
+"""What keeps sharers apart, by the value of `ack.node.gpu.schedule`; the guard for every other."""
+SHARING_LABELS = (names.LABEL_GPU_SCHEDULE, names.LABEL_NO_ISOLATION)
+"""Beside those that make a node share: how it does."""
 _READY = ("True", "KubeletReady", "kubelet is posting ready status")
 _SILENT = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
@@ -66,7 +71,8 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
     is_shared = cards[0].is_shared
     joined, draining = [card for card in cards if not card.is_draining], [card for card in cards if card.is_draining]
     healthy = [card for card in joined if card.is_healthy]
-    before = _offer(draining, not is_shared) if draining else {}
+    before = _offer(draining, not is_shared, has_cores=False) if draining else {}
+    has_cores = (node["metadata"].get("labels") or {}).get(names.LABEL_GPU_SCHEDULE) == _CORE_MEM
     annotations = {**(node["metadata"].get("annotations") or {}), names.ANNOTATION_GPUS: _inventory(cards)}
     if is_shared:
         annotations[names.ANNOTATION_GPU_UNIT] = "GiB"
@@ -80,18 +86,28 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
         },
         "status": {
             **status,
-            "capacity": {**_without_cards(status.get("capacity")), **before, **_offer(joined, is_shared)},
-            "allocatable": {**_without_cards(status.get("allocatable")), **dict.fromkeys(before, "0"), **_offer(healthy, is_shared)},
+            "capacity": {**_without_cards(status.get("capacity")), **before, **_offer(joined, is_shared, has_cores)},
+            "allocatable": {
+                **_without_cards(status.get("allocatable")),
+                **dict.fromkeys(before, "0"),
+                **_offer(healthy, is_shared, has_cores),
+            },
         },
     }
 
 
 def _with_isolation(node: Object, *, is_sharing: bool) -> dict[str, str]:
-    """The node agent says what keeps sharers apart as long as there may be some: the guard, unless something else is said already."""
+    """The node agent says what keeps sharers apart as long as there may be some: here the guard, unless labels ask for something else.
+
+    The simulated containers do keep to their grants (`card.Hold`), as programs do under the guard. Other words stay as they are.
+    """
     labels = node["metadata"].get("labels") or {}
-    if is_sharing:
-        return {names.LABEL_ISOLATION: "guard", **labels}
-    return {name: value for name, value in labels.items() if name != names.LABEL_ISOLATION}
+    if not is_sharing:
+        return {name: value for name, value in labels.items() if name != names.LABEL_ISOLATION}
+    if labels.get(names.LABEL_ISOLATION, "guard") not in ("guard", *_PROVIDERS.values()):
+        return labels
+    asked = _PROVIDERS.get(labels.get(names.LABEL_GPU_SCHEDULE, ""), "guard")
+    return {**labels, names.LABEL_ISOLATION: "none" if labels.get(names.LABEL_NO_ISOLATION) == "true" else asked}
 
 
 def with_heartbeat(node: Object, now: float) -> Object:
@@ -125,21 +141,22 @@ def render_lease(node: Object, now: float) -> Object:
 
 def _without_cards(amounts: dict[str, str] | None) -> dict[str, str]:
     """What is left when its cards are taken away, in whichever mode they were."""
-    return {name: amount for name, amount in (amounts or {}).items() if name not in (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY)}
+    return {name: amount for name, amount in (amounts or {}).items() if name not in (NVIDIA_GPU, GPU_COUNT, GPU_MEMORY, GPU_CORE)}
 
 
-def _offer(cards: Sequence[Card], is_shared: bool) -> dict[str, str]:
+def _offer(cards: Sequence[Card], is_shared: bool, has_cores: bool) -> dict[str, str]:
     if not is_shared:
         return {NVIDIA_GPU: str(len(cards))}
-    return {GPU_COUNT: str(len(cards)), GPU_MEMORY: str(sum(card.model.units for card in cards))}
+    cores = {GPU_CORE: str(100 * len(cards))} if has_cores else {}
+    return {GPU_COUNT: str(len(cards)), GPU_MEMORY: str(sum(card.model.units for card in cards)), **cores}
 
 
-def inventory_of(node: Object) -> list[Object]:
+def inventory_of(node: Object, *, is_wished_shared: bool = False) -> list[Object]:
     """The cards that a node's annotation tells; none where there is no annotation or it is no such list.
 
     `mode` is the node's: whether a card drains follows from who holds it.
     """
-    wish = "shared" if (node["metadata"].get("labels") or {}).get(names.LABEL_SHARED) == "true" else "exclusive"
+    wish = "shared" if is_wished_shared else "exclusive"
     try:
         told = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
         known = [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
@@ -186,7 +203,7 @@ def _labels(pool: NodePool, name: str, cards: Sequence[Card]) -> dict[str, str]:
             names.LABEL_GPU_CARD_MEMORY: f"{model.memory_mib}MiB",
             names.LABEL_GPU_CARD_COUNT: str(len(cards)),
         }
-        if cards[0].is_shared:
+        if pool.shared:
             labels[names.LABEL_SHARED] = "true"
     return {**labels, **pool.labels}
 

@@ -25,7 +25,16 @@ from fairlead.sim.garbage import GarbageCollector
 from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
 from fairlead.sim.logs import ContainerLogs
-from fairlead.sim.machines import LEASE_NAMESPACE, inventory_of, render_lease, render_node, with_cards, with_heartbeat, with_voice
+from fairlead.sim.machines import (
+    LEASE_NAMESPACE,
+    SHARING_LABELS,
+    inventory_of,
+    render_lease,
+    render_node,
+    with_cards,
+    with_heartbeat,
+    with_voice,
+)
 from fairlead.sim.network import LoadBalancers, keep_api_service, render_network_service
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
@@ -40,7 +49,6 @@ from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.workloads import render_pod, render_priority_class, render_quota_tree, render_service
 from fairlead.wire.kube_status import ApiStatus
 from fairlead.wire.kube_time import render_time
-from fairlead.wire.names import LABEL_SHARED
 
 HEARTBEAT_SECONDS = 300.0
 FIRST_BEAT_SECONDS = 10.0
@@ -87,6 +95,7 @@ class World:
         self._hooks = hooks
         asked = hooks(self.cluster, self.recorder)
         self.cluster.admission = asked.admission
+        self._shares = asked.shares
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)
@@ -202,7 +211,7 @@ class World:
     def _take_over_node(self, node: Object) -> None:
         """A node that was ready reports soon; whoever was not is not heard, until somebody makes it come back."""
         name, is_heard = node["metadata"]["name"], is_true(node, "Ready")
-        if told := inventory_of(node):
+        if told := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
             self.devices.restore_node(name, told, is_silent=not is_heard)
         if is_heard:
             self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
@@ -212,7 +221,8 @@ class World:
 
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
         if pool.gpus:
-            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=pool.shared, is_silent=not pool.ready)
+            is_shared = pool.shared or self._shares(pool.labels)
+            self.devices.add_node(name, CARD_MODELS[pool.gpu_model], pool.gpus, shared=is_shared, is_silent=not pool.ready)
         created_at = self.epoch - _DAY * between(self.seed, *NODE_AGE_DAYS, "age", pool.name or name)
         node = self.cluster.load(render_node(pool, name, number, self.devices.cards(name), created_at, self.epoch))
         self.cluster.create(render_lease(node, self.epoch), is_trusted=True)
@@ -236,14 +246,16 @@ class World:
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
     def _on_node(self, event: WatchEvent) -> None:
-        """A change of the label `cgpu` decides whether a node shares its cards; whoever holds one keeps it."""
+        """Labels decide whether a node shares its cards, and how; whoever holds one keeps it."""
         if event.type == DELETED or event.previous is None:
             return
         name, cards = event.object["metadata"]["name"], self.devices.cards(event.object["metadata"]["name"])
-        had, wish = (_shares(node) for node in (event.previous, event.object))
-        if cards and had is not wish and cards[0].is_shared is not wish:
+        had, wishes = _labels(event.previous), _labels(event.object)
+        is_shared = self._shares(wishes)
+        moves = self._shares(had) is not is_shared and cards and cards[0].is_shared is not is_shared
+        if cards and (moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)):
             for card in cards:
-                card.is_shared = wish
+                card.is_shared = is_shared
             self.cluster.mutate(NODES, None, name, lambda node: with_cards(node, cards))
 
     def _fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
@@ -292,8 +304,8 @@ def _staying(obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "deletionTimestamp"}}
 
 
-def _shares(node: dict[str, Any]) -> bool:
-    return bool((node["metadata"].get("labels") or {}).get(LABEL_SHARED) == "true")
+def _labels(node: dict[str, Any]) -> dict[str, str]:
+    return node["metadata"].get("labels") or {}
 
 
 def _not_ready(pod: dict[str, Any], time: str) -> dict[str, Any]:
