@@ -14,6 +14,7 @@ from tests.rules.sharing import container, node, placed, pod
 
 from fairlead.errors import UserError
 from fairlead.model.node import Condition, Node
+from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
 
@@ -191,3 +192,11 @@ def test_a_sidecar_is_named_with_its_card() -> None:
     out = run_command("why s", snapshot, "fairlead").out
     assert "container main has 2 of 15 GiB" in out
     assert "container side has 1 of 15 GiB" in out
+
+
+def test_nodes_that_the_pod_may_not_use_are_told_apart() -> None:
+    choice = NodeChoice(selector=(("pool", "a"),))
+    snapshot = ClusterSnapshot(nodes=(node("gpu"),), pods=(pod("p", 4, node_choice=choice),))
+    assert run_command("why p", snapshot, "fairlead").out.endswith(
+        "gpu   15 GiB        the pod's nodeSelector, affinity or tolerations rule it out\n"
+    )

@@ -71,13 +71,15 @@ def cards_of(cluster: ControlPlane, name: str) -> list[int]:
 
 def test_three_notebooks_of_document_003_fit_on_a_t4_and_the_fourth_is_told_why_not(real: tuple[ControlPlane, Extender]) -> None:
     cluster, extender = real
-    settle(cluster, on(PAIR, pod("a", 15)), on(PAIR, pod("b", 15)))  # the sentence is over all nodes, whatever a pod's nodeSelector says
     seen = settle(cluster, *(on(T4, pod(f"notebook-{number}", 4)) for number in range(1, 5)))
     assert [bool(each and each["node"]) for each in seen] == [True, True, True, False]
     wait_until("inspect shows 12 of 14", lambda: extender.inspect()["t4-1"]["usedGPU"] == 12, seconds=10)
     assert extender.inspect()["t4-1"]["totalGPU"] == 14
     words = "need 4 GiB, largest free 2 GiB"
-    wait_until("describe says it", lambda: words in cluster.admin.run("describe", "pod", "notebook-4", "-n", "default"), seconds=15)
+    wait_until("describe says it", lambda: words in cluster.admin.run("describe", "pod", "notebook-4", "-n", "default"), seconds=60)
+    wait_until("of the nodes that it may use", lambda: _events(cluster, "notebook-4", "GPUShareNoRoom") != [], seconds=60)
+    (message,) = set(_events(cluster, "notebook-4", "GPUShareNoRoom"))
+    assert message.startswith("0/1 of 2 nodes that it may use have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 4 GiB, largest")
 
 
 def test_an_event_gives_the_numbers_over_all_nodes(real: tuple[ControlPlane, Extender]) -> None:

@@ -81,6 +81,7 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
 
 def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
     from fairlead.rules.gpu_need import gpu_need
+    from fairlead.rules.share_why import usable_nodes
     from fairlead.rules.what_if import what_must_go
 
     need = gpu_need(pod)
@@ -91,7 +92,8 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
     if need.core_percent and not need.fault:
         asked += f", {need.core_percent} % of its cores"
     rows = [*rows, ("Needs:", asked)]
-    answer = ledger.filter(pod, ledger.nodes)
+    usable = usable_nodes(ledger, pod)
+    answer = ledger.filter(pod, usable)
     if answer.passed:
         room = f"{', '.join(answer.passed[:5])}{' …' if len(answer.passed) > 5 else ''}"
         rows.append(("Room:", f"{room} has room on its GPUs now: what keeps it is something else"))
@@ -101,7 +103,8 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
         who = ", ".join(f"{victim.key} (priority {victim.priority})" for victim in sacrifice.pods)
         rows.append(("Would fit:", f"on {sacrifice.node} without {who}"))
     table = [("NODE", "LARGEST FREE", "ANSWER")]
-    for name, reason in sorted({**answer.failed, **answer.hopeless}.items()):
+    barred = dict.fromkeys(ledger.nodes.keys() - set(usable), "the pod's nodeSelector, affinity or tolerations rule it out")
+    for name, reason in sorted({**answer.failed, **answer.hopeless, **barred}.items()):
         account = ledger.nodes[name]
         free = f"{account.largest_free} {account.unit}" if account.largest_free >= 0 else "-"
         table.append((name, free, reason))

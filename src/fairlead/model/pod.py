@@ -13,6 +13,7 @@ from msgspec import Struct
 from fairlead.model.gpu import Grant
 from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
+from fairlead.model.node_choice import ANYWHERE, NodeChoice
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
@@ -56,7 +57,7 @@ class Pod(Struct, frozen=True, gc=False):
     """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
 
     The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished.
+    memory below its grant, as its owner wished. `node_choice` is told of pods that share GPUs alone.
     """
 
     namespace: str
@@ -87,6 +88,7 @@ class Pod(Struct, frozen=True, gc=False):
     nominated_node: str = ""
     grants: GrantsByContainer = {}
     memory_limits_mib: Mapping[str, int] = {}
+    node_choice: NodeChoice = ANYWHERE
 
     @property
     def key(self) -> str:

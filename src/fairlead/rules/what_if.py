@@ -1,6 +1,7 @@
 """Where would pods go that share GPUs, and what would have to go for them to fit? The scheduler's rules, on a ledger of one's own.
 
-What a newcomer gets wrong: only shared GPUs are looked at. kube-scheduler also looks at cpu, memory, taints, affinity.
+What a newcomer gets wrong: only shared GPUs are looked at, on nodes that labels and taints leave to the pod. kube-scheduler also looks at
+cpu, memory, ports, other pods.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_preempt import Victims, plan_preemption
-from fairlead.rules.share_why import why_no_room
+from fairlead.rules.share_why import usable_nodes, why_no_room
 
 _ABOVE_ALL = 2**31
 
@@ -50,13 +51,13 @@ def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
 def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
     """The cheapest way to make room by ending other pods, whatever their priority; None if none does. Who is only `planned` stays."""
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
-    plans = plan_preemption(ledger, asker, {name: Victims(()) for name in ledger.nodes}, planned)
+    plans = plan_preemption(ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned)
     ways = [Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids)) for node, victims in plans.items()]
     return min(ways, key=_cost, default=None)
 
 
 def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> Outcome:
-    passed = ledger.filter(pod, ledger.nodes).passed
+    passed = ledger.filter(pod, usable_nodes(ledger, pod)).passed
     if not passed:
         return Outcome(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
     scores = dict(ledger.prioritize(pod, passed))

@@ -7,7 +7,7 @@ through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from sys import intern
 from typing import Final, Literal
@@ -18,10 +18,12 @@ from msgspec import Raw, Struct
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuSlot
 from fairlead.model.node import Condition, Node, Taint
+from fairlead.model.node_choice import ANYWHERE
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.wire import names
 from fairlead.wire.allocation import parse_card_memory, parse_grants, parse_memory_limits
+from fairlead.wire.node_choice import parse_node_choice
 from fairlead.wire.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
@@ -80,6 +82,9 @@ class WirePodSpec(Struct, gc=False, rename="camel"):
     priority_class_name: str | None = None
     scheduler_name: str | None = None
     scheduling_gates: list[WireGate] | None = None
+    node_selector: Raw = Raw()
+    affinity: Raw = Raw()
+    tolerations: Raw = Raw()
 
 
 class WireWaiting(Struct, gc=False):
@@ -268,7 +273,12 @@ def parse_pod(wire: WirePod) -> Pod:
         nominated_node=status.nominated_node_name or "",
         grants=parse_grants(annotations, containers),
         memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_MEMORY_LIMITS,
+        node_choice=parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if _shares_gpus(containers) else ANYWHERE,
     )
+
+
+def _shares_gpus(containers: Iterable[Container]) -> bool:
+    return any(names.GPU_MEMORY in container.limits for container in containers)
 
 
 def parse_node(wire: WireNode) -> Node:

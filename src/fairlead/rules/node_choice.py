@@ -1,0 +1,65 @@
+"""May a pod use a node, as far as labels and taints decide? As kube-scheduler's filters NodeAffinity, TaintToleration, NodeUnschedulable.
+
+What a newcomer gets wrong: this is not whether it fits. cpu, memory, ports, other pods and volumes are not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fairlead.model.node import Node, Taint
+from fairlead.model.node_choice import Expression, NodeChoice, Term, Toleration
+
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_WHOLE = re.compile(r"-?\d{1,18}\Z", re.ASCII)
+
+
+def may_use(choice: NodeChoice, node: Node) -> bool:
+    if any(node.labels.get(key) != value for key, value in choice.selector):
+        return False
+    if choice.terms is not None and not any(_holds(term, node) for term in choice.terms):
+        return False
+    taints = (*node.taints, CORDONED) if node.unschedulable else node.taints
+    return all(taint.effect == "PreferNoSchedule" or _is_tolerated(taint, choice) for taint in taints)
+
+
+def _holds(term: Term, node: Node) -> bool:
+    if not term.labels and not term.fields:
+        return False
+    return all(_is_so(each, node.labels) for each in term.labels) and all(
+        _is_so(each, {"metadata.name": node.name}) for each in term.fields
+    )
+
+
+def _is_so(asked: Expression, held: Mapping[str, str]) -> bool:
+    """
+    >>> [_is_so(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in ("In", "NotIn", "Exists", "Gt", "Lt")]
+    [False, True, True, True, False]
+    """
+    value = held.get(asked.key)
+    match asked.operator:
+        case "In":
+            return value in asked.values
+        case "NotIn":
+            return value not in asked.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    bound = asked.values[0] if asked.values else ""
+    if value is None or not _WHOLE.match(value) or not _WHOLE.match(bound):
+        return False
+    return int(value) > int(bound) if asked.operator == "Gt" else int(value) < int(bound)
+
+
+def _is_tolerated(taint: Taint, choice: NodeChoice) -> bool:
+    return any(_tolerates(each, taint) for each in choice.tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in ("", taint.effect) or (toleration.key and toleration.key != taint.key):
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and bool(toleration.key) and toleration.value == taint.value
