@@ -54,7 +54,8 @@ def asked(server: ScriptedServer) -> Counter[str]:
 
 
 def test_a_submit_costs_one_discovery_one_review_and_one_create_per_object() -> None:
-    script = {"/apis": [SERVED], REVIEW: [ALICE], TFJOBS: [Reply(TFJOB, 201)], "/api/v1/namespaces/own/configmaps": [Reply({}, 201)]}
+    made = {TFJOBS: [Reply(TFJOB, 201)], "/api/v1/namespaces/own/configmaps": [Reply({"metadata": {}}, 201)]}
+    script = {"/apis": [SERVED], REVIEW: [ALICE], **made}
     with cluster(**script) as (server, api):
         writer = ObjectWriter(api)
         told = writer.served(mpijob, "", "")
@@ -68,7 +69,7 @@ TRAINING = {**TFJOB, "spec": {"runPolicy": {}, "tfReplicaSpecs": {}}}
 
 
 def test_without_asking_a_submit_costs_one_review_and_one_create_per_object() -> None:
-    script = {REVIEW: [ALICE], TFJOBS: [Reply(TRAINING, 201)], "/api/v1/namespaces/own/configmaps": [Reply({}, 201)]}
+    script = {REVIEW: [ALICE], TFJOBS: [Reply(TRAINING, 201)], "/api/v1/namespaces/own/configmaps": [Reply({"metadata": {}}, 201)]}
     with cluster(**script) as (server, api):
         writer = ObjectWriter(api)
         assert (writer.submitter(), writer.submitter()) == ("alice", "alice")
@@ -174,3 +175,9 @@ def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() ->
         with pytest.raises(ApiFailure):
             writer.delete(TFJOB)
     assert server.seen[-1].json()["propagationPolicy"] == "Background"
+
+
+@pytest.mark.parametrize("answer", [Reply([], 201), Reply(None, 201), Reply({"kind": "TFJob"}, 201)])
+def test_an_answer_that_is_no_object_is_told(answer: Reply) -> None:
+    with cluster(**{"/apis": [SERVED], TFJOBS: [answer]}) as (_, api), pytest.raises(OutsideError, match="made a TFJob and answered with"):
+        ObjectWriter(api).create(TFJOB, "default")

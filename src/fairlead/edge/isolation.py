@@ -7,7 +7,7 @@ So a namespace that we may not read is no error, and isolates nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -27,12 +27,17 @@ NAMESPACES: Final = Resource("", "v1", "namespaces", is_namespaced=False, kind="
 
 class _Meta(Struct, frozen=True):
     name: str | None = None
+    namespace: str | None = None
     uid: str | None = None
     labels: dict[str, str] | None = None
 
 
 class _WireNamespace(Struct, frozen=True):
     metadata: _Meta
+
+
+class _WireConfigMap(Struct, frozen=True):
+    data: dict[str, str] | None = None
 
 
 def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
@@ -49,10 +54,10 @@ def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str)
 def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, str]:
     """The data of a ConfigMap; empty when there is none, or none for us."""
     try:
-        found: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)
+        found: _WireConfigMap = api.get(CONFIG_MAPS, name, namespace, type=_WireConfigMap)
     except (NotFound, ForbiddenByServer):
         return {}
-    return dict(found.get("data") or {})
+    return found.data or {}
 
 
 def _isolating(api: KubeBlocking, namespace: str) -> list[str]:

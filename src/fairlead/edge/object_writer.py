@@ -32,6 +32,7 @@ _WELL_KNOWN: Final = (
 )
 """What needs no discovery."""
 _NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
+_LOOK: Final = "look whether it is there: `arena list`"
 
 
 class ObjectWriter:
@@ -87,6 +88,8 @@ class ObjectWriter:
         namespace = str(manifest["metadata"].get("namespace") or namespace)
         try:
             created: dict[str, Any] = self._api.create(resource, manifest, namespace, **more)
+            if not isinstance(created, dict) or "metadata" not in created:
+                raise OutsideError("kubernetes", f"the API server made a {manifest['kind']} and answered with something else", _LOOK)
         except Conflict as error:
             if error.reason == "AlreadyExists":
                 return None
@@ -126,7 +129,7 @@ class ObjectWriter:
         if self._submitter is None:
             try:
                 self._submitter = user_name(self._api)
-            except (OutsideError, LookupError, TypeError):
+            except OutsideError:
                 self._submitter = ""
         return self._submitter
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from fairlead.edge.api_failure import NOT_JSON
 from fairlead.edge.api_request import ApiRequest
+from fairlead.edge.decoders import decoder_of
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.errors import OutsideError
 
@@ -39,8 +41,8 @@ def spec_fields(api: KubeBlocking, group: str, version: str, kind: str) -> froze
     """The fields of `spec`; None when the server does not tell."""
     try:
         body, _ = api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{group}/{version}"))
-        document = msgspec.json.decode(body, type=_OpenApi)
-    except (OutsideError, msgspec.MsgspecError):
+        document = decoder_of(_OpenApi).decode(body)
+    except (OutsideError, *NOT_JSON):
         return None
     for schema in ((document.components and document.components.schemas) or {}).values():
         if any(each.kind == kind for each in schema.kinds or ()) and schema.properties and schema.properties.spec:

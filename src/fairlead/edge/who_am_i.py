@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.edge.api_failure import ForbiddenByServer, NotServed
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.resource import Resource
+from fairlead.errors import OutsideError
 
 REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", is_namespaced=False, kind="SelfSubjectReview")
 
@@ -16,6 +17,8 @@ def user_name(api: KubeBlocking) -> str:
     try:
         review = api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
         return str(review["status"]["userInfo"]["username"])
+    except (LookupError, TypeError) as error:
+        raise OutsideError("kubernetes", "the API server does not say who we are: its SelfSubjectReview names no user") from error
     except (NotServed, ForbiddenByServer) as error:
         from fairlead.edge.certificate import common_name
 
