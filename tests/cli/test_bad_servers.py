@@ -6,6 +6,7 @@ What the better cases say stands in the tests of each verb; here is the whole fi
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -125,6 +126,9 @@ def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def ended(line: str, config: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main("arena", [*line.split()[:1], f"--kubeconfig={config}", *line.split()[1:]])
+    logger = logging.getLogger("fairlead")
+    logger.handlers.clear()  # it writes to this call's stderr, and a program makes one call
+    logger.propagate = True
     return status, *capsys.readouterr()
 
 
