@@ -276,7 +276,7 @@ class TestTrouble:
         ("address", "why"),
         [
             ("http://127.0.0.1:1", "Prometheus `http://127.0.0.1:1` refused the connection"),
-            ("prometheus.invalid:9090", "Prometheus `http://prometheus.invalid:9090` has an unknown host name"),
+            ("prom..example:9090", "Prometheus `http://prom..example:9090` has an unknown host name"),
         ],
     )
     def test_a_wrong_address(self, company: ControlPlane, address: str, why: str) -> None:
