@@ -85,6 +85,10 @@ def parse_filter(body: bytes) -> FilterAsked:
     listed = fields.get("nodes", _NONE)
     if names is not None or bytes(listed) == _NONE:
         return FilterAsked(pod, names or [], has_names=names is not None)
+    try:
+        str(bytes(listed), "utf-8")  # they are handed back as they came, so nobody else would look
+    except UnicodeDecodeError as error:
+        raise BadBody(f"Nodes is not UTF-8: {error}") from error
     items = _read(_raws, _fields(listed, "Nodes"), "Items", "a list of Nodes") or []
     nodes = {_decode(_node, item, "Nodes.items", "Nodes").metadata.name: item for item in items}
     return FilterAsked(pod, list(nodes), nodes, has_names=False)
