@@ -276,6 +276,7 @@ class TestTrouble:
         ("address", "why"),
         [
             ("http://127.0.0.1:1", "Prometheus `http://127.0.0.1:1` refused the connection"),
+            # No DNS is asked for a name with two dots.
             ("prom..example:9090", "Prometheus `http://prom..example:9090` has an unknown host name"),
         ],
     )
