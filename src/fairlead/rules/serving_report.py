@@ -78,8 +78,8 @@ def report_serving(serving: Serving, share_units: Mapping[str, float], now: Mome
 def instance_gpus(limits: Amounts, card_units: float) -> float:
     """Whole GPUs, or the part of a card of `card_units` that the memory is; 0 for a card that nobody knows.
 
-    >>> instance_gpus({"nvidia.com/gpu": 2}, 0), instance_gpus({"aliyun.com/gpu-mem": 6}, 15), instance_gpus({"aliyun.com/gpu-mem": 6}, 0)
-    (2.0, 0.4, 0.0)
+    >>> instance_gpus({"nvidia.com/gpu": 2}, 0), instance_gpus({"aliyun.com/gpu-mem": 5}, 15), instance_gpus({"aliyun.com/gpu-mem": 5}, 0)
+    (2.0, 0.3, 0.0)
     """
     units = memory_units(limits)
     if not units:
