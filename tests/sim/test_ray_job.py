@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cli.submitting import dry_run
 from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, small_world
 
+from fairlead.kinds.instances import all_instances
 from fairlead.kinds.registry import kind_by_type
+from fairlead.rules.job_report import report_jobs
+from fairlead.rules.job_status import job_status
 from fairlead.sim.resources import JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
 from fairlead.sim.snapshot import take_snapshot
 from fairlead.sim.world import World
@@ -140,3 +144,16 @@ def test_a_training_job_that_is_active_too_long_fails() -> None:
     failed = next(item for item in get(world, TF_JOBS, "slow")["status"]["conditions"] if item["type"] == "Failed")
     assert failed["message"] == "Job slow has failed because it was active longer than specified deadline"
     assert pods(world) == []
+
+
+def test_what_arena_submits_runs_on_every_host() -> None:
+    flags = "rj --name=r --image=train:2m --worker-replicas=2 --worker-num-of-hosts=2 --worker-gpu=1 --shutdown-after-finished=false go"
+    [job] = dry_run(f"-n {NAMESPACE} {flags}")
+    world = world_with(job)
+    live(world, 120)
+    found = next(each for each in all_instances(take_snapshot(world)) if each.job.type == "rayjob")
+    report = report_jobs([found], world.clock.now())[0]
+    assert (report.status, report.gpus_requested, report.gpus_allocated) == ("RUNNING", 4, 4)
+    assert sorted(found.roles) == [*["default-group"] * 4, "head", "submitter"]
+    live(world, 300)
+    assert job_status(next(each for each in take_snapshot(world).jobs if each.type == "rayjob"), []) == "SUCCEEDED"

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairlead.sim import (
     cron_job,
+    cron_workload,
     daemon_set,
     deployment,
     disruption_budget,
@@ -39,6 +40,7 @@ from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import (
     CONTROLLER_REVISIONS,
     CRON_JOBS,
+    CRONS,
     DAEMON_SETS,
     DEPLOYMENTS,
     ENDPOINT_SLICES,
@@ -88,6 +90,7 @@ CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
     PYTORCH_JOBS: ("pytorchjob-controller", training_job.reconcile),
     RAY_CLUSTERS: ("raycluster-controller", ray_cluster.reconcile),
     RAY_JOBS: ("rayjob-controller", ray_job.reconcile),
+    CRONS: ("cron-controller", cron_workload.reconcile),
     SERVICES: (endpoints.COMPONENT, endpoints.reconcile),
 }
 _OWNED = (ENDPOINT_SLICES, CONTROLLER_REVISIONS)

@@ -60,7 +60,7 @@ def _forget_old(spec: Object, jobs: list[Object], plan: Plan) -> None:
 def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan) -> None:
     """Start the latest strike that is due and not yet served, then come back at the next one."""
     since = parse_time(status.get("lastScheduleTime") or obj["metadata"]["creationTimestamp"])
-    due, following = _latest(schedule, since, view.now)
+    due, following = latest_strike(schedule, since, view.now)
     if following is not None:
         plan.wake(following)
     deadline = obj["spec"].get("startingDeadlineSeconds")
@@ -80,7 +80,7 @@ def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Ob
     status["lastScheduleTime"] = render_time(due)
 
 
-def _latest(schedule: Schedule, since: float, now: float) -> tuple[float | None, float | None]:
+def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float | None, float | None]:
     """The last strike up to `now`, and the first after it."""
     due, strike = None, schedule.next_after(since)
     for _ in range(MOST_MISSED):

@@ -1,6 +1,6 @@
 """What does kuberay-operator do for a RayCluster? A head pod with its Service, and the workers of each group; who is lost is made anew.
 
-Left out: autoscaling, the redis of a head that survives, ingress, and `numOfHosts`.
+Left out: autoscaling, the redis of a head that survives, ingress, and the names of hosts of one worker.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def groups_of(spec: Object) -> list[tuple[str, str, int, Object]]:
     for group in spec.get("workerGroupSpecs") or ():
         replicas = group.get("replicas")
         count = int(group.get("minReplicas") or 0) if replicas is None else int(replicas)
-        groups.append((group["groupName"], "worker", 0 if group.get("suspend") else count, group["template"]))
+        pods = count * max(1, int(group.get("numOfHosts") or 1))
+        groups.append((group["groupName"], "worker", 0 if group.get("suspend") else pods, group["template"]))
     return groups
 
 

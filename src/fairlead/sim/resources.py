@@ -92,6 +92,8 @@ ELASTIC_QUOTA_TREES = _of(
     is_custom=True,
 )
 
+CRONS = _of("apps.kubedl.io", "v1alpha1", "Cron", "crons", subresources=_STATUS, is_custom=True)
+
 STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False)
 
 RESOURCES: tuple[ResourceKind, ...] = (
@@ -127,6 +129,7 @@ RESOURCES: tuple[ResourceKind, ...] = (
     ROLES,
     PRIORITY_CLASSES,
     ELASTIC_QUOTA_TREES,
+    CRONS,
     STORAGE_CLASSES,
     EVENTS_V1,
     *STORED_KINDS,
