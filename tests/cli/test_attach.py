@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.cli.job_objects import job_pod
+from tests.cli.command import run_command
+from tests.cli.job_objects import cluster, job_pod
 from tests.cli.test_job_requests import MPI, PODS, listed, script
-from tests.cli.test_worlds import arena
 from tests.edge.exec_server import STATUS, STDOUT, ExecServer, Script, ended
 from tests.edge.kubeconfigs import encoded, write_kubeconfig
 from tests.edge.pki import Authority
 from tests.edge.scripted import Reply, status
+
+from fairlead.errors import UserError
 
 POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"
@@ -209,6 +211,21 @@ async def _windows(_: web.Request, socket: web.WebSocketResponse) -> None:
     await socket.close()
 
 
+async def _enough(request: web.Request, socket: web.WebSocketResponse) -> None:
+    """As the API server does it when a command ends that has not read its stdin: hangs up while more of that is on its way."""
+    await socket.receive()
+    await socket.send_bytes(bytes([STDOUT]) + b"first\n")
+    await socket.send_bytes(bytes([STATUS]) + ended(4))
+    assert request.transport is not None
+    request.transport.close()
+
+
+def test_a_command_that_wants_no_more_of_its_stdin_ends_as_it_says(tmp_path: Path) -> None:
+    with ExecServer(jobs(), CA.issue("api"), on_exec=_enough) as server:
+        done = attach(tmp_path, server, "bert", "--", "head", "-1", stdin=bytes(1 << 24))
+    assert (done.returncode, done.stdout) == (4, b"first\n"), done.stderr
+
+
 def test_a_great_exit_code_does_not_become_a_success(tmp_path: Path) -> None:
     with ExecServer(jobs(), CA.issue("api"), on_exec=_windows) as server:
         done = attach(tmp_path, server, "bert")
@@ -248,9 +265,6 @@ def test_a_stdin_that_cannot_be_read_is_said(tmp_path: Path, server: ExecServer)
     assert running.returncode == 1 and b"stdin cannot be read: Bad file descriptor" in stderr
 
 
-def test_where_nothing_runs_there_is_nothing_to_attach_to(tmp_path: Path) -> None:
-    rows = [line.split() for line in arena(tmp_path, "list", "-A").stdout.splitlines()]
-    namespace, job = next((row[0], row[1]) for row in rows if "RUNNING" in row)
-    done = arena(tmp_path, "attach", "-n", namespace, job)
-    assert done.returncode == 1
-    assert "the simulated cluster (scenario default, seed 0) has no programs that run" in done.stderr
+def test_where_nothing_runs_there_is_nothing_to_attach_to() -> None:
+    with pytest.raises(UserError, match="a snapshot of the tests has no programs that run"):
+        run_command("attach bert", cluster([MPI], PODS))

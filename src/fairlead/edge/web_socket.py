@@ -10,7 +10,6 @@ import select
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
 from wsproto import WSConnection
@@ -30,6 +29,7 @@ class WebSocket:
 
     def __init__(self, connected: socket.socket, frames: WSConnection, label: str) -> None:
         """`frames` have been agreed on (`web_socket_handshake`); `label` names the server in messages."""
+        self._takes_more = True
         self._has_ended = False
         self.reason = ""
         self._socket = connected
@@ -71,23 +71,28 @@ class WebSocket:
 
     def send(self, message: bytes) -> None:
         """In one frame: the servers take each frame for a message."""
-        if not self._has_ended:
+        if self._takes_more:
             self._out += self._frames.send(BytesMessage(data=message))
 
     def ping(self) -> None:
-        if not self._has_ended:
+        if self._takes_more:
             self._out += self._frames.send(Ping())
 
     def flush(self) -> None:
-        """Send what the connection takes at once. Raises Unreachable when it is broken."""
+        """Send what the connection takes at once.
+
+        One that takes nothing any more is no failure yet: a server may hang up while we send, and what it said before is still to be read.
+        """
         while self._out:
             try:
                 with memoryview(self._out) as whole, whole[:_PIECE] as piece:
                     sent = self._socket.send(piece)
             except _LATER:
                 return
-            except OSError as error:
-                raise failure_of_connection(self._label, error) from error
+            except OSError:
+                self._takes_more = False
+                self._out.clear()
+                return
             del self._out[:sent]
 
     def receive(self) -> list[bytes]:
@@ -99,20 +104,24 @@ class WebSocket:
             data = self._socket.recv(_PIECE)
         except _LATER:
             return []
+        except ssl.SSLEOFError:  # cut off without TLS's good-bye
+            data = b""
         except OSError as error:
             raise failure_of_connection(self._label, error) from error
         if not data:
-            self._has_ended = True
+            self._end("")
             return []
         return list(self._messages(data))
 
     def close(self) -> None:
         """Say good-bye, if that can be said at once, and hang up."""
-        with suppress(Unreachable):
-            if not self._has_ended:
-                self._out += self._frames.send(CloseConnection(_NORMAL))
-            self.flush()
+        if self._takes_more:
+            self._out += self._frames.send(CloseConnection(_NORMAL))
+        self.flush()
         self._socket.close()
+
+    def _end(self, reason: str) -> None:
+        self._takes_more, self._has_ended, self.reason = False, True, reason
 
     def _messages(self, data: bytes) -> Iterator[bytes]:
         try:
@@ -128,8 +137,8 @@ class WebSocket:
                 elif isinstance(event, CloseConnection):
                     if self._frames.state is ConnectionState.OPEN:  # not the server closes: wsproto could not read a frame
                         raise RemoteProtocolError(event.reason or "a broken frame")
-                    self._has_ended, self.reason = True, event.reason or ""
                     self._out += self._frames.send(event.response())
+                    self._end(event.reason or "")
                     return
                 elif isinstance(event, TextMessage):
                     raise RemoteProtocolError("a text message")
