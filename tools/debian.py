@@ -33,7 +33,9 @@ CONTAINER_NETWORKS = Package("containernetworking-plugins", file="/usr/lib/cni/b
 BUSYBOX = Package("busybox-static", program="busybox")
 NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 """What a kubelet needs to run containers, and what runs in them."""
-PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, *NODE_PACKAGES)
+ZSH = Package("zsh", program="zsh")
+FISH = Package("fish", program="fish")
+PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, *NODE_PACKAGES)
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:

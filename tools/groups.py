@@ -10,13 +10,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from debian import CHINESE_FONTS, CHROMIUM, NODE_PACKAGES, PROMETHEUS, Package
+from debian import CHINESE_FONTS, CHROMIUM, FISH, NODE_PACKAGES, PROMETHEUS, ZSH, Package
 from environment import PYTHON
 from toolchains import REPOSITORY
 
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
-REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser")
+REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
@@ -88,6 +88,7 @@ def real_groups() -> tuple[Group, ...]:
             needs_kube=True,
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
+        _folder_group("shells", "completion in bash, zsh and fish", packages=(ZSH, FISH)),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
     )
 

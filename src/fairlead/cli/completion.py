@@ -105,6 +105,7 @@ def _bash(program: str, commands: Mapping[str, _Words]) -> str:
                 place=$((place + 1))
                 options+=("$word" "${{COMP_WORDS[place]}}")
                 ;;
+            {"|".join(f"{flag}=*" for flag in _PASSED_ON if flag.startswith("--"))}) options+=("$word") ;;
             -*) ;;
             *)
                 case "$verb" in
@@ -135,14 +136,15 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
     lines = [
         f"# Completion of {program} for fish; load it with: {program} completion fish | source",
         f"complete -c {program} -f",
+        *_fish_options(program),
         f"function __{program}_names",
         "    switch $argv[1]",
         "        case jobs",
-        f"            {program} list 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
+        f"            {program} list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
         "        case servings",
-        f"            {program} serve list 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
+        f"            {program} serve list (__{program}_options) 2>/dev/null | awk 'NR > 1 {{ print $1 }}'",
         "        case nodes",
-        f"            {program} top node 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}'",
+        f"            {program} top node (__{program}_options) 2>/dev/null | awk '/^---/ {{ exit }} NR > 1 {{ print $1 }}'",
         "    end",
         "end",
     ]
@@ -159,6 +161,29 @@ def _fish(program: str, commands: Mapping[str, _Words]) -> str:
         if command.names:
             lines.append(f"complete -c {program} -n '{seen}' -a '(__{program}_names {command.names})'")
     return "\n".join(lines) + "\n"
+
+
+def _fish_options(program: str) -> list[str]:
+    """A function that prints those words of the line that say which cluster is meant."""
+    with_value = " ".join(_PASSED_ON)
+    joined = " ".join(f"'{flag}=*'" for flag in _PASSED_ON if flag.startswith("--"))
+    return [
+        f"function __{program}_options",
+        "    set -l words (commandline -opc)",
+        "    set -l place 2",
+        "    while test $place -le (count $words)",
+        "        switch $words[$place]",
+        f"            case {with_value}",
+        "                set -l next (math $place + 1)",
+        "                test $next -le (count $words); and printf '%s\\n' $words[$place] $words[$next]",
+        "                set place $next",
+        f"            case {joined}",
+        "                echo $words[$place]",
+        "        end",
+        "        set place (math $place + 1)",
+        "    end",
+        "end",
+    ]
 
 
 def _quoted(text: str) -> str:
