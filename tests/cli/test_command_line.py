@@ -29,6 +29,7 @@ HEAVY = (
     "uvicorn",
     "starlette",
     "cryptography",
+    "wsproto",
     "tempfile",
     "inspect",
     "typing_extensions",
