@@ -251,7 +251,7 @@ def test_json_is_the_extenders_document_with_memory_in_use() -> None:
 
 @pytest.mark.parametrize("script", ["run_kubectl_inspect", "run_kubectl_inspect_gpushare"])
 def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Path) -> None:
-    code = f"from fairlead.main import {script}; {script}()"
+    code = f"from fairlead.programs import {script}; {script}()"
     command = [sys.executable, "-c", code, "nowhere"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={"HOME": str(tmp_path)}, cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (1, "")
