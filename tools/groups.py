@@ -68,17 +68,9 @@ def check_groups() -> tuple[Group, ...]:
 
 def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs."""
-    kube = [name for name in ("kube", "contracts", "documents") if (TESTS / name).is_dir()]
     return (
-        Group(
-            "kube",
-            "a real control plane and Prometheus",
-            (_pytest("kube", *kube),),
-            limit_seconds=2100,
-            packages=(PROMETHEUS,),
-            needs_kube=True,
-            needs_console=True,
-        ),
+        _cluster_group("kube", "a real control plane and Prometheus", 2400, "kube"),
+        _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "contracts", "documents"),
         Group(
             "kubelet",
             "containers that really run, on a real node",
@@ -103,6 +95,11 @@ def _folder_group(
 ) -> Group:
     missing = "" if any((TESTS / name).rglob("test_*.py")) else f"there is no test in tests/{name}"
     return Group(name, what, (_pytest(name, name),), limit_seconds, packages, needs_real, needs_real, missing)
+
+
+def _cluster_group(name: str, what: str, limit_seconds: float, *folders: str) -> Group:
+    steps = (_pytest(name, *folders),)
+    return Group(name, what, steps, limit_seconds, (PROMETHEUS,), needs_kube=True, needs_console=True)
 
 
 def _unit_folders() -> list[str]:

@@ -28,8 +28,9 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
-OWN_LANES = ("apps", "unit")
-"""The longest groups; `apps` waits more than it works."""
+CHECK_LANES = ("apps", "unit")
+REAL_LANES = ("kube",)
+"""The longest groups, each beside all others; `apps` and `kube` wait more than they work."""
 
 
 def run_tests(only: Sequence[str]) -> int:
@@ -42,10 +43,10 @@ def run_tests(only: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     try:
         problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
-        outcomes += _run_in_lanes([_broken_by(problem, group) for group in checks])
+        outcomes += _run_in_lanes([_broken_by(problem, group) for group in checks], CHECK_LANES)
     finally:
         preparation.join()
-    outcomes += [run_group(_broken_by(problem, group)) for group in reals]
+    outcomes += _run_in_lanes([_broken_by(problem, group) for group in reals], REAL_LANES)
     return _report(outcomes, time.monotonic() - started)
 
 
@@ -53,10 +54,10 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
     return [group for group in groups if not only or group.name in only or together in only]
 
 
-def _run_in_lanes(groups: list[Group]) -> list[Outcome]:
-    """The longest groups beside all others; outcomes in the order of the groups."""
-    lanes = [[group for group in groups if group.name == name] for name in OWN_LANES]
-    lanes.append([group for group in groups if group.name not in OWN_LANES])
+def _run_in_lanes(groups: list[Group], own: Sequence[str]) -> list[Outcome]:
+    """The groups named `own` beside all others; outcomes in the order of the groups."""
+    lanes = [[group for group in groups if group.name == name] for name in own]
+    lanes.append([group for group in groups if group.name not in own])
     with ThreadPoolExecutor(len(lanes)) as pool:
         done = [outcome for lane in pool.map(lambda lane: [run_group(group) for group in lane], lanes) for outcome in lane]
     return sorted(done, key=lambda outcome: groups.index(outcome.group))

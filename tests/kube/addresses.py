@@ -6,6 +6,7 @@ find its port free again.
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import subprocess
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 FIRST_PORT, LAST_PORT = 20_000, 32_000
-ADDED_ADDRESS = "10.99.0.1"
 
 
 def free_port() -> int:
@@ -50,17 +50,19 @@ def is_listening(port: int) -> bool:
 def address_beyond_loopback() -> Iterator[str]:
     """An IPv4 address of this machine outside 127.0.0.0/8, for kube-apiserver's --advertise-address.
 
-    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts; that needs root.
+    Nothing listens on it. A machine without any gets one on `lo` for as long as the block lasts; that needs root. Each process
+    adds its own, so that none takes away another's.
     """
     found = _first_address()
     if found is not None:
         yield found
         return
-    subprocess.run(["ip", "addr", "add", f"{ADDED_ADDRESS}/32", "dev", "lo"], check=True, capture_output=True, timeout=10)
+    added = f"10.99.{16 + os.getpid() % 200}.{1 + os.getpid() // 200 % 250}"
+    subprocess.run(["ip", "addr", "add", f"{added}/32", "dev", "lo"], check=True, capture_output=True, timeout=10)
     try:
-        yield ADDED_ADDRESS
+        yield added
     finally:
-        subprocess.run(["ip", "addr", "del", f"{ADDED_ADDRESS}/32", "dev", "lo"], check=False, capture_output=True, timeout=10)
+        subprocess.run(["ip", "addr", "del", f"{added}/32", "dev", "lo"], check=False, capture_output=True, timeout=10)
 
 
 def _first_address() -> str | None:
