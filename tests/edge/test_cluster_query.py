@@ -142,6 +142,16 @@ def test_a_proxy_without_endpoints_says_what_to_set() -> None:
     assert "prometheus_address" in snapshot.sources["gpu-telemetry"].message
 
 
+def test_one_behind_the_proxy_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sooner than an API server, whose lists may take a minute."""
+    monkeypatch.setattr("fairlead.edge.gpu_query.TIMEOUT_SECONDS", 0.2)
+    with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page(SERVICE)], PROXY: [Reply(b"{}", delay=30)]}) as (_, api):
+        snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)
+    message = snapshot.sources["gpu-telemetry"].message
+    assert message.startswith("Prometheus behind `/api/v1/namespaces/monitoring/services/prometheus:9335/proxy`: ")
+    assert "did not answer in time" in message
+
+
 def test_without_a_prometheus_the_nodes_are_shown_all_the_same() -> None:
     with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page()]}) as (_, api):
         snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)

@@ -18,7 +18,7 @@ from fairlead.edge.api_failure import ApiFailure
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.prometheus_answer import QUERY_PATH, PrometheusFailure, instant_form, parse_instant
+from fairlead.edge.prometheus_answer import QUERY_PATH, TIMEOUT_SECONDS, PrometheusFailure, instant_form, parse_instant
 from fairlead.edge.prometheus_blocking import PrometheusBlocking
 from fairlead.edge.resource import Resource
 from fairlead.errors import OutsideError
@@ -71,13 +71,14 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     form = instant_form(gpu_query(namespace), None)
     request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
     try:
-        body, _ = api.send(request)
+        with KubeBlocking(api.connection, read_seconds=TIMEOUT_SECONDS) as impatient:
+            body, _ = impatient.send(request)
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
         if error.status == 404:  # of a Service that was found a moment before: the proxy means its endpoints
             raise PrometheusFailure(f"nothing runs behind the Prometheus Service (`{path}`); {_NAME_IT}", status=404) from error
-        raise PrometheusFailure(f"{error.what}; {_NAME_IT}", status=error.status) from error
+        raise PrometheusFailure(f"Prometheus behind `{path}`: {error.what}; {_NAME_IT}", status=error.status) from error
     return _read(parse_instant(path, 200, body))
 
 

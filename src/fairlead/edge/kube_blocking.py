@@ -66,10 +66,21 @@ class Dialled(NamedTuple):
 
 
 class KubeBlocking:
-    """One cluster, as one user; safe to use from several threads. `requests_total` counts requests sent."""
+    """One cluster, as one user; safe to use from several threads. `requests_total` counts requests sent.
 
-    def __init__(self, connection: Connection, *, rng: random.Random | None = None, sleep: Callable[[float], object] = time.sleep) -> None:
+    `read_seconds`: how long the server may be silent before an answer.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
         self.connection = connection
+        self._read_seconds = read_seconds
         self.requests_total = 0
         self._rng = rng
         self._sleep = sleep
@@ -296,7 +307,7 @@ class KubeBlocking:
         with self._lock:
             if certificate == self._certificate and self._idle:
                 return self._idle.pop(), True
-        return self._open(certificate, READ_SECONDS), False
+        return self._open(certificate, self._read_seconds), False
 
     def _open(self, certificate: ClientCertificate | None, read_seconds: float | None) -> http.client.HTTPConnection:
         with self._lock:
