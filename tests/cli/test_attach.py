@@ -129,6 +129,7 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
         (status(501, "NotImplemented", "pod x runs in a simulated cluster"), "pod x runs in a simulated cluster"),
         (Reply(b"", 403), "this needs Kubernetes 1.30 or later"),
         (Reply(b"<html>no upgrades here</html>", 200), "no upgrades here"),
+        (Reply(b'unable to upgrade connection: container not found ("main")', 500), 'container not found (\\"main\\")'),
     ],
 )
 def test_a_server_that_says_no_is_quoted(refusal: Reply, told: str, tmp_path: Path, server: ExecServer) -> None:

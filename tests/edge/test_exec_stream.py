@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,40 @@ def test_nobody_there(tmp_path: Path) -> None:
         run(api)
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"", "hung up without an answer|closed the connection"),
+        (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\n{", "did not open a WebSocket"),
+        (b"HTTP/1.1 403 Forbidden\r\n\r\n", "it answered 403"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "did not open a WebSocket"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "did not open a WebSocket"),
+    ],
+)
+def test_answers_that_open_nothing(answer: bytes, told: str) -> None:
+    with answering_once(lambda _: answer) as api, pytest.raises(ApiFailure, match=told):
+        run(api)
+
+
+@contextmanager
+def answering_once(answer: Callable[[bytes], bytes]) -> Iterator[KubeBlocking]:
+    """A server of bare bytes: it answers the first request, then reads until it is hung up on; with no answer it hangs up."""
+
+    def serve() -> None:
+        client, _ = listener.accept()
+        with client:
+            client.sendall(said := answer(client.recv(65536)))
+            client.shutdown(socket.SHUT_WR)
+            while said and client.recv(65536):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=serve)
+        serving.start()
+        yield KubeBlocking(Connection(f"http://127.0.0.1:{listener.getsockname()[1]}", Credentials(Issued, is_renewable=False)))
+        serving.join(SECONDS)
+
+
 @contextmanager
 def opened(folder: Path, server: ExecServer) -> Iterator[WebSocket]:
     with open_web_socket(kube(folder, server), PATH, V5) as web_socket:
@@ -187,24 +221,15 @@ def test_messages_that_come_with_the_consent_are_not_lost() -> None:
     """In one piece with it, so that no poll would tell of them."""
     frames = b"\x82\x03\x01hi" + b"\x82" + bytes([len(ended(0)) + 1, STATUS]) + ended(0) + b"\x88\x02\x03\xe8"
 
-    def answer() -> None:
-        client, _ = listener.accept()
-        with client:
-            key = re.search(rb"(?i)sec-websocket-key: (\S+)", client.recv(65536))
-            assert key is not None
-            consent = f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: {V5}\r\n"
-            accept = generate_accept_token(key[1])
-            client.sendall(consent.encode() + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n" + frames)
-            while client.recv(65536):  # until we are hung up on
-                pass
+    def answer(request: bytes) -> bytes:
+        key = re.search(rb"(?i)sec-websocket-key: (\S+)", request)
+        assert key is not None
+        consent = f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: {V5}\r\n"
+        return consent.encode() + b"Sec-WebSocket-Accept: " + generate_accept_token(key[1]) + b"\r\n\r\n" + frames
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        answering = threading.Thread(target=answer)
-        answering.start()
-        port = listener.getsockname()[1]
-        streams = Pipes(None)
-        assert run(KubeBlocking(Connection(f"http://127.0.0.1:{port}", Credentials(Issued, is_renewable=False))), streams) == ProgramEnd(0)
-        answering.join(SECONDS)
+    streams = Pipes(None)
+    with answering_once(answer) as api:
+        assert run(api, streams) == ProgramEnd(0)
     assert streams.out == b"hi"
 
 

@@ -66,6 +66,8 @@ def _answer(connected: socket.socket, frames: WSConnection, label: str) -> list[
                 events.append(event)
                 if isinstance(event, AcceptConnection):
                     break  # what follows are messages, for the WebSocket to read
+            if not data and not _is_whole(events):
+                raise ConnectionError("it hung up in the middle of its answer")
     except RemoteProtocolError as error:
         raise ApiFailure(f"API server `{label}` did not open a WebSocket: {error}", _HINT) from error
     return events
