@@ -105,6 +105,17 @@ def test_commands_that_are_not_there(line: str, what: str) -> None:
     assert refusal.value.hint
 
 
+@pytest.mark.parametrize(
+    ("line", "instead"), [("serve kf --name x", "serve kserve"), ("serve trt", "serve triton"), ("submit hj", "submit mpijob")]
+)
+def test_what_to_use_instead_of_what_is_not_built(line: str, instead: str) -> None:
+    """And it is there."""
+    with pytest.raises(UserError) as refusal:
+        split_verb(line.split(), "arena")
+    assert f"`{instead}`" in refusal.value.hint
+    assert split_verb(instead.split(), "arena")[0] is not None
+
+
 def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
     import importlib
 

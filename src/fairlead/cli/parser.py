@@ -98,12 +98,12 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
         return verb, [word for place, word in enumerate(argv) if place not in taken]
     if not words or words[0] == "help":
         return None, list(argv)
-    if " ".join(words[:2]) in PLANNED:
-        raise UserError(f"not implemented: {' '.join(words[:2])}", f"`{program} --help` lists the commands there are")
+    if (two := " ".join(words[:2])) in PLANNED:
+        raise UserError(f"not implemented: {two}", PLANNED[two])
     if any(each.words[0] == words[0] and len(each.words) > 1 for each in verbs_of(program)):
         return None, list(argv)
     if words[0] in PLANNED:
-        raise UserError(f"not implemented: {words[0]}", f"`{program} --help` lists the commands there are")
+        raise UserError(f"not implemented: {words[0]}", PLANNED[words[0]])
     raise UserError(f'unknown command "{words[0]}" for "{program}"', f"`{program} --help` lists the commands")
 
 

@@ -91,22 +91,21 @@ VERBS: Final = (
 PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
 """Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
 
-_PLANNED_KINDS: Final = ("horovodjob", "horovod", "hj")
-
-_PLANNED_SERVING: Final = (
-    *("update", "traffic-split", "traffic-router-split", "tensorrt", "trt", "distributed", "seldon", "kfserving", "kf"),
-)
-
-PLANNED: Final = frozenset(
-    (
-        *(f"submit {kind}" for kind in _PLANNED_KINDS),
-        *(f"serve {each}" for each in _PLANNED_SERVING),
-        "evaluate",
-        "model",
-        "llm",
-    )
-)
-"""Commands of the arena contract that are not built yet: they say so instead of "unknown command"."""
+_HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts what --image and the command say"
+_TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"
+PLANNED: Final = {
+    **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
+    "serve update": "`kubectl set image`, `kubectl set resources` and `kubectl scale` change the Deployment that `serve list` shows",
+    **dict.fromkeys(("serve traffic-split", "serve traffic-router-split"), _TRAFFIC),
+    **dict.fromkeys(("serve tensorrt", "serve trt"), "TensorRT's server became Triton: `serve triton`"),
+    **dict.fromkeys(("serve kfserving", "serve kf"), "KFServing became KServe: `serve kserve`"),
+    "serve distributed": "a LeaderWorkerSet serves one model on several nodes; `kubectl apply` creates it",
+    "serve seldon": "`kubectl apply` creates a SeldonDeployment",
+    "evaluate": "a Kubernetes Job evaluates a model: `kubectl create job`",
+    "model": "the registry is MLflow's: its own web page and Python client show and change it",
+    "llm": "`serve custom` runs any image that serves a language model",
+}
+"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does the same."""
 
 
 def verbs_of(program: str) -> tuple[Verb, ...]:
