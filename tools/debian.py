@@ -35,7 +35,8 @@ NODE_PACKAGES = (CONTAINERD, RUNC, CONTAINER_NETWORKS, BUSYBOX)
 """What a kubelet needs to run containers, and what runs in them."""
 ZSH = Package("zsh", program="zsh")
 FISH = Package("fish", program="fish")
-PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, *NODE_PACKAGES)
+GROFF = Package("groff-base", program="groff")
+PACKAGES = (PROMETHEUS, CHROMIUM, CHINESE_FONTS, ZSH, FISH, GROFF, *NODE_PACKAGES)
 
 
 def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:

@@ -1,4 +1,7 @@
-"""Write docs/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves. `tests/docs` compares."""
+"""Write docs/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves. `tests/docs` compares.
+
+Run as a program it writes the manual page (`docs_man`) as well.
+"""
 
 from __future__ import annotations
 
@@ -98,4 +101,7 @@ def _anchor(verb: Verb) -> str:
 
 
 if __name__ == "__main__":
+    import docs_man
+
     FILE.write_text(cli_text(), encoding="utf-8")
+    docs_man.write()

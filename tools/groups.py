@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from debian import CHINESE_FONTS, CHROMIUM, FISH, NODE_PACKAGES, PROMETHEUS, ZSH, Package
+from debian import CHINESE_FONTS, CHROMIUM, FISH, GROFF, NODE_PACKAGES, PROMETHEUS, ZSH, Package
 from environment import PYTHON
 from toolchains import REPOSITORY
 
@@ -80,7 +80,7 @@ def real_groups() -> tuple[Group, ...]:
             needs_kube=True,
             missing="" if os.geteuid() == 0 else "a kubelet runs containers only for root",
         ),
-        _folder_group("shells", "completion in bash, zsh and fish", packages=(ZSH, FISH)),
+        _folder_group("shells", "completion in bash, zsh and fish; the manual page", packages=(ZSH, FISH, GROFF)),
         _folder_group("browser", "the console in Chromium", 1200, (CHROMIUM, CHINESE_FONTS), needs_real=True),
     )
 

@@ -28,6 +28,7 @@ def tool(name: str) -> ModuleType:
         ("docs_openapi", "openapi_text"),
         ("docs_typescript", "typescript_text"),
         ("docs_cli", "cli_text"),
+        ("docs_man", "man_text"),
         ("docs_differences", "differences_text"),
     ],
 )
