@@ -111,6 +111,8 @@ def _kubelet_config(cluster: ControlPlane) -> dict[str, object]:
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": False,
         "failSwapOn": False,
+        # By default a status may be a minute old: a container that crashes again and again is then mostly told as `Error`.
+        "syncFrequency": "2s",
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",

@@ -14,6 +14,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -106,7 +107,7 @@ def _is_taken(lock: TextIO) -> bool:
 def _sweep() -> None:
     """Remove what stands outside the namespaces; ComponentError when a kubelet that is not ours works here."""
     for folder in _pod_cgroups():
-        wait_until(f"no process is left in {folder}; is there a kubelet of this machine's own?", lambda top=folder: not _pids(top), 30)  # type: ignore[misc]
+        wait_until(f"no process is left in {folder}; is there a kubelet of this machine's own?", partial(_is_empty, folder), 30)
         for each in sorted(folder.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
             each.rmdir()
         folder.rmdir()
@@ -119,8 +120,8 @@ def _pod_cgroups() -> Sequence[Path]:
     return [path for path in (*_CGROUPS.glob("*/kubepods"), _CGROUPS / "kubepods") if path.is_dir()]
 
 
-def _pids(cgroup: Path) -> str:
-    return "".join(path.read_text(encoding="ascii") for path in cgroup.rglob("cgroup.procs"))
+def _is_empty(cgroup: Path) -> bool:
+    return not any(path.read_text(encoding="ascii") for path in cgroup.rglob("cgroup.procs"))
 
 
 def _ip(*arguments: str, may_fail: bool = False) -> None:

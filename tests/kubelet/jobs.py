@@ -7,6 +7,7 @@ decides when a line is written and when the program ends.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,7 +106,7 @@ def status_of(table: str, pod: str) -> str:
     for line in table.splitlines():
         words = line.split()
         if words[:1] == [pod]:
-            return words[2] if "/" in words[1] else words[1]
+            return words[2] if re.fullmatch(r"\d+/\d+", words[1]) else words[1]
     return ""
 
 

@@ -21,18 +21,24 @@ def arena(cluster: ControlPlane) -> Arena:
 def until_both_say(arena: Arena, job: str, word: str) -> None:
     """Until `arena get` and kubectl, asked one after the other, say this of the job's only pod."""
     pod = f"{job}-master-0"
+    told = ("", "")
 
     def do_both() -> bool:
-        return status_of(arena.shown("get", job), pod) == word == status_of(arena.kubectl("get", "pods", "--no-headers"), pod)
+        nonlocal told
+        told = status_of(arena.shown("get", job), pod), status_of(arena.kubectl("get", "pods", "--no-headers"), pod)
+        return told == (word, word)
 
-    wait_until(f"{pod} is {word} to arena and kubectl", do_both, SECONDS)
+    try:
+        wait_until(f"{pod} is {word} to arena and kubectl", do_both, SECONDS)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}; arena and kubectl say {told}\n{arena.kubectl('get', 'pods,events')}") from error
 
 
 def test_a_container_that_crashes_again_and_again(arena: Arena) -> None:
     arena.submit("pytorch", "crash", "--restart-policy=OnFailure", "--retry=50", program_text="echo last words; exit 3")
     until_both_say(arena, "crash", "CrashLoopBackOff")
-    assert "back-off" in arena.shown("get", "crash", "--explain")
-    assert arena.shown("logs", "crash") == arena.kubectl("logs", "crash-master-0") == "last words\n"
+    wait_until("`--explain` tells of the pause", lambda: "back-off" in arena.shown("get", "crash", "--explain"), SECONDS)
+    wait_until("its last words are shown", lambda: arena.run("logs", "crash").stdout == "last words\n", SECONDS)
     arena.shown("delete", "crash")
 
 
@@ -41,7 +47,7 @@ def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -
     fetching = waiting_container("init-code") | {"command": ["sh", "-c", OBEYS]}
     arena.cluster.admin.create([pytorchjob("fetch", {"initContainers": [fetching], "containers": [waiting_container("pytorch")]})])
     until_both_say(arena, "fetch", "Init:0/1")
-    wait_until("it obeys", lambda: "I am" in arena.shown("logs", "fetch"), SECONDS)
+    wait_until("it obeys", lambda: "I am" in arena.run("logs", "fetch").stdout, SECONDS)
     assert arena.shown("logs", "fetch") == arena.kubectl("logs", "fetch-master-0", "-c", "init-code") == "I am fetch-master-0\n"
     waiting = arena.run("logs", "fetch", "-c", "pytorch")
     assert (waiting.returncode, waiting.stdout) == (1, "") and "container pytorch of pod fetch-master-0 has not begun" in waiting.stderr
@@ -50,14 +56,14 @@ def test_a_pod_in_init_shows_the_container_that_fetches_the_code(arena: Arena) -
     inside = arena.run("attach", "fetch", "--", "sh", "-c", "echo $NAME; echo end 0 > /tmp/orders")
     assert (inside.returncode, inside.stdout) == (0, "init-code\n")
     until_both_say(arena, "fetch", "Running")
-    wait_until("the program has begun", lambda: arena.shown("logs", "fetch") == "from pytorch\n", SECONDS)
+    wait_until("the program has begun", lambda: arena.run("logs", "fetch").stdout == "from pytorch\n", SECONDS)
 
 
 def test_an_init_container_that_fails(arena: Arena) -> None:
     failing = waiting_container("init-code") | {"command": ["sh", "-c", "echo no network; exit 7"]}
     arena.cluster.admin.create([pytorchjob("nofetch", {"initContainers": [failing], "containers": [waiting_container("pytorch")]})])
     until_both_say(arena, "nofetch", "Init:Error")
-    assert arena.shown("logs", "nofetch") == "no network\n"
+    wait_until("it says why", lambda: arena.run("logs", "nofetch").stdout == "no network\n", SECONDS)
 
 
 def test_an_image_that_is_not_there_and_may_not_be_pulled(arena: Arena) -> None:

@@ -35,6 +35,9 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         reason = why_pod_waits(pod)
         if reason is not None:
             return reason
+    for pod in pods:
+        if pod.phase == "Failed":
+            return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
         return Wait("PodsMissing", f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others")
@@ -42,20 +45,34 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
-    """What holds one pod; None when it runs, has ended, or just starts."""
-    if pod.phase != "Pending":
+    """What holds one pod, or one container of a pod that runs; None when it runs, has ended, or just starts."""
+    if pod.is_finished:
         return None
+    return (_before_its_node(pod) if pod.phase == "Pending" else None) or _why_container_waits(pod)
+
+
+def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
         return _condition(pod, "QuotaReserved") or Wait("QuotaGated", f"pod {pod.name} waits for its quota to have room")
     if pod.gates:
         return Wait("SchedulingGated", f"pod {pod.name} waits for {', '.join(pod.gates)}")
-    scheduled = _condition(pod, "PodScheduled")
-    if scheduled is not None:
-        return scheduled
+    return _condition(pod, "PodScheduled")
+
+
+def _why_container_waits(pod: Pod) -> Wait | None:
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == "waiting" and status.reason not in _QUIET:
             return Wait(status.reason, _container_text(pod, status))
     return None
+
+
+def _end_of(pod: Pod) -> Wait:
+    """Of a failed pod: its job's controller has yet to draw its conclusion, or waits for the others."""
+    for status in (*pod.init_statuses, *pod.statuses):
+        if status.state == "terminated" and status.exit_code:
+            ended = status.message or f"it ended with exit code {status.exit_code}"
+            return Wait(status.reason or "Error", f"container {status.name} of pod {pod.name}: {ended}")
+    return Wait(pod.reason or "Failed", f"pod {pod.name} has failed")
 
 
 def _condition(pod: Pod, type_: str) -> Wait | None:

@@ -1,0 +1,48 @@
+"""Why does a pod, or a whole job, wait? Words of a real kubelet's containers (`tests/kubelet` meets them alive)."""
+
+from __future__ import annotations
+
+from tests.rules.builders import job, pod
+
+from fairlead.model.job import Role
+from fairlead.model.node import Condition
+from fairlead.model.pod import ContainerStatus
+from fairlead.rules.waiting import Wait, why_job_waits, why_pod_waits
+
+BACK_OFF = ContainerStatus(
+    "main", restarts=2, state="waiting", reason="CrashLoopBackOff", message="back-off 10s restarting failed container"
+)
+DEAD = ContainerStatus("main", state="terminated", reason="StartError", message='exec: "/nothing": no such file', exit_code=128)
+KILLED = ContainerStatus("main", state="terminated", reason="OOMKilled", exit_code=137)
+
+
+def test_a_running_pod_whose_container_crashes_again_and_again_waits_for_its_next_try() -> None:
+    crashing = pod("p", "n1", statuses=(BACK_OFF,))
+    told = Wait("CrashLoopBackOff", "container main of pod p: back-off 10s restarting failed container")
+    assert why_pod_waits(crashing) == told
+    assert why_job_waits(job(), [pod("q", "n1"), crashing]) == told
+
+
+def test_a_pod_that_runs_starts_or_has_ended_waits_for_nothing() -> None:
+    starts = ContainerStatus("main", state="waiting", reason="ContainerCreating")
+    assert why_pod_waits(pod("p", "n1", statuses=(ContainerStatus("main", state="running"),))) is None
+    assert why_pod_waits(pod("p", "n1", phase="Pending", statuses=(starts,))) is None
+    assert why_pod_waits(pod("p", "n1", phase="Failed", statuses=(BACK_OFF,))) is None
+
+
+def test_the_scheduler_is_heard_before_the_containers() -> None:
+    unplaced = Condition("PodScheduled", "False", "Unschedulable", "0/4 nodes are available")
+    assert why_pod_waits(pod("p", phase="Pending", conditions=(unplaced,))) == Wait("Unschedulable", "0/4 nodes are available")
+
+
+def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
+    runs = pod("launcher", "n1", statuses=(ContainerStatus("main", state="running"),))
+    waiting = job(roles=(Role("worker", 2),))
+    assert why_job_waits(waiting, [runs, pod("w", phase="Failed", statuses=(DEAD,))]).message == (
+        'container main of pod w: exec: "/nothing": no such file'
+    )
+    assert why_job_waits(waiting, [runs, pod("w", phase="Failed", statuses=(KILLED,))]) == Wait(
+        "OOMKilled", "container main of pod w: it ended with exit code 137"
+    )
+    assert why_job_waits(waiting, [runs, pod("w", phase="Failed", reason="Evicted")]) == Wait("Evicted", "pod w has failed")
+    assert why_job_waits(waiting, [runs]).reason == "PodsMissing"
