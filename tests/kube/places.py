@@ -24,6 +24,8 @@ EPOCH = 1_767_600_000.0  # 2026-01-05T08:00:00Z
 _PREFIXES = {
     "apps/v1": ("controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
     "batch/v1": ("cronjobs", "jobs"),
+    "kubeflow.org/v1": ("pytorchjobs", "tfjobs"),
+    "kubeflow.org/v2beta1": ("mpijobs",),
     "policy/v1": ("poddisruptionbudgets",),
     "scheduling.k8s.io/v1": ("priorityclasses",),
 }

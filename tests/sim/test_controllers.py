@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, reasons, small_world, states
 
-from fairlead.sim.plan import is_active
+from fairlead.sim.plan import View, is_active
 from fairlead.sim.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, PODS, PYTORCH_JOBS, REPLICA_SETS, SECRETS, SERVICES, TF_JOBS
+from fairlead.sim.training_job import reconcile
 from fairlead.sim.world import World
+from fairlead.wire.names import LABEL_REPLICA_INDEX
 
 Object = dict[str, Any]
 
@@ -323,17 +325,28 @@ def test_a_failed_replica_fails_the_job() -> None:
     assert "replica(s) failed" in failed["status"]["conditions"][-1]["message"]
 
 
-def test_exit_code_restarts_what_a_signal_killed_until_the_limit() -> None:
+def test_exit_code_restarts_what_a_signal_killed_and_no_limit_but_zero_counts_that() -> None:
+    """A pod made anew has no restarts, and these are all that the operator counts."""
     world = small_world()
     world.cluster.create(training_job("PyTorchJob", "crash:30s", {"Master": 1}, restart="ExitCode", backoffLimit=2))
-    seen = set()
+    seen, made = set(), set()
     for _ in range(600):
         live(world, 0.5)
         seen.add(tuple(sorted(states(get(world, PYTORCH_JOBS, "t")).items())))
+        made |= {pod["metadata"]["uid"] for pod in pods(world)}
     assert (("Created", "True"), ("Restarting", "True")) in seen
+    assert len(made) > 3 and "Failed" not in states(get(world, PYTORCH_JOBS, "t"))
+
+
+def test_containers_that_restart_too_often_fail_the_job_and_take_its_pods_along() -> None:
+    world = small_world()
+    roles = {"Master": 1, "Worker": 1}
+    world.cluster.create(training_job("PyTorchJob", "fail:10s", roles, restart="OnFailure", backoffLimit=2, cleanPodPolicy="None"))
+    live(world, 200)
     ended = get(world, PYTORCH_JOBS, "t")
     assert states(ended)["Failed"] == "True"
-    assert ended["status"]["replicaStatuses"]["Master"]["failed"] == 3
+    assert ended["status"]["conditions"][-1]["message"] == "Job t has failed because it has reached the specified backoff limit"
+    assert not pods(world)
 
 
 def test_exit_code_accepts_no_plain_failure() -> None:
@@ -343,17 +356,20 @@ def test_exit_code_accepts_no_plain_failure() -> None:
     assert states(get(world, PYTORCH_JOBS, "t"))["Failed"] == "True"
 
 
-def test_all_workers_policy_waits_for_every_worker() -> None:
-    world = small_world()
-    waiting = training_job("TFJob", "train:1m", {"Chief": 1, "Worker": 2})
-    waiting["spec"]["successPolicy"] = "AllWorkers"
-    waiting["spec"]["tfReplicaSpecs"]["Worker"]["template"] = template("train:5m")
-    world.cluster.create(waiting)
-    live(world, 200)
-    assert phase(world, "t-chief-0") == "Succeeded"
-    assert "Succeeded" not in states(get(world, TF_JOBS, "t"))
-    live(world, 300)
-    assert states(get(world, TF_JOBS, "t"))["Succeeded"] == "True"
+@pytest.mark.parametrize(
+    ("policy", "ended", "is_over"), [("", "0", True), ("", "1", False), ("AllWorkers", "0", False), ("AllWorkers", "01", True)]
+)
+def test_which_workers_a_tfjob_without_chief_waits_for(policy: str, ended: str, is_over: bool) -> None:
+    job = training_job("TFJob", "train:1m", {"Worker": 2})
+    job["metadata"]["uid"] = "u"
+    job["spec"]["successPolicy"] = policy
+    made = reconcile(job, View(now=0.0, seed=1, owned=lambda _: [])).create
+    workers = [{**child, "status": {"phase": "Running"}} for child in made if child["kind"] == "Pod"]
+    for pod in workers:
+        if pod["metadata"]["labels"][LABEL_REPLICA_INDEX] in ended:
+            pod["status"] = {"phase": "Succeeded"}
+    status = reconcile(job, View(now=9.0, seed=1, owned=lambda _: workers)).status
+    assert states({"status": status}).get("Succeeded", "False") == str(is_over)
 
 
 @pytest.mark.parametrize("kind", ["MPIJob", "TFJob"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.conditions import find_condition, is_true, with_condition
+from fairlead.sim.conditions import find_condition, is_true
 from fairlead.sim.plan import Plan, View
 from fairlead.wire.kube_time import parse_time
 
@@ -18,20 +18,20 @@ def is_over(obj: Object) -> bool:
 
 
 def set_state(status: Object, kind: str, value: str, reason: str, message: str, view: View) -> bool:
-    """Set a condition as the operators do; False when it already stood so.
+    """Set a condition as the operators do; False when one with this value and reason stood there.
 
-    Running and Restarting take each other's place; at the end Running stays behind as False.
+    What changes goes to the end. Running and Restarting take each other's place; when the job ends Running becomes False where it stands.
     """
     conditions = status.get("conditions") or []
     old = find_condition(conditions, kind)
-    if old is not None and (old["status"], old["reason"], old.get("message")) == (value, reason, message):
+    if old is not None and (old["status"], old["reason"]) == (value, reason):
         return False
-    conditions = [item for item in conditions if item["type"] != _EXCLUDES.get(kind)]
-    running = find_condition(conditions, "Running")
-    if kind in ("Succeeded", "Failed") and running is not None:
-        ended = (running["reason"], running.get("message", ""))
-        conditions = with_condition(conditions, "Running", "False", *ended, view.time, updated=view.time)
-    status["conditions"] = with_condition(conditions, kind, value, reason, message, view.time, updated=view.time)
+    others = [item for item in conditions if item["type"] not in (kind, _EXCLUDES.get(kind))]
+    if kind in ("Succeeded", "Failed"):
+        others = [{**item, "status": "False"} if item["type"] == "Running" else item for item in others]
+    since = old["lastTransitionTime"] if old is not None and old["status"] == value else view.time
+    times = {"lastUpdateTime": view.time, "lastTransitionTime": since}
+    status["conditions"] = [*others, {"type": kind, "status": value, **times, "reason": reason, "message": message}]
     return True
 
 

@@ -30,23 +30,33 @@ def reconcile(obj: Object, view: View) -> Plan:
         return plan
     status: Object = {**(obj.get("status") or {})}
     _created(obj, status, view, plan)
-    if run_policy(obj).get("suspend"):
-        _suspend(obj, workers, launcher, status, view, plan)
-    else:
-        if is_true(obj, "Suspended"):
-            set_state(status, "Suspended", "False", "MPIJobResumed", _told(obj, "is resumed."), view)
-            status["startTime"] = view.time
+    is_paused = _is_paused(obj)
+    if not _has_ended(launcher):
         _fill(obj, children, workers, launcher, plan, view)
+    if launcher is not None and bool(launcher["spec"].get("suspend")) != is_paused:
+        plan.change.append((launcher, {**launcher, "spec": {**launcher["spec"], "suspend": is_paused}}))
+    _tell_pause(obj, status, view, plan)
+    if is_paused:
+        _pause(obj, workers, launcher, status, view, plan)
+    else:
         _observe(obj, workers, launcher, status, view, plan)
     plan.status = status
     return plan
+
+
+def _is_paused(obj: Object) -> bool:
+    return bool(run_policy(obj).get("suspend"))
+
+
+def _has_ended(launcher: Object | None) -> bool:
+    return launcher is not None and (is_true(launcher, "Complete") or is_true(launcher, "Failed"))
 
 
 def _created(obj: Object, status: Object, view: View, plan: Plan) -> None:
     if find_condition(status.get("conditions") or (), "Created") is None:
         set_state(status, "Created", "True", "MPIJobCreated", _told(obj, "is created."), view)
         plan.normal("MPIJobCreated", _told(obj, "is created."))
-    if not run_policy(obj).get("suspend"):
+    if not _is_paused(obj):
         status.setdefault("startTime", view.time)
 
 
@@ -59,13 +69,18 @@ def _told(obj: Object, what: str) -> str:
 
 def _fill(obj: Object, children: list[Object], workers: list[Object], launcher: Object | None, plan: Plan, view: View) -> None:
     name = obj["metadata"]["name"]
+    hosts = _config_map(obj, workers)
     if not any(child["kind"] == "Service" for child in children):
-        plan.create += _surroundings(obj)
+        plan.create += [*_surroundings(obj), hosts]
+    plan.change += [
+        (old, {**old, "data": hosts["data"]}) for old in children if old["kind"] == "ConfigMap" and old.get("data") != hosts["data"]
+    ]
     there = {pod["metadata"]["name"] for pod in workers}
-    missing = (index for index in range(_replicas(obj, "Worker")) if f"{name}-worker-{index}" not in there)
+    wanted = 0 if _is_paused(obj) else _replicas(obj, "Worker")
+    missing = (index for index in range(wanted) if f"{name}-worker-{index}" not in there)
     plan.create += [_worker(obj, index) for index in islice(missing, BURST)]
     waits = obj["spec"].get("launcherCreationPolicy") == "WaitForWorkersReady"
-    if launcher is None and not (waits and _running(workers) < _replicas(obj, "Worker")):
+    if launcher is None and not (waits and _running(workers) < wanted):
         plan.create.append(_launcher(obj))
 
 
@@ -111,24 +126,22 @@ def _launcher(obj: Object) -> Object:
     for key in ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"):
         if policy.get(key) is not None:
             job[key] = policy[key]
-    labels = {"app": name, **_labels(obj, "launcher")}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(obj, f"{name}-launcher", labels), "spec": job}
+    if _is_paused(obj):
+        job["suspend"] = True
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(obj, f"{name}-launcher", {"app": name}), "spec": job}
 
 
 def _surroundings(obj: Object) -> list[Object]:
-    """The Service that names the pods, the host file, and the ssh key."""
-    name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
+    """The Service that names the pods, and the ssh key."""
+    name = obj["metadata"]["name"]
     selector = {LABEL_OPERATOR: OPERATOR, LABEL_JOB_NAME: name}
-    slots = obj["spec"].get("slotsPerWorker", 1)
-    hosts = "".join(f"{name}-worker-{index}.{name}.{namespace}.svc slots={slots}\n" for index in range(_replicas(obj, "Worker")))
     return [
         {
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": _metadata(obj, name, {"app": name}),
-            "spec": {"clusterIP": "None", "selector": selector, "publishNotReadyAddresses": True},
+            "spec": {"clusterIP": "None", "selector": selector},
         },
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(obj, f"{name}-config", {"app": name}), "data": {"hostfile": hosts}},
         {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -137,6 +150,17 @@ def _surroundings(obj: Object) -> list[Object]:
             "data": {"ssh-privatekey": "", "ssh-publickey": ""},
         },
     ]
+
+
+def _config_map(obj: Object, workers: list[Object]) -> Object:
+    """The host file, and a script that names the workers that run now."""
+    name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
+    slots = obj["spec"].get("slotsPerWorker", 1)
+    hosts = "".join(f"{name}-worker-{index}.{name}.{namespace}.svc slots={slots}\n" for index in range(_replicas(obj, "Worker")))
+    at_work = sorted(pod["metadata"]["name"] for pod in workers if phase_of(pod) == "Running")
+    script = "#!/bin/sh\n" + "".join(f"echo {pod}.{name}.{namespace}.svc\n" for pod in at_work)
+    metadata = _metadata(obj, f"{name}-config", {"app": name})
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"hostfile": hosts, "discover_hosts.sh": script}}
 
 
 def _metadata(obj: Object, name: str, labels: dict[str, str]) -> Object:
@@ -152,7 +176,8 @@ def _running(pods: list[Object]) -> int:
 
 def _observe(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
     at_work = launcher is not None and _running(view.pods_of(launcher)) >= 1
-    status["replicaStatuses"] = _replica_statuses(obj, workers, launcher, at_work)
+    # Once the launcher has ended the operator looks at the workers no more.
+    status["replicaStatuses"] = _replica_statuses(obj, [] if _has_ended(launcher) else workers, launcher, at_work)
     if launcher is not None and is_true(launcher, "Complete"):
         set_state(status, "Succeeded", "True", "MPIJobSucceeded", _told(obj, "successfully completed."), view)
         status["completionTime"] = launcher["status"].get("completionTime", view.time)
@@ -162,7 +187,8 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
     elif launcher is not None and is_true(launcher, "Failed"):
         reason, message = _failure(launcher, view)
         set_state(status, "Failed", "True", reason, message, view)
-        plan.warning("MPIJobFailed", message)
+        status["completionTime"] = view.time
+        plan.warning(reason, message)
         _clean(obj, workers, plan)
         plan.wake(view.now)
     elif (
@@ -174,11 +200,14 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
 
 
 def _failure(launcher: Object, view: View) -> tuple[str, str]:
-    """Reason `BackoffLimitExceeded/<of the last pod>`, as the operator joins them."""
+    """Of a launcher out of tries with the last pod's words behind, empty as they are: `BackoffLimitExceeded/`."""
     condition = find_condition(launcher["status"]["conditions"], "Failed") or {}
+    reason, message = condition.get("reason", "MPIJobFailed"), str(condition.get("message", ""))
     failed = [pod for pod in view.pods_of(launcher) if phase_of(pod) == "Failed"]
-    last = failed[-1]["status"].get("reason", "") if failed else ""
-    return f"{condition.get('reason', 'MPIJobFailed')}/{last}".rstrip("/"), str(condition.get("message", ""))
+    if reason != "BackoffLimitExceeded" or not failed:
+        return reason, message
+    last = failed[-1]["status"]
+    return f"{reason}/{last.get('reason', '')}", f"{message}: {last.get('message', '')}"
 
 
 def _replica_statuses(obj: Object, workers: list[Object], launcher: Object | None, at_work: bool) -> Object:
@@ -193,14 +222,23 @@ def _replica_statuses(obj: Object, workers: list[Object], launcher: Object | Non
     return statuses
 
 
-def _suspend(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
-    plan.delete += [pod for pod in workers if "deletionTimestamp" not in pod["metadata"]]
-    plan.delete += [launcher] if launcher is not None else []
-    if set_state(status, "Suspended", "True", "MPIJobSuspended", _told(obj, "is suspended."), view):
-        plan.normal("MPIJobSuspended", _told(obj, "is suspended."))
-        if find_condition(status["conditions"], "Running") is not None:
-            set_state(status, "Running", "False", "MPIJobSuspended", _told(obj, "is suspended."), view)
-    status["replicaStatuses"] = {"Launcher": {}, "Worker": {}}
+def _tell_pause(obj: Object, status: Object, view: View, plan: Plan) -> None:
+    if _is_paused(obj):
+        if set_state(status, "Suspended", "True", "MPIJobSuspended", "MPIJob suspended", view):
+            plan.normal("MPIJobSuspended", "MPIJob suspended")
+    elif is_true(obj, "Suspended"):
+        set_state(status, "Suspended", "False", "MPIJobResumed", "MPIJob resumed", view)
+        plan.normal("MPIJobResumed", "MPIJob resumed")
+        status["startTime"] = view.time
+
+
+def _pause(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
+    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers that have ended stay."""
+    takes_all = run_policy(obj).get("cleanPodPolicy") != "Running"
+    plan.delete += [pod for pod in workers if is_active(pod) or (takes_all and "deletionTimestamp" not in pod["metadata"])]
+    set_state(status, "Running", "False", "MPIJobSuspended", _told(obj, "is suspended."), view)
+    at_work = launcher is not None and _running(view.pods_of(launcher)) >= 1
+    status["replicaStatuses"] = _replica_statuses(obj, [], launcher, at_work)
 
 
 def _clean(obj: Object, workers: list[Object], plan: Plan) -> None:

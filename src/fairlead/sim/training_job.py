@@ -1,6 +1,7 @@
 """What does training-operator do for TFJobs and PyTorchJobs? One pod and one Service per replica; the chief's end is the job's end.
 
-The two kinds differ in a few words (`_KINDS`) and in who is chief; everything else is the operator's common code.
+The two kinds differ in a few words (`_KINDS`, `_told`) and in who is chief; everything else is the operator's common code. One liberty: a
+job that is active too long fails at that moment, not when the real one happens to look at it next.
 """
 
 from __future__ import annotations
@@ -47,25 +48,25 @@ _KINDS = {
     ),
 }
 
-INIT_IMAGE = "alpine:3.20"
+INIT_IMAGE = "alpine:3.10"
 
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
     pods = _by_role(obj, view.pods_of(obj))
     if is_over(obj):
-        _clean(obj, pods, plan, run_policy(obj).get("cleanPodPolicy", "None"))
+        _clean(obj, pods, view, plan, run_policy(obj).get("cleanPodPolicy", "None"))
+        if is_true(obj, "Succeeded"):
+            plan.status = _all_succeeded(obj["status"])
         expire(obj, view, plan)
         return plan
     status: Object = {**(obj.get("status") or {})}
     if find_condition(status.get("conditions") or (), "Created") is None:
-        message = f"{obj['kind']} {obj['metadata']['name']} is created."
-        set_state(status, "Created", "True", f"{obj['kind']}Created", message, view)
-        plan.normal(f"{obj['kind']}Created", message)
+        set_state(status, "Created", "True", f"{obj['kind']}Created", f"{obj['kind']} {obj['metadata']['name']} is created.", view)
     if run_policy(obj).get("suspend"):
         _suspend(obj, pods, status, view, plan)
     else:
-        _resume(obj, status, view)
+        _resume(obj, status, view, plan)
         lost = _lost(obj, pods)
         plan.delete += lost
         _fill(obj, pods, view, plan)
@@ -115,18 +116,18 @@ def _fill(obj: Object, pods: Pods, view: View, plan: Plan) -> None:
                 plan.normal("SuccessfulCreatePod", f"Created pod: {name}")
             if name not in services:
                 plan.create.append(_service(obj, role, index, name))
+                plan.normal("SuccessfulCreateService", f"Created service: {name}")
             if len(plan.create) >= BURST:
                 return
 
 
 def _labels(obj: Object, role: str, index: int) -> dict[str, str]:
-    labels = {
+    return {
         LABEL_OPERATOR: _kind(obj).operator,
         LABEL_JOB_NAME: obj["metadata"]["name"],
         LABEL_REPLICA_TYPE: role.lower(),
         LABEL_REPLICA_INDEX: str(index),
     }
-    return labels | ({LABEL_JOB_ROLE: "master"} if _is_chief(obj, role, index) else {})
 
 
 def _is_chief(obj: Object, role: str, index: int) -> bool:
@@ -142,14 +143,18 @@ def _pod(obj: Object, role: str, spec: Object, index: int, name: str) -> Object:
     pod: Object = {**spec["template"]["spec"], "restartPolicy": "Never" if policy == "ExitCode" else policy}
     if obj["kind"] == "PyTorchJob" and role == "Worker" and "Master" in _roles(obj):
         pod["initContainers"] = [*pod.get("initContainers", ()), _wait_for_master(obj)]
-    return pod_from({**spec["template"], "spec": pod}, obj, name, _labels(obj, role, index))
+    labels = _labels(obj, role, index) | ({LABEL_JOB_ROLE: "master"} if _is_chief(obj, role, index) else {})
+    return pod_from({**spec["template"], "spec": pod}, obj, name, labels)
 
 
 def _wait_for_master(obj: Object) -> Object:
     master = f"{obj['metadata']['name']}-master-0"
-    command = ["sh", "-c", f"for i in $(seq 100); do nslookup {master} && exit 0; sleep 1; done; exit 1"]
+    script = (
+        f"err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo waiting for master; sleep 2; done; exit $err"
+    )
+    command = ["sh", "-c", script]
     resources = {"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}}
-    return {"name": "init-pytorch", "image": INIT_IMAGE, "command": command, "resources": resources}
+    return {"name": "init-pytorch", "image": INIT_IMAGE, "imagePullPolicy": "IfNotPresent", "command": command, "resources": resources}
 
 
 def _service(obj: Object, role: str, index: int, name: str) -> Object:
@@ -162,14 +167,19 @@ def _service(obj: Object, role: str, index: int, name: str) -> Object:
 # --- what it sees --------------------------------------------------------------------------------------------------------------------
 
 
+_RESTARTED = ("OnFailure", "Always")
+
+
 def _lost(obj: Object, pods: Pods) -> list[Object]:
-    """Failed pods of an `ExitCode` role that died of a signal (128 and above): they are deleted and made again."""
+    """Failed pods that are deleted and made again: of an `ExitCode` role those that died of a signal (128 and above)."""
+    policies = {role: spec.get("restartPolicy") for role, spec in _roles(obj).items()}
     return [
         pod
-        for role, spec in _roles(obj).items()
-        if role in pods and spec.get("restartPolicy") == "ExitCode"
-        for pod in pods[role]
-        if phase_of(pod) == "Failed" and _exit_code(pod) >= 128 and "deletionTimestamp" not in pod["metadata"]
+        for role, found in pods.items()
+        for pod in found
+        if phase_of(pod) == "Failed"
+        and "deletionTimestamp" not in pod["metadata"]
+        and (policies[role] in _RESTARTED or (policies[role] == "ExitCode" and _exit_code(pod) >= 128))
     ]
 
 
@@ -179,31 +189,65 @@ def _exit_code(pod: Object) -> int:
 
 
 def _observe(obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan) -> None:
-    restarted = {role: int(counts.get("failed", 0)) for role, counts in status.get("replicaStatuses", {}).items()}
-    for pod in lost:
-        role = _role_of(pod, pods)
-        restarted[role] = restarted.get(role, 0) + 1
-    status["replicaStatuses"] = {role: _counts(obj, role, pods[role], restarted.get(role, 0)) for role in pods}
-    kind, name = obj["kind"], f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-    failed = [(role, pod) for role, found in pods.items() for pod in found if phase_of(pod) == "Failed" and pod not in lost]
-    tries = sum(restarted.values()) + sum(restarts_of(pod) for found in pods.values() for pod in found)
-    if failed or _is_beyond_limit(obj, tries):
-        role = failed[0][0] if failed else next(iter(pods))
-        message = f"{kind} {obj['metadata']['name']} is failed because {max(1, len(failed))} {role} replica(s) failed."
-        if not failed:
-            message = f"Job {obj['metadata']['name']} has failed because it has reached the specified backoff limit"
-        _end(obj, pods, status, "Failed", f"{kind}Failed", message, view, plan)
-    elif (ends_at := _deadline(obj, status)) is not None and view.now >= ends_at:
-        message = f"Job {obj['metadata']['name']} has failed because it was active longer than specified deadline"
-        _end(obj, pods, status, "Failed", f"{kind}Failed", message, view, plan)
+    ends_at = _deadline(obj, status)
+    if _is_beyond_limit(obj, pods, status):
+        _end(
+            obj,
+            status,
+            "Failed",
+            f"Job {obj['metadata']['name']} has failed because it has reached the specified backoff limit",
+            view,
+            plan,
+        )
+        _clean(obj, pods, view, plan, "All")
+    elif ends_at is not None and view.now >= ends_at:
+        _end(
+            obj,
+            status,
+            "Failed",
+            f"Job {obj['metadata']['name']} has failed because it was active longer than specified deadline",
+            view,
+            plan,
+        )
+        _clean(obj, pods, view, plan, "All")
+    else:
+        status["replicaStatuses"] = {role: _counts(obj, role, found) for role, found in pods.items()}
+        _judge(obj, pods, lost, status, view, plan)
+
+
+def _judge(obj: Object, pods: Pods, lost: list[Object], status: Object, view: View, plan: Plan) -> None:
+    failed = {role: sum(phase_of(pod) == "Failed" and pod not in lost for pod in found) for role, found in pods.items()}
+    bad_role = next((role for role, count in failed.items() if count), "")
+    if bad_role:
+        _end(obj, status, "Failed", _told(obj, "failed").format(f"{failed[bad_role]} {bad_role}"), view, plan)
     elif _is_done(obj, pods):
-        _end(obj, pods, status, "Succeeded", f"{kind}Succeeded", f"{kind} {name} successfully completed.", view, plan)
+        _end(obj, status, "Succeeded", _told(obj, "succeeded"), view, plan)
     elif lost:
-        message = f"{kind} {obj['metadata']['name']} is restarting because {len(lost)} {_role_of(lost[0], pods)} replica(s) failed."
-        set_state(status, "Restarting", "True", f"{kind}Restarting", message, view)
-        plan.warning(f"{kind}Restarting", message)
+        message = f"job {obj['metadata']['name']} is restarting because {_role_of(lost[0], pods)} replica(s) failed."
+        set_state(status, "Restarting", "True", f"{obj['kind']}Restarting", message, view)
+        plan.warning(f"{obj['kind']}Restarting", message)
     elif _is_at_work(obj, pods):
-        set_state(status, "Running", "True", f"{kind}Running", f"{kind} {name} is running.", view)
+        set_state(status, "Running", "True", f"{obj['kind']}Running", _told(obj, "running"), view)
+
+
+_WORDS = {
+    "running": "is running.",
+    "succeeded": "successfully completed.",
+    "failed": "has failed because {} replica(s) failed.",
+}
+_PYTORCH_WORDS = {
+    "running": "is running.",
+    "succeeded": "is successfully completed.",
+    "failed": "is failed because {} replica(s) failed.",
+}
+"""Of a PyTorchJob with a master; where workers alone decide, only its failure is said so."""
+
+
+def _told(obj: Object, what: str) -> str:
+    metadata = obj["metadata"]
+    if obj["kind"] == "PyTorchJob" and ("Master" in _roles(obj) or what == "failed"):
+        return f"PyTorchJob {metadata['name']} {_PYTORCH_WORDS[what]}"
+    return f"{obj['kind']} {metadata['namespace']}/{metadata['name']} {_WORDS[what]}"
 
 
 def _deadline(obj: Object, status: Object) -> float | None:
@@ -212,73 +256,109 @@ def _deadline(obj: Object, status: Object) -> float | None:
     return None if seconds is None or "startTime" not in status else parse_time(status["startTime"]) + int(seconds)
 
 
-def _is_beyond_limit(obj: Object, tries: int) -> bool:
+def _is_beyond_limit(obj: Object, pods: Pods, status: Object) -> bool:
+    """Containers restarted as often as the limit says; of a limit of 0, any pod that has failed since the last look."""
     limit = run_policy(obj).get("backoffLimit")
-    return limit is not None and tries > int(limit)
+    if limit is None:
+        return False
+    everybody = [pod for found in pods.values() for pod in found]
+    policies = {role: spec.get("restartPolicy") for role, spec in _roles(obj).items()}
+    counted = [pod for role, found in pods.items() if policies[role] in (*_RESTARTED, "ExitCode") for pod in found]
+    restarts = sum(restarts_of(pod) for pod in counted if phase_of(pod) == "Running")
+    if int(limit) > 0:
+        return restarts >= int(limit)
+    failed = sum(phase_of(pod) == "Failed" for pod in everybody)
+    known = sum(counts.get("failed", 0) for counts in (status.get("replicaStatuses") or {}).values())
+    at_work = sum(is_active(pod) for pod in everybody)
+    return restarts > 0 or (failed > known and at_work != sum(_replicas(spec) for spec in _roles(obj).values()))
+
+
+def _leaders(obj: Object) -> tuple[str, ...]:
+    """The roles that decide: the chief's, else the workers."""
+    chiefs = tuple(role for role in _roles(obj) if role in _kind(obj).chiefs)
+    return chiefs or ("Worker",)
 
 
 def _is_at_work(obj: Object, pods: Pods) -> bool:
-    """The chief runs; a PyTorchJob without master needs one worker that runs."""
-    return any(
-        phase_of(pod) == "Running" and _is_chief(obj, role, int(pod["metadata"]["labels"][LABEL_REPLICA_INDEX]))
-        for role, found in pods.items()
-        for pod in found
-    )
+    return any(phase_of(pod) == "Running" for role in _leaders(obj) for pod in pods.get(role, ()))
 
 
 def _is_done(obj: Object, pods: Pods) -> bool:
-    if obj["spec"].get("successPolicy") == "AllWorkers" and "Worker" in pods:
-        workers = pods["Worker"]
-        return len(workers) == _replicas(_roles(obj)["Worker"]) and all(phase_of(pod) == "Succeeded" for pod in workers)
-    return any(
-        phase_of(pod) == "Succeeded" and _is_chief(obj, role, int(pod["metadata"]["labels"][LABEL_REPLICA_INDEX]))
-        for role, found in pods.items()
-        for pod in found
-    )
+    """All of the leaders have succeeded; of a TFJob led by its workers the first is enough, unless it wants all of them."""
+    for role in _leaders(obj):
+        succeeded = [pod["metadata"]["labels"][LABEL_REPLICA_INDEX] for pod in pods.get(role, ()) if phase_of(pod) == "Succeeded"]
+        if role in pods and len(succeeded) == _replicas(_roles(obj)[role]):
+            return True
+        if obj["kind"] == "TFJob" and role == "Worker" and obj["spec"].get("successPolicy") != "AllWorkers" and "0" in succeeded:
+            return True
+    return False
 
 
 def _role_of(pod: Object, pods: Pods) -> str:
     return next(role for role, found in pods.items() if pod in found)
 
 
-def _counts(obj: Object, role: str, pods: list[Object], restarted: int) -> Object:
-    """`failed` keeps those that were made again: it is the operator's memory of how often it tried."""
-    phases = {"active": "Running", "succeeded": "Succeeded"}
+def _counts(obj: Object, role: str, pods: list[Object]) -> Object:
+    phases = {"active": "Running", "succeeded": "Succeeded", "failed": "Failed"}
     counts = {name: sum(phase_of(pod) == phase for pod in pods) for name, phase in phases.items()}
-    counts["failed"] = restarted + sum(phase_of(pod) == "Failed" for pod in pods if pod not in _lost(obj, {role: pods}))
-    selector = f"{LABEL_JOB_NAME}={obj['metadata']['name']},{LABEL_OPERATOR}={_kind(obj).operator},{LABEL_REPLICA_TYPE}={role.lower()}"
-    return {**{name: count for name, count in counts.items() if count}, "selector": selector}
+    found: Object = {name: count for name, count in counts.items() if count}
+    if obj["kind"] == "PyTorchJob":
+        names = f"{LABEL_JOB_NAME}={obj['metadata']['name']},{LABEL_OPERATOR}={_kind(obj).operator},{LABEL_REPLICA_TYPE}={role.lower()}"
+        found["selector"] = names
+    return found
 
 
-def _end(obj: Object, pods: Pods, status: Object, state: str, reason: str, message: str, view: View, plan: Plan) -> None:
-    set_state(status, state, "True", reason, message, view)
+def _all_succeeded(status: Object) -> Object:
+    """What still ran when the job succeeded counts as succeeded."""
+    counts = {
+        role: {**each, "succeeded": each.get("succeeded", 0) + each["active"]} if each.get("active") else each
+        for role, each in (status.get("replicaStatuses") or {}).items()
+    }
+    return {**status, "replicaStatuses": {role: {key: n for key, n in each.items() if key != "active"} for role, each in counts.items()}}
+
+
+def _end(obj: Object, status: Object, state: str, message: str, view: View, plan: Plan) -> None:
+    set_state(status, state, "True", f"{obj['kind']}{state}", message, view)
     status["completionTime"] = view.time
     plan.create.clear()
-    (plan.normal if state == "Succeeded" else plan.warning)(reason, message)
-    _clean(obj, pods, plan, run_policy(obj).get("cleanPodPolicy", "None"))
+    plan.tell = [told for told in plan.tell if not told[1].startswith("SuccessfulCreate")]
+    plan.normal(f"{obj['kind']}{state}", message)
     plan.wake(view.now)
 
 
-def _clean(obj: Object, pods: Pods, plan: Plan, policy: str) -> None:
-    for found in pods.values():
-        for pod in found:
-            goes = policy == "All" or (policy == "Running" and is_active(pod))
-            if goes and "deletionTimestamp" not in pod["metadata"] and pod not in plan.delete:
-                plan.delete.append(pod)
+def _clean(obj: Object, pods: Pods, view: View, plan: Plan, policy: str) -> None:
+    """Pods with their Services: all of them, or those that have not ended."""
+    services = {child["metadata"]["name"]: child for child in view.controlled(obj, "Service")}
+    for pod in (pod for found in pods.values() for pod in found):
+        name = pod["metadata"]["name"]
+        if (
+            not (policy == "All" or (policy == "Running" and is_active(pod)))
+            or "deletionTimestamp" in pod["metadata"]
+            or pod in plan.delete
+        ):
+            continue
+        plan.delete.append(pod)
+        plan.normal("SuccessfulDeletePod", f"Deleted pod: {name}")
+        if name in services:
+            plan.delete.append(services[name])
+            plan.normal("SuccessfulDeleteService", f"Deleted service: {name}")
 
 
 def _suspend(obj: Object, pods: Pods, status: Object, view: View, plan: Plan) -> None:
-    plan.delete += [pod for found in pods.values() for pod in found if "deletionTimestamp" not in pod["metadata"]]
-    message = f"{obj['kind']} {obj['metadata']['name']} is suspended."
-    if find_condition(status["conditions"], "Running") is not None:
-        set_state(status, "Running", "False", f"{obj['kind']}Suspended", message, view)
-    set_state(status, "Suspended", "True", f"{obj['kind']}Suspended", message, view)
-    status.pop("startTime", None)
+    _clean(obj, pods, view, plan, "All")
+    for counts in (status.get("replicaStatuses") or {}).values():
+        counts.pop("active", None)
+    reason, message = f"{obj['kind']}Suspended", f"{obj['kind']} {obj['metadata']['name']} is suspended."
+    if is_true(obj, "Running"):
+        set_state(status, "Running", "False", reason, message, view)
+    if set_state(status, "Suspended", "True", reason, message, view):
+        plan.normal(reason, message)
 
 
-def _resume(obj: Object, status: Object, view: View) -> None:
+def _resume(obj: Object, status: Object, view: View, plan: Plan) -> None:
     if is_true(obj, "Suspended"):
         message = f"{obj['kind']} {obj['metadata']['name']} is resumed."
         set_state(status, "Suspended", "False", f"{obj['kind']}Resumed", message, view)
+        plan.normal(f"{obj['kind']}Resumed", message)
         status["startTime"] = view.time
     status.setdefault("startTime", view.time)
