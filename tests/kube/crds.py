@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.programs import module_folder
 
 _FILES = (
@@ -34,23 +34,53 @@ def install_job_kinds(admin: Kubectl) -> None:
 
 
 def install_more_job_kinds(admin: Kubectl) -> None:
-    """RayJob, Volcano's Job, SparkApplication and KubeDL's Cron; returns when the API server serves them."""
-    _install(admin, [_read(module_folder(family) / path) for family, path in _MORE_FILES])
+    """RayJob, Volcano's Job, SparkApplication, KubeDL's Cron and TrainingJob; returns when the API server serves them."""
+    _install(admin, [*(_read(module_folder(family) / path) for family, path in _MORE_FILES), _training_jobs()])
+
+
+def install_kserve(admin: Kubectl) -> None:
+    """InferenceService v1beta1; returns when the API server serves it."""
+    _install(admin, [_read(module_folder("KSERVE") / "config/crd/full/serving.kserve.io_inferenceservices.yaml")])
+
+
+def _training_jobs() -> dict[str, Any]:
+    """TrainingJob as et-operator's documents describe it: its own definition is in no module that can be had, so this one is ours."""
+    count = {"type": "integer", "minimum": 1}
+    words = {"type": "string", "enum": ["Never", "OnFailure", "Always", "ExitCode"]}
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    launcher = {"replicas": {**count, "maximum": 1}, "restartPolicy": words, "template": anything}
+    worker = {"replicas": count, "minReplicas": count, "maxReplicas": count, "restartPolicy": words, "template": anything}
+    roles = {role: {"type": "object", "properties": fields} for role, fields in (("launcher", launcher), ("worker", worker))}
+    spec = {
+        "backoffLimit": {"type": "integer", "minimum": 0},
+        "restartPolicy": {"type": "string", "enum": ["Never", "OnFailure"]},
+        "cleanPodPolicy": {"type": "string"},
+        "etReplicaSpecs": {"type": "object", "properties": roles},
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}, "status": anything}}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "trainingjobs.kai.alibabacloud.com"},
+        "spec": {
+            "group": "kai.alibabacloud.com",
+            "names": {"plural": "trainingjobs", "singular": "trainingjob", "kind": "TrainingJob", "listKind": "TrainingJobList"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
 
 
 def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
     admin.apply(definitions)
-    wait_until("the job kinds are served", lambda: all(_is_served(admin, definition["metadata"]["name"]) for definition in definitions))
+    # Not by reading them again and again: together they are megabytes.
+    named = [f"customresourcedefinition/{definition['metadata']['name']}" for definition in definitions]
+    admin.run("wait", "--for=condition=Established", "--timeout=120s", *named, seconds=150)
 
 
 def _read(path: Path) -> dict[str, Any]:
-    documents = [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+    documents = [document for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) if document]
     (definition,) = documents
     definition.pop("status", None)
     return dict(definition)
-
-
-def _is_served(admin: Kubectl, name: str) -> bool:
-    (definition,) = (d for d in admin.get("customresourcedefinitions") if d["metadata"]["name"] == name)
-    conditions = definition.get("status", {}).get("conditions", [])
-    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
