@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-AIM_MILLISECONDS, AIM_RATIO = 100, 2.0
+AIM_MILLISECONDS, AIM_RATIO = 100, 1.5
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/submit.py [--runs 15]
 
-Runs alternate, so that a busy machine is busy for both; medians are compared. kubectl's caches are warm.
+Runs alternate, so that a busy machine is busy for both; medians are compared, of wall and of CPU time. kubectl's caches are warm.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.crds import install_job_kinds
-from tests.kube.programs import program
+from tests.kube.control_plane import ControlPlane, running_control_plane  # noqa: E402
+from tests.kube.crds import install_job_kinds  # noqa: E402
+from tests.kube.programs import program  # noqa: E402
+
+from fresh_process import Cost, run  # noqa: E402
 
 AIM_RATIO = 1.5
 ARENA = str(Path(sys.executable).parent / "arena")
 CASES = {
     "MPIJob": ["submit", "mpijob", "--image=i", "--workers=2", "--gpus=1"],
-    "PyTorchJob and TensorBoard": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1", "--tensorboard"],
+    "PyTorchJob": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1"],
+    "PyTorchJob with TensorBoard": ["submit", "pytorchjob", "--image=i", "--workers=2", "--gpus=1", "--tensorboard"],
 }
 
 
@@ -37,30 +40,34 @@ def main() -> None:
     with running_control_plane() as cluster, tempfile.TemporaryDirectory() as home:
         install_job_kinds(cluster.admin)
         env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": home}
-        print(f"{'objects':28}{'arena ms':>10}{'kubectl ms':>12}{'ratio':>8}   median of {runs} alternating runs, aim <= {AIM_RATIO}")
-        for title, words in CASES.items():
-            ours, theirs = measure(cluster, words, Path(home), env, runs, title.split()[0].lower())
-            print(f"{title:28}{ours * 1000:>10.0f}{theirs * 1000:>12.0f}{ours / theirs:>8.2f}")
+        print(f"{'objects':30}{'arena: ms, CPU ms':>20}{'kubectl: ms, CPU ms':>22}{'ratio: wall, CPU':>20}")
+        for number, (title, words) in enumerate(CASES.items()):
+            ours, theirs = measure(cluster, words, Path(home), env, runs, f"case-{number}")
+            print(
+                f"{title:30}{ours.wall * 1000:>14.0f}{ours.cpu * 1000:>6.0f}{theirs.wall * 1000:>16.0f}{theirs.cpu * 1000:>6.0f}"
+                f"{ours.wall / theirs.wall:>14.2f}{ours.cpu / theirs.cpu:>6.2f}",
+                flush=True,
+            )
+        print(f"median of {runs} alternating runs, aim <= {AIM_RATIO}; load {os.getloadavg()[0]:.1f}")
 
 
-def measure(cluster: ControlPlane, words: list[str], home: Path, env: dict[str, str], runs: int, prefix: str) -> tuple[float, float]:
-    """Median seconds of ours and of kubectl's; the first of each is not measured."""
-    ours, theirs = [], []
+def measure(cluster: ControlPlane, words: list[str], home: Path, env: dict[str, str], runs: int, prefix: str) -> tuple[Cost, Cost]:
+    """The medians of ours and of kubectl's; the first of each is not measured."""
+    ours: list[Cost] = []
+    theirs: list[Cost] = []
     manifest = home / "objects.yaml"
     for number in range(runs + 1):
         printed = subprocess.run(
             [ARENA, *words, f"--name={prefix}-k{number}", "--dry-run", "run"], env=env, check=True, capture_output=True
         )
         manifest.write_bytes(printed.stdout)
-        ours.append(timed([ARENA, *words, f"--name={prefix}-a{number}", "run"], env))
-        theirs.append(timed([str(program("kubectl")), "create", "-f", str(manifest)], env))
-    return statistics.median(ours[1:]), statistics.median(theirs[1:])
+        ours.append(run([ARENA, *words, f"--name={prefix}-a{number}", "run"], env))
+        theirs.append(run([str(program("kubectl")), "create", "-f", str(manifest)], env))
+    return median(ours[1:]), median(theirs[1:])
 
 
-def timed(command: list[str], env: dict[str, str]) -> float:
-    started = time.perf_counter()
-    subprocess.run(command, check=True, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - started
+def median(costs: list[Cost]) -> Cost:
+    return Cost(*(statistics.median(column) for column in zip(*costs, strict=True)))
 
 
 if __name__ == "__main__":

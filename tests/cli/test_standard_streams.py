@@ -50,3 +50,20 @@ def test_a_full_disk_under_stdout_is_a_sentence(line: str, program: str, status:
 def test_a_full_disk_under_stderr_changes_nothing(tmp_path: Path) -> None:
     ended = through_shell(f"2>{FULL}", "arena", "top node", tmp_path)
     assert ended.returncode == 0 and ended.stdout
+
+
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "latin-1"}]
+)
+def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) -> None:
+    """A name in Chinese, from a file and not from the command line, whose bytes have the locale's meaning."""
+    given = tmp_path / "job.yaml"
+    given.write_text("name: a\nimage: i\nrun: train\nworker: {replicas: 1}\nenvs: {OWNER: 训练é}\n", encoding="utf-8")
+    code = "from fairlead.programs import run_arena; run_arena()"
+    command = [sys.executable, "-c", code, "submit", "mpijob", "-f", str(given), "--dry-run"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    ended = subprocess.run(command, capture_output=True, timeout=60, env={**env, **locale}, check=False)
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
+    assert "训练é".encode() in ended.stdout
+    refused = subprocess.run([*command[:3], "get", "训练"], capture_output=True, timeout=60, env={**env, **locale}, check=False)
+    assert refused.returncode == 1 and b"invalid name `" in refused.stderr and b"this is a bug" not in refused.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -15,7 +16,10 @@ from fairlead.errors import OutsideError
 
 
 def fill_standard_streams() -> None:
-    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of that."""
+    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of that.
+
+    Both streams speak UTF-8, as the cluster does and kubectl: the same bytes in every locale. What is no text at all is shown escaped.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -23,6 +27,9 @@ def fill_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
     sys.stdout = sys.stdout or _null_stream()
     sys.stderr = sys.stderr or _null_stream()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a test may have put something else there
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _null_stream() -> TextIO:
