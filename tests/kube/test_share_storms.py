@@ -7,6 +7,7 @@ and time jumps; here the real programs are asked, and the truth is the API serve
 from __future__ import annotations
 
 import contextlib
+import http.client
 import random
 import threading
 import time
@@ -124,7 +125,7 @@ class Storm:
                 asked = {"PodName": pod.name, "PodNamespace": "default", "PodUID": pod.uid, "Node": node}
                 try:
                     self._line.extenders[self._line.leader].ask("bind", asked)
-                except (OSError, ValueError):
+                except (OSError, ValueError, http.client.HTTPException):  # it is being killed
                     return
 
     def _random_pod(self) -> Object:
@@ -167,7 +168,8 @@ def test_no_card_is_ever_sold_twice_and_nothing_is_lost(cluster: ControlPlane, l
     storm, truth = Storm(cluster, line, seed), ShareTruth(cluster)
     try:
         storm.blow(truth)
-        wait_until("whoever waits finds no room", lambda: not _forgotten(truth), seconds=60)
+        line.ready()
+        wait_until("whoever waits finds no room", lambda: not _forgotten(truth))
         _check_end(storm, line, truth)
     except (AssertionError, TimeoutError, KubectlError) as error:
         told = "\n".join(
@@ -202,7 +204,7 @@ def _check_end(storm: Storm, line: ShareLine, truth: ShareTruth) -> None:
         assert held == wanted or (not held and pod.uid in storm.damaged), f"{pod.name} holds {held} and asked for {wanted}"
         assert gpu_need(pod).units
     leader = line.extenders[line.leader]
-    wait_until("the extender knows what the API server knows", lambda: _as_inspected(leader) == _as_booked(truth), seconds=30)
+    wait_until("the extender knows what the API server knows", lambda: _as_inspected(leader) == _as_booked(truth))
 
 
 def _as_inspected(extender: Extender) -> dict[str, list[int]]:

@@ -143,7 +143,7 @@ def test_a_grant_that_is_damaged_while_its_pod_runs_sells_no_memory(real: tuple[
     cluster.admin.run("annotate", "pod", "a", "-n", "default", "--overwrite", "fairlead.io/gpu-allocation={garbled")
     (seen,) = settle(cluster, on(T4, pod("b", 10)))
     assert seen and not seen["node"]
-    wait_until("the grant is written again", lambda: _grant(cluster, "a") == before, seconds=30)
+    wait_until("the grant is written again", lambda: _grant(cluster, "a") == before)
     assert extender.inspect()["t4-1"]["usedGPU"] == 10
 
 
@@ -151,13 +151,13 @@ def test_what_runs_on_an_unknown_card_when_the_extender_comes_keeps_room_on_each
     cluster, extender = real
     extender.component.stop()
     cluster.admin.create([on({}, pod("stranger", 10), schedulerName="nobody", nodeName="pair-1")])
-    wait_until("it runs, and nobody gave it a card", lambda: (found(cluster, "stranger") or {})["status"]["phase"] == "Running", seconds=60)
+    wait_until("it runs, and nobody gave it a card", lambda: (found(cluster, "stranger") or {})["status"]["phase"] == "Running")
     extender.start()
     seen = settle(cluster, on(PAIR, pod("fits", 5)), on(PAIR, pod("too-large", 6)))
     assert [bool(each and each["node"]) for each in seen] == [True, False]
     words = "need 6 GiB, largest free 5 GiB (10 GiB set aside for 1 pod whose GPU is unknown)"
-    wait_until("the reason is told", lambda: words in (fate(found(cluster, "too-large")) or {})["told"], seconds=30)
-    wait_until("so is its own", lambda: _events(cluster, "stranger", "GPUShareNotPlaced") != [], seconds=30)
+    wait_until("the reason is told", lambda: words in (fate(found(cluster, "too-large")) or {})["told"])
+    wait_until("so is its own", lambda: _events(cluster, "stranger", "GPUShareNotPlaced") != [])
 
 
 def test_a_card_that_an_operator_takes_out_takes_no_new_pods(real: tuple[ControlPlane, Extender]) -> None:
