@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +13,7 @@ from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.prometheus import Prometheus, check_metrics, running_prometheus
 from tests.kube.reference_boards import BOARDS, UNHEALTHY_NODES, fill_in, variables
-from tests.kube.servers import Server
+from tests.kube.servers import Server, environment
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,24 @@ def test_what_prometheus_holds_is_what_kubectl_says(prometheus: Prometheus, lapt
         return sum(by_node.get(node["metadata"]["name"], -1) for node in nodes) == total
 
     wait_until("Prometheus and kubectl count the same whole GPUs", agree, 20)
+
+
+def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(prometheus: Prometheus, laptop: Laptop) -> None:
+    """Which pod holds which cards, and how large they are: by namespace, from our own families. Their use differs by the moment."""
+
+    def cards(namespace: str, **settings: str) -> dict[str, dict[str, int]]:
+        code = "import sys; from fairlead.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        argv = [sys.executable, "-c", code, "list", "-n", namespace, "-o", "json"]
+        typed_in = {**environment(), "KUBECONFIG": str(laptop.kubeconfig), **settings}
+        listed = json.loads(subprocess.run(argv, env=typed_in, capture_output=True, text=True, timeout=60, check=True).stdout)
+        told = [(each["name"], each["gpuMetrics"]) for job in listed for each in job["instances"] if each["gpuMetrics"]]
+        return {name: {index: use.get("totalGPUMemory") for index, use in metrics.items()} for name, metrics in told}
+
+    def agree() -> bool:
+        found = [(cards(name), cards(name, PROMETHEUS_ADDRESS=prometheus.url)) for name in ("vision", "language")]
+        return all(page and page == series for page, series in found)
+
+    wait_until("Prometheus and the page know the same cards of training jobs", agree)
 
 
 class TestPromtool:
