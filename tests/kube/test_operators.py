@@ -5,6 +5,7 @@ mpi-operator and training-operator are the real ones; their pods run on nodes th
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -130,7 +131,9 @@ def _uids(objects: JobObjects, name: str) -> set[str]:
 @pytest.mark.parametrize("resource", FLAGS)
 def test_a_job_that_takes_too_long_fails(cluster: ControlPlane, resource: str) -> None:
     """training-operator sees that only when something else makes it look at the job."""
-    life = begun(cluster, resource, "late", "--running-timeout=2s")
+    life = Life(cluster, resource, f"late-{resource}", "train")
+    life.submit(*FLAGS[resource], "--running-timeout=2s")
+    life.give_node("gpu-1")
     wait_until("its operator has seen it fail", lambda: life.nudged().has("Failed"))
     life.until("no pod runs", lambda objects: not objects.pods)
     life.agreed("FAILED")
@@ -140,7 +143,7 @@ def test_a_finished_job_that_may_not_stay(cluster: ControlPlane) -> None:
     """training-operator removes the job; mpi-operator keeps it and loses its launcher."""
     lives = [Life(cluster, resource, f"brief-{resource}", "train") for resource in FLAGS]
     for life in lives:
-        life.submit(*FLAGS[life.resource], "--ttl-after-finished=1s", f"--annotation={RUN_TIME}=0s", waits=False)
+        life.submit(*FLAGS[life.resource], "--ttl-after-finished=5s", f"--annotation={RUN_TIME}=0s", waits=False)
     mpi, *others = lives
     for life in others:
         life.until_gone()
@@ -159,7 +162,7 @@ def test_the_command_of_document_000(cluster: ControlPlane) -> None:
     assert (truth.requested, truth.allocated) == (1, 1)
     top = life.arena("top", "job")
     assert top.endswith("\n\nTotal Allocated/Requested GPUs of Training Jobs: 1/1\n")
-    got = life.arena("get", "mpi-test", "-e")
-    assert f"pod/{life.chief}" in got and "[Scheduled]" in got
+    events = re.compile(rf"^  pod/{life.chief} +Normal +\S+ +\[Scheduled\] ", re.MULTILINE)
+    wait_until("`get -e` tells where its chief was put", lambda: events.search(life.arena("get", "mpi-test", "-e")) is not None)
     life.arena("delete", "mpi-test")
     life.until_gone()

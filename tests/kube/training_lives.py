@@ -20,7 +20,7 @@ from tests.kube.objects import Object, gpu_node
 from tests.kube.servers import run_arena
 
 POOL = "test.fairlead.io/pool"
-AGREE_SECONDS = 30.0
+AGREE_SECONDS = 90.0
 
 
 def pool_node(number: int) -> Object:
