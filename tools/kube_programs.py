@@ -86,10 +86,11 @@ RAY_OPERATOR = Family("definitions", "github.com/ray-project/kuberay/ray-operato
 SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", {})
 VOLCANO = Family("definitions", "volcano.sh/volcano", {})
 KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
+KSERVE = Family("definitions", "github.com/kserve/kserve", {})
 BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 
 # The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody brought along.
-READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL)
+READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE)
 
 FAMILY_OF = {program: family for family in BUILT for program in family.packages}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.kube.kubectl import Kubectl
+from tests.kube.kubectl import Kubectl, KubectlError, wait_until
 from tests.kube.programs import module_folder
 
 _FILES = (
@@ -74,9 +74,17 @@ def _training_jobs() -> dict[str, Any]:
 
 def _install(admin: Kubectl, definitions: list[dict[str, Any]]) -> None:
     admin.apply(definitions)
-    # Not by reading them again and again: together they are megabytes.
     named = [f"customresourcedefinition/{definition['metadata']['name']}" for definition in definitions]
-    admin.run("wait", "--for=condition=Established", "--timeout=120s", *named, seconds=150)
+    wait_until("the kinds are served", lambda: _are_served(admin, named), 150)
+
+
+def _are_served(admin: Kubectl, named: list[str]) -> bool:
+    """Not by reading the definitions: together they are megabytes. A definition that has no status at all yet is an error of `wait`."""
+    try:
+        admin.run("wait", "--for=condition=Established", "--timeout=10s", *named)
+    except KubectlError:
+        return False
+    return True
 
 
 def _read(path: Path) -> dict[str, Any]:

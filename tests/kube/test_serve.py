@@ -1,6 +1,6 @@
 """`arena serve` and `arena data list` on a real control plane: the server takes what is made, and what is shown is what kubectl says.
 
-KServe's operator does not run: its definition here takes any spec, and a test makes the Deployment that it would make.
+Of KServe there is the definition, not the operator: a test makes the Deployment that it would make.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.crds import install_kserve
 from tests.kube.kubectl import Kubectl, wait_until
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import cpu_node, gpu_node, share_node
@@ -24,37 +25,13 @@ from tests.kube.test_submit import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
 
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
-KSERVE = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "inferenceservices.serving.kserve.io"},
-    "spec": {
-        "group": "serving.kserve.io",
-        "names": {
-            "kind": "InferenceService",
-            "listKind": "InferenceServiceList",
-            "plural": "inferenceservices",
-            "singular": "inferenceservice",
-        },
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     with running_control_plane() as started:
-        started.admin.create([KSERVE, gpu_node("gpu-1"), share_node("share-1"), cpu_node("cpu-1")])
-        wait_until("KServe's kind is served", lambda: "inferenceservices" in started.admin.run("api-resources", "-o", "name"))
+        started.admin.create([gpu_node("gpu-1"), share_node("share-1"), cpu_node("cpu-1")])
+        install_kserve(started.admin)
         yield started
 
 
@@ -161,6 +138,14 @@ def test_kserve(cluster: ControlPlane) -> None:
     row = rows(done("serve", "list", "-T", "kserve", kubeconfig=config))["iris"]
     assert (row["TYPE"], row["DESIRED"], row["ADDRESS"], row["PORTS"]) == ("KServe", "2", "http://iris.example.com", ":80")
     assert len(json.loads(done("serve", "get", "iris", "-o", "json", kubeconfig=config))["instances"]) == 2
+    everything = "--name=x --version=v1 --image=i --runtime=r --runtime-version=1 --storage-uri=s3://b/m --protocol-version=v2 --port=80"
+    everything += " --model-format=sklearn:1 --max-replicas=3 --scale-target=5 --scale-metric=cpu --container-concurrency=2 --timeout=60"
+    everything += " --canary-traffic-percent=10 --security-context=runAsUser=7 --affinity-policy=spread --affinity-constraint=required"
+    everything += (
+        " -d c:/m --temp-dir=t:/t --gpus=1 --cpu=1 --share-memory=1Gi -e A=b --env-from-secret=S=s --toleration=all --selector=a=b"
+    )
+    printed = done("serve", "kserve", *everything.split(), "--dry-run", kubeconfig=config)
+    admin.run("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=printed)
     done("serve", "delete", "iris", kubeconfig=config)
     assert not admin.get("inferenceservices", "-n", "default"), (
         "its Deployment is for the garbage collector, which learns of a new kind slowly"
