@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from fairlead.edge.api_failure import ApiFailure, Conflict, ForbiddenByServer, NotServed, Unauthorized, Unreachable
 from fairlead.edge.api_request import Selection
 from fairlead.edge.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 
@@ -49,6 +52,36 @@ def test_a_list_is_read_in_pages_of_500(twin: MakeTwin) -> None:
             {"fieldSelector": "spec.nodeName!=", "labelSelector": "a in (b,c)", "limit": "500"} | ({"continue": token} if token else {})
             for token in ("", "t1", "t2")
         ]
+
+
+def written(name: str, token: str = "") -> Reply:
+    """A page in the compact JSON of API servers: the token stands before the items. One inside an item is none."""
+    meta = {"resourceVersion": "7", **({"continue": token, "remainingItemCount": 1} if token else {})}
+    item = pod(name) | {"annotations": {"continue": "x"}}
+    return Reply(json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": [item]}, separators=(",", ":")).encode())
+
+
+def test_pages_as_api_servers_write_them(twin: MakeTwin) -> None:
+    with ScriptedServer({PODS_PATH: [written("a", "eyJ2/+="), written("b", "t2"), written("c")]}) as server:
+        assert names(twin(server.url).call("list_all", pod_reader())) == ["a", "b", "c"]
+        assert [seen.query.get("continue") for seen in server.seen] == [None, "eyJ2/+=", "t2"]
+
+
+def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
+    """Of the client of commands, whose time it is: half of what a long list costs is the server's work on the next page."""
+    reader = pod_reader()
+    decode = reader.decode_page
+
+    def decode_late(body: bytes) -> Any:
+        deadline = time.monotonic() + 30
+        while len(server.seen) < 2:
+            assert time.monotonic() < deadline, "the second page is asked for"
+            time.sleep(0.005)
+        return decode(body)
+
+    reader.decode_page = decode_late  # type: ignore[method-assign]
+    with ScriptedServer({PODS_PATH: [written("a", "t"), written("b")]}) as server, KubeBlocking(connection_to(server.url)) as api:
+        assert names(api.list_all(reader)) == ["a", "b"]
 
 
 def test_a_list_in_one_namespace_asks_only_there(twin: MakeTwin) -> None:

@@ -7,6 +7,7 @@ that the reader keeps the row it had.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,7 @@ from fairlead.edge.decoders import decoder_of
 from fairlead.edge.resource import Resource
 
 log = logging.getLogger("fairlead.kubernetes")
+_EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
 
 Wire = TypeVar("Wire")
 Row = TypeVar("Row")
@@ -60,6 +62,18 @@ class WirePage(Struct, Generic[Wire]):
     @property
     def version(self) -> str:
         return (self.metadata and self.metadata.resource_version) or ""
+
+
+def early_token(body: bytes) -> str:
+    """The next page's token before the page is decoded; "" when there is none, or when it does not stand where API servers write it.
+
+    >>> early_token(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"eyJ2"},"items":[')
+    'eyJ2'
+    >>> early_token(b'{"items":[{"continue":"x"}]}')
+    ''
+    """
+    found = _EARLY_TOKEN.match(body)
+    return found[1].decode() if found else ""
 
 
 class WatchEvent(Struct, Generic[Wire], gc=False):

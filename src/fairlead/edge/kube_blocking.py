@@ -29,7 +29,7 @@ from fairlead.edge.api_failure import (
     failure_of_connection,
     not_its_json,
 )
-from fairlead.edge.api_page import ItemReader, Listing
+from fairlead.edge.api_page import ItemReader, Listing, early_token
 from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.backoff import Backoff
 from fairlead.edge.connection import Connection, make_ssl_context
@@ -143,17 +143,23 @@ class KubeBlocking:
         request = api_request.list_request(reader.resource, selection, limit=limit)
         body, _ = self.send(request, encoding=self._list_encoding)
         while True:
+            early = early_token(body)
+            ahead = self._page_ahead(reader.resource, selection, limit, early) if early else None
             try:
                 wire = reader.decode_page(body)
             except NOT_JSON as error:
                 raise not_its_json(self._label, request, error) from error
-            if not wire.token:
-                listing.add(reader.parse_page(wire))
+            if ahead is None and wire.token:
+                ahead = self._page_ahead(reader.resource, selection, limit, wire.token)
+            listing.add(reader.parse_page(wire))
+            if ahead is None:
                 return listing
-            request = api_request.list_request(reader.resource, selection, limit=limit, token=wire.token)
-            ahead = _Ahead(partial(self.send, request, encoding=self._list_encoding))
-            listing.add(reader.parse_page(wire))  # the server makes the next page while this one becomes rows
             body, _ = ahead.result()
+
+    def _page_ahead(self, resource: Resource, selection: Selection, limit: int | None, token: str) -> _Ahead[tuple[bytes, str]]:
+        """The server makes the next page while this one becomes rows."""
+        request = api_request.list_request(resource, selection, limit=limit, token=token)
+        return _Ahead(partial(self.send, request, encoding=self._list_encoding))
 
     # the server
 
