@@ -1,6 +1,6 @@
-"""Which image do the containers of a real kubelet run? One made here of Debian's static busybox; nothing is pulled.
+"""Which images do the containers of a real kubelet run? Some made here of Debian's static busybox; nothing is pulled.
 
-The sandbox's image is the same, with a program that only waits. Both are in a tar as `docker save` writes it.
+They differ only in the program that they run by default. All are in one tar as `docker save` writes it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,21 @@ from typing import Any
 BUSYBOX = "fairlead.test/busybox:1.35"
 """With a shell and the usual small programs."""
 PAUSE = "fairlead.test/pause:1"
+SIMULATED = {
+    "fairlead.test/train:2s": "sleep 2",
+    "fairlead.test/fail:2s": "sleep 2; exit 1",
+    "fairlead.test/crash:1s": "sleep 1; exit 139",
+    "fairlead.test/app:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
+}
+"""Images that do for true what the simulated cluster's containers do by the names of theirs (`sim/behaviour.py`)."""
 _PROGRAM = Path("/bin/busybox")
 
 
 def write_images(tar: Path) -> None:
-    """A tar of both images, for `ctr images import`."""
+    """A tar of all images, for `ctr images import`."""
     layer = _layer()
-    configs = {tag: _config(layer, command) for tag, command in ((BUSYBOX, ["sh"]), (PAUSE, ["sleep", "1000000"]))}
+    commands = {BUSYBOX: ["sh"], PAUSE: ["sleep", "1000000"], **{tag: ["sh", "-c", program] for tag, program in SIMULATED.items()}}
+    configs = {tag: _config(layer, command) for tag, command in commands.items()}
     manifest = [{"Config": _config_name(config), "RepoTags": [tag], "Layers": ["layer.tar"]} for tag, config in configs.items()]
     with tarfile.open(tar, "w") as images:
         _add(images, "layer.tar", layer)

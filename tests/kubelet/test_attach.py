@@ -99,11 +99,10 @@ def test_a_terminal_has_its_size_and_learns_of_another(att: Arena) -> None:
 
 def test_ctrl_c_in_a_terminal_ends_the_command_there_and_not_arena(att: Arena) -> None:
     with terminal(att, "attach", "att", "--", "sh") as here:
-        here.type("trap 'echo caught' INT; echo rea''dy; sleep 1000\n")
+        here.type("trap 'echo caught; exit 6' INT; echo rea''dy; while :; do sleep 1; done\n")
         here.until("ready")
         here.type("\x03")
         here.until("caught")
-        here.type("exit 6\n")
         assert here.wait() == 6
         assert here.mode() == here.mode_before
 

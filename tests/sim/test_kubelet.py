@@ -114,6 +114,31 @@ def test_init_containers_run_first_one_after_another() -> None:
     assert phase(world) == "Running"
 
 
+def test_an_image_that_may_not_be_pulled_is_waited_for_until_another_pod_brings_it() -> None:
+    world = small_world(CPU_POOL)
+    world.cluster.create(pod(containers=[container("train:1h", imagePullPolicy="Never")]))
+    live(world, 5)
+    waiting = get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"]
+    assert waiting == {"reason": "ErrImageNeverPull", "message": 'Container image "train:1h" is not present with pull policy of Never'}
+    assert reasons(world, "p") == ["Scheduled", "ErrImageNeverPull", "Failed"]
+    world.cluster.create(pod("brings", image="train:1h"))
+    live(world, 90)
+    assert (phase(world), phase(world, "brings")) == ("Running", "Running")
+
+
+def test_the_run_before_keeps_its_own_id() -> None:
+    world = small_world()
+    world.cluster.create(pod(image="crash:5s", restartPolicy="Always"))
+    seen: set[tuple[str, str]] = set()
+    for _ in range(240):
+        live(world, 0.5)
+        status = (get_pod(world)["status"].get("containerStatuses") or [{}])[0]
+        ended = status.get("lastState", {}).get("terminated")
+        if ended:
+            seen.add((next(iter(status["state"])), "same" if ended["containerID"] == status["containerID"] else "another"))
+    assert seen == {("waiting", "same"), ("running", "another")}
+
+
 def test_a_failing_init_container_fails_a_pod_that_never_restarts() -> None:
     world = small_world()
     world.cluster.create(pod(initContainers=[container("fail:3s", name="setup")]))

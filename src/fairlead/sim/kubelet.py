@@ -35,6 +35,8 @@ BACK_OFF_SECONDS = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 BACK_OFF_RESET_SECONDS = 600.0
 LOOKUP_SECONDS = 1.0
 """How long it takes to learn that an image is not there."""
+LOOK_AGAIN_SECONDS = 12.0
+"""How often a kubelet looks for an image that it may not pull."""
 PULL_ERROR_SECONDS = 2.0
 """How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
 CUDA_ERROR_SECONDS = 2.0
@@ -72,7 +74,7 @@ class Kubelets:
         now = self._timers.clock.now()
         run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now)
         allocate(pod, run.node, self._devices)
-        run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+        self._give_address(run, pod)
         for container in run.apps:
             self._images.add((run.node, container.image))
             self._run(run, container, pod)
@@ -185,12 +187,22 @@ class Kubelets:
             self._later(run, self._delay(run, "sandbox", 0.4, 1.6), self._start_next)
             return
         image, can_pull = rest[0]
+        if any(container.image == image and not container.may_pull for container in run.containers):
+            self._refuse_pull(run, pod, image, rest)
+            return
         self._recorder.normal(pod, "Pulling", f'Pulling image "{image}"', COMPONENT, run.node)
         if not can_pull:
             self._later(run, LOOKUP_SECONDS, lambda run: self._fail_pull(run, image, rest))
             return
         seconds = between(self._seed, 4.0, 40.0, "pull", run.node, image)
         self._later(run, seconds, lambda run: self._pulled(run, image, seconds, rest[1:]))
+
+    def _refuse_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
+        """Its owner forbade to pull it: look again whether somebody else has brought it."""
+        why = f'Container image "{image}" is not present with pull policy of Never'
+        self._recorder.warning(pod, "ErrImageNeverPull", why, COMPONENT, run.node)
+        self._wait_for_image(run, pod, image, "ErrImageNeverPull", why)
+        self._later(run, LOOK_AGAIN_SECONDS, lambda run: self._pull(run, images))
 
     def _pulled(self, run: PodRun, image: str, seconds: float, images: Sequence[tuple[str, bool]]) -> None:
         self._images.add((run.node, image))
@@ -223,6 +235,7 @@ class Kubelets:
 
     def _wait_for_image(self, run: PodRun, pod: Object, image: str, reason: str, message: str) -> None:
         self._recorder.warning(pod, "Failed", f"Error: {reason}", COMPONENT, run.node)
+        self._give_address(run, pod)
         for container in run.containers:
             if container.image == image:
                 container.wait(reason, message)
@@ -233,8 +246,7 @@ class Kubelets:
         pod = self._pod(run)
         if pod is None or run.is_ending or run.is_finished:
             return
-        if not run.pod_ip:
-            run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
+        self._give_address(run, pod)
         pending = next((init for init in run.inits if init.state == "waiting"), None)
         if pending is not None:
             self._start(run, pending, pod)
@@ -247,6 +259,11 @@ class Kubelets:
                 if app.state == "waiting":
                     self._start(run, app, pod)
             self._write(run)
+
+    def _give_address(self, run: PodRun, pod: Object) -> None:
+        """The sandbox has one, before there is a container in it."""
+        if not run.pod_ip:
+            run.pod_ip = run.host_ip if pod["spec"].get("hostNetwork") else self._next_address(run.node)
 
     def _start(self, run: PodRun, container: ContainerRun, pod: Object) -> None:
         self._run(run, container, pod)
@@ -331,9 +348,10 @@ class Kubelets:
         """Write what ended; a finished pod lets go of its cards."""
         run.phase = phase
         if run.is_finished:
-            now = self._timers.clock.now()
+            now, pod = self._timers.clock.now(), self._pod(run)
             for sidecar in run.inits:
                 if sidecar.state == RUNNING:
+                    self._tell_killing(run, pod, sidecar)
                     sidecar.end(now, 0)
             self._devices.release(run.uid)
         self._write(run)
@@ -346,7 +364,7 @@ class Kubelets:
         run.is_ending = True
         live = [container for container in run.containers if container.state == RUNNING]
         for container in live:
-            self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
+            self._tell_killing(run, pod, container)
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
         seconds = min(grace, self._delay(run, "stop", 0.8, 3.5)) if live else 0.1
         self._later(run, seconds, self._end)
@@ -363,6 +381,10 @@ class Kubelets:
         if self._pod(run) is not None:
             self._write(run)
             self._cluster.delete(PODS, run.namespace, run.name, grace_seconds=0, uid=run.uid)
+
+    def _tell_killing(self, run: PodRun, pod: Object | None, container: ContainerRun) -> None:
+        if pod is not None:
+            self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
 
     # --- small things ------------------------------------------------------------------------------------------------------------
 
@@ -418,7 +440,8 @@ def _container_run(container: Object, *, is_init: bool) -> ContainerRun:
     image = container.get("image", "")
     program = next(iter(container.get("command") or ()), "")
     sidecar = is_init and is_sidecar(container)
-    return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar)
+    may_pull = container.get("imagePullPolicy") != "Never"
+    return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar, may_pull)
 
 
 def _images(run: PodRun) -> list[tuple[str, bool]]:

@@ -25,6 +25,7 @@ class ContainerRun:
     image: str
     behaviour: Behaviour
     is_sidecar: bool = False
+    may_pull: bool = True
     state: str = WAITING
     reason: str = "ContainerCreating"
     message: str = ""
@@ -54,7 +55,7 @@ class ContainerRun:
         self.reason = _REASONS.get(exit_code, "Error")
 
 
-_PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "CrashLoopBackOff")
+_PASSING = ("ContainerCreating", "PodInitializing", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "CrashLoopBackOff")
 _REASONS = {0: "Completed", 137: "Error"}
 
 
@@ -150,29 +151,38 @@ def _rejected(run: PodRun, before: Object) -> Object:
 
 def _container_status(pod: PodRun, run: ContainerRun) -> Object:
     is_running = run.state == RUNNING
+    is_plain_init = run in pod.inits and not run.is_sidecar
     status: Object = {
         "name": run.name,
         "image": run.image,
         "imageID": "",
-        "ready": (is_running or run.is_done) if run in pod.inits else is_running,
+        "ready": run.is_done if is_plain_init else is_running,
         "started": is_running,
         "restartCount": run.restarts,
-        "state": _state(run),
-        "lastState": run.last or {},
+        "state": _state(pod, run),
+        "lastState": _last_state(pod, run),
     }
     if run.state != WAITING or run.restarts:
-        status["containerID"] = _container_id(pod.uid, run)
+        status["containerID"] = _container_id(pod.uid, run.name, run.restarts)
         status["imageID"] = _image_id(run.image)
     return status
 
 
-def _state(run: ContainerRun) -> Object:
+def _state(pod: PodRun, run: ContainerRun) -> Object:
     if run.state == RUNNING:
         return _running_since(render_time(run.started_at))
     if run.state == TERMINATED:
-        return {TERMINATED: _terminated(run)}
+        return {TERMINATED: {**_terminated(run), "containerID": _container_id(pod.uid, run.name, run.restarts)}}
     waiting = {"reason": run.reason}
     return {WAITING: {**waiting, "message": run.message} if run.message else waiting}
+
+
+def _last_state(pod: PodRun, run: ContainerRun) -> Object:
+    """Of the run before: one that waits for its next try has not been counted as started again."""
+    if run.last is None:
+        return {}
+    ended = run.restarts if run.state == WAITING else run.restarts - 1
+    return {TERMINATED: {**run.last[TERMINATED], "containerID": _container_id(pod.uid, run.name, ended)}}
 
 
 @lru_cache(maxsize=1024)
@@ -240,8 +250,8 @@ def _not_ready(run: PodRun) -> tuple[str, str]:
     return ("ContainersNotReady", f"containers with unready status: [{unready}]") if unready else ("", "")
 
 
-def _container_id(uid: str, run: ContainerRun) -> str:
-    return f"containerd://{_hex64(uid, run.name, run.restarts)}"
+def _container_id(uid: str, name: str, restarts: int) -> str:
+    return f"containerd://{_hex64(uid, name, restarts)}"
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,163 @@
+"""Does a simulated kubelet say of a pod what a real one says? The same pods on both: status, conditions, events, word for word.
+
+What only one of them can know is left out: times, ids, how often an event came, and who restarted how often meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane
+from tests.kube.kubectl import wait_until
+from tests.kube.node_images import SIMULATED
+from tests.kubelet.jobs import SECONDS
+from tests.sim.small_world import CPU_POOL, NAMESPACE, live, small_world
+
+from fairlead.sim.resources import EVENTS, PODS
+from fairlead.sim.world import World
+
+Object = dict[str, Any]
+ENDS, FAILS, CRASHES, RUNS = SIMULATED
+EVENT_SECONDS = 30.0
+PLAIN = {"automountServiceAccountToken": False}
+"""A volume that is late would be a warning of the real one's alone."""
+
+
+def container(image: str, name: str = "main", **more: Any) -> Object:
+    return {"name": name, "image": image, "imagePullPolicy": "IfNotPresent", **more}
+
+
+def finished(pod: Object) -> bool:
+    return bool(pod.get("status", {}).get("phase") in ("Succeeded", "Failed"))
+
+
+def running(name: str) -> Callable[[Object], bool]:
+    return lambda pod: any("running" in each["state"] for each in statuses(pod) if each["name"] == name)
+
+
+def waits(words: str) -> Callable[[Object], bool]:
+    def does(pod: Object) -> bool:
+        return any(words in " ".join(each["state"].get("waiting", {}).values()) for each in statuses(pod))
+
+    return does
+
+
+def statuses(pod: Object) -> list[Object]:
+    status = pod.get("status", {})
+    return [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
+
+
+CASES: dict[str, tuple[Object, Callable[[Object], bool]]] = {
+    "ends": ({"restartPolicy": "Never", "containers": [container(ENDS)]}, finished),
+    "fails": ({"restartPolicy": "Never", "containers": [container(FAILS)]}, finished),
+    "runs": ({"containers": [container(RUNS)]}, running("main")),
+    "crashes": ({"containers": [container(CRASHES)]}, waits("back-off 10s")),
+    "initializes": (
+        {"initContainers": [container(RUNS, "one"), container(RUNS, "two")], "containers": [container(RUNS)]},
+        running("one"),
+    ),
+    "init-fails": (
+        {"restartPolicy": "Never", "initContainers": [container(FAILS, "setup")], "containers": [container(RUNS)]},
+        finished,
+    ),
+    "init-crashes": ({"initContainers": [container(CRASHES, "setup")], "containers": [container(RUNS)]}, waits("back-off 10s")),
+    "beside": (
+        {
+            "restartPolicy": "Never",
+            "initContainers": [container(RUNS, "side", restartPolicy="Always")],
+            "containers": [container(ENDS)],
+        },
+        finished,
+    ),
+    "two-of-which-one-ends": (
+        {"restartPolicy": "Never", "containers": [container(ENDS), container(RUNS, "other")]},
+        lambda pod: any("terminated" in each["state"] for each in statuses(pod)),
+    ),
+    "image-never-pulled": ({"containers": [container("fairlead.test/missing:1", imagePullPolicy="Never")]}, waits("ErrImageNeverPull")),
+}
+
+
+@pytest.fixture(scope="module")
+def simulated() -> World:
+    """A world of one node that has the images."""
+    world = small_world(CPU_POOL)
+    for number, image in enumerate(SIMULATED):
+        world.cluster.create(manifest(f"pulls-{number}", NAMESPACE, {"containers": [container(image)]}))
+    live(world, 300)
+    return world
+
+
+def manifest(name: str, namespace: str, spec: Object) -> Object:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": {**spec, **PLAIN}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_kubelets_say_the_same(cluster: ControlPlane, simulated: World, name: str) -> None:
+    spec, is_settled = CASES[name]
+    told = simulated_twin(simulated, name, spec, is_settled)
+    assert told == real_twin(cluster, name, spec, is_settled, told["events"])
+
+
+def real_twin(cluster: ControlPlane, name: str, spec: Object, is_settled: Callable[[Object], bool], expected: set[Any]) -> Object:
+    admin, found = cluster.admin, [{}]
+    admin.create([manifest(name, "default", spec)])
+
+    def is_there() -> bool:
+        found[:] = admin.get("pods", "-n", "default", f"--field-selector=metadata.name={name}")
+        return is_settled(found[0])
+
+    def events() -> list[Object]:
+        return admin.get("events", "-n", "default", f"--field-selector=involvedObject.uid={found[0]['metadata']['uid']}")
+
+    wait_until(f"{name} has settled on the real node", is_there, SECONDS, pause_seconds=0.1)
+    with suppress(TimeoutError):  # the kubelet sends its events a little after the status; what is missing is shown as a difference
+        wait_until("the events are there", lambda: twin(found[0], events())["events"] == expected, EVENT_SECONDS)
+    return twin(found[0], events())
+
+
+def simulated_twin(world: World, name: str, spec: Object, is_settled: Callable[[Object], bool]) -> Object:
+    world.cluster.create(manifest(name, NAMESPACE, spec))
+    pod: Object = {}
+    for _ in range(1200):
+        live(world, 0.1)
+        pod = world.cluster.get(PODS, NAMESPACE, name) or {}
+        if is_settled(pod):
+            break
+    assert is_settled(pod), pod
+    uid = pod["metadata"]["uid"]
+    return twin(pod, [each for each in world.cluster.list(EVENTS, NAMESPACE) if each["involvedObject"]["uid"] == uid])
+
+
+def twin(pod: Object, events: list[Object]) -> Object:
+    status = pod["status"]
+    return {
+        "phase": status["phase"],
+        "reason": status.get("reason"),
+        "has address": bool(status.get("podIP")),
+        "conditions": {each["type"]: (each["status"], each.get("reason"), each.get("message")) for each in status["conditions"]},
+        "containers": {each["name"]: container_twin(each, pod) for each in statuses(pod)},
+        "events": {(each["type"], each["reason"], plain(each["message"], pod)) for each in events},
+    }
+
+
+def container_twin(status: Object, pod: Object) -> Object:
+    """What is told of a container, and which keys its state and its last one have."""
+    kept = {key: status[key] for key in ("image", "ready", "started")}
+    for which in ("state", "lastState"):
+        for state, told in status[which].items():
+            kept[which] = (state, told.get("reason"), plain(told.get("message", ""), pod), told.get("exitCode"), sorted(told))
+    return kept
+
+
+def plain(text: str, pod: Object) -> str:
+    metadata = pod["metadata"]
+    for words, name in (
+        (metadata["uid"], "UID"),
+        (f"_{metadata['namespace']}(", "_NAMESPACE("),
+        (f"{metadata['namespace']}/", "NAMESPACE/"),
+    ):
+        text = text.replace(words, name)
+    return text.replace(pod["spec"]["nodeName"], "NODE")
