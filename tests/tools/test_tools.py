@@ -131,5 +131,5 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
     assert (scratch / "module" / "server.go").read_text() == "const port = 0\n"
     assert (module / "server.go").read_text() == "const port = 8080\n"
     assert (scratch / "go.mod").read_text().endswith(f"replace {family.module} => {scratch / 'module'}\n")
-    with pytest.raises(_tool("progress").StepFailed, match="`port = 8080` stands 0 times in server.go, not once"):
+    with pytest.raises(_tool("progress").StepFailed, match=r"`port = 8080` stands 0 times in server\.go, not once"):
         build._edit(scratch / "module", edit, "mpi-operator")

@@ -19,8 +19,8 @@ HELP = (
     "Say where pods that ask for a part of a GPU would go now, one after another, by the scheduler's rules: a pod of so many units, or "
     "those of a manifest (a Pod, or a workload with a pod template; a Service beside it is passed over). Who finds no room is told why, "
     "and which pods would have to go. "
-    "Only shared GPUs are looked at, on nodes that its nodeSelector, node affinity and tolerations allow; kube-scheduler also looks at cpu, "
-    "memory and other pods."
+    "Only shared GPUs are looked at, on nodes that its nodeSelector, node affinity and tolerations allow; kube-scheduler also looks at "
+    "cpu, memory and other pods."
 )
 MOST_PODS: Final = 1000
 Object = dict[str, Any]

@@ -22,9 +22,7 @@ _STATUS_MAX: Final = 255  # Windows containers know greater ones, of which 256 m
 
 def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
     """`instance`: what `-i` is for."""
-    parser.add_argument(
-        "command", metavar="CMD", nargs="*", default=[], help=f"the command, its arguments after it (default {SHELL})"
-    )
+    parser.add_argument("command", metavar="CMD", nargs="*", default=[], help=f"the command, its arguments after it (default {SHELL})")
     parser.add_argument("--instance", "-i", metavar="POD", default="", help=instance)
     parser.add_argument("--container", "-c", metavar="NAME", default="", help="this container of the pod")
 
