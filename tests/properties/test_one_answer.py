@@ -44,7 +44,8 @@ def exclusive_nodes(draw: st.DrawFn) -> tuple[Node, list[Pod]]:
 @st.composite
 def shared_nodes(draw: st.DrawFn) -> tuple[Node, list[Pod]]:
     count, each = draw(st.integers(1, 4)), draw(st.integers(2, 40))
-    slots = tuple(GpuSlot(index, f"GPU-{index}", index, "T4", 15079, each, mode="shared") for index in range(count))
+    # As much memory as the units say: an inventory that claims more is not believed by the boards.
+    slots = tuple(GpuSlot(index, f"GPU-{index}", index, "T4", each * 1024, each, mode="shared") for index in range(count))
     node = Node(
         "n",
         capacity={GPU_MEMORY: count * each, GPU_COUNT: count},
