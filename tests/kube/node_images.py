@@ -24,6 +24,8 @@ SIMULATED = {
 }
 """Images that do for true what the simulated cluster's containers do by the names of theirs (`sim/behaviour.py`)."""
 _PROGRAM = Path("/bin/busybox")
+_SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
+"""mpi-operator's workers run one. Nobody logs in here, for no `mpirun` is there."""
 
 
 def write_images(tar: Path) -> None:
@@ -50,6 +52,9 @@ def _layer() -> bytes:
         for name in names:
             if name != "busybox":
                 _add_entry(layer, f"bin/{name}", tarfile.SYMTYPE, "busybox")
+        for folder in ("usr", "usr/sbin"):
+            _add_entry(layer, folder, tarfile.DIRTYPE)
+        _add(layer, "usr/sbin/sshd", _SSHD, mode=0o755)
         _add(layer, "etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")
     return whole.getvalue()
 

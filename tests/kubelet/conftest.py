@@ -1,4 +1,4 @@
-"""One real node for all tests of this folder, beside a real control plane with the real operators of training jobs."""
+"""One real node for all tests of this folder, beside a real control plane; and the real operators of training jobs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from tests.kube.operators import running_operators
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[ControlPlane]:
-    with running_control_plane() as started, running_kubelet(started), running_operators(started):
+def node() -> Iterator[ControlPlane]:
+    """A cluster whose only node is real."""
+    with running_control_plane() as started, running_kubelet(started):
         yield started
+
+
+@pytest.fixture(scope="session")
+def cluster(node: ControlPlane) -> Iterator[ControlPlane]:
+    """The same with operators, which make the pods of training jobs."""
+    with running_operators(node):
+        yield node

@@ -95,14 +95,14 @@ def manifest(name: str, namespace: str, spec: Object) -> Object:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_kubelets_say_the_same(cluster: ControlPlane, simulated: World, name: str) -> None:
+def test_both_kubelets_say_the_same(node: ControlPlane, simulated: World, name: str) -> None:
     spec, is_settled = CASES[name]
     told = simulated_twin(simulated, name, spec, is_settled)
-    assert told == real_twin(cluster, name, spec, is_settled, told["events"])
+    assert told == real_twin(node, name, spec, is_settled, told["events"])
 
 
-def real_twin(cluster: ControlPlane, name: str, spec: Object, is_settled: Callable[[Object], bool], expected: set[Any]) -> Object:
-    admin, found = cluster.admin, [{}]
+def real_twin(node: ControlPlane, name: str, spec: Object, is_settled: Callable[[Object], bool], expected: set[Any]) -> Object:
+    admin, found = node.admin, [{}]
     admin.create([manifest(name, "default", spec)])
 
     def is_there() -> bool:
