@@ -70,7 +70,7 @@ class Arena:
         self.shown("submit", kind, f"--name={name}", *IMAGE, *flags, "--", program_text)
 
     def kubectl(self, *words: str) -> str:
-        return self.cluster.admin.run(*words, "-n", "default")
+        return self.cluster.admin.run("-n", "default", *words)
 
     def order(self, pod: str, *words: str) -> None:
         """Tell the program of a pod what to do; it has done so soon after."""

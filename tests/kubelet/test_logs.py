@@ -74,6 +74,24 @@ def test_a_line_is_shown_when_it_is_written_and_the_end_ends_it(cluster: Control
         assert (following.stdout.read(), following.stderr and following.stderr.read()) == (b"", b"")
 
 
+def test_an_mpijob_is_followed_in_its_launcher(cluster: ControlPlane) -> None:
+    arena = Arena(cluster)
+    arena.submit("mpi", "ring", "--workers=2")
+    with arena.started("logs", "-f", "ring") as following:
+        assert following.stdout is not None
+        assert following.stdout.readline() == b"I am ring-launcher\n"  # its host name; the pod's has a tail
+        [launcher] = [pod["metadata"]["name"] for pod in cluster.admin.get("pods", "-A") if "ring-launcher-" in pod["metadata"]["name"]]
+        for worker in ("ring-worker-0", "ring-worker-1"):
+            arena.until_running(worker)
+            assert arena.shown("attach", "ring", "-i", worker, "--", "hostname") == f"{worker}\n"
+            assert arena.shown("logs", "ring", "-i", worker) == arena.kubectl("logs", worker)
+        assert arena.shown("attach", "ring", "--", "hostname") == "ring-launcher\n"
+        arena.order(launcher, "end", "0")
+        assert following.wait(SECONDS) == 0
+    wait_until("the job has succeeded", lambda: "SUCCEEDED" in arena.shown("get", "ring"), SECONDS)
+    assert arena.shown("logs", "ring") == "I am ring-launcher\n"
+
+
 def test_following_begins_where_tail_says(talk: Arena) -> None:
     with talk.started("logs", "-f", "talk", "--tail=1", "-i", "talk-worker-0") as following:
         assert following.stdout is not None
