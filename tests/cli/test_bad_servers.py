@@ -117,6 +117,7 @@ def server(reply: bytes | None) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody waits here for what a server asks to wait; a person's files are not read."""
+    monkeypatch.setitem(kube_blocking.KubeBlocking.__init__.__kwdefaults__, "read_seconds", 0.2)
     monkeypatch.setattr(kube_blocking, "READ_SECONDS", 0.2)
     monkeypatch.setattr(kube_blocking, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setenv("HOME", str(tmp_path))
