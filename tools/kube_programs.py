@@ -70,14 +70,14 @@ KUBERNETES = Family(
 ETCD = Family("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Family("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
 MPI_OPERATOR = Family(
-    "mpi-operator",
+    "operators",
     "github.com/kubeflow/mpi-operator",
     {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
     # No flag moves the port of its health check, and anybody may have 8080 already (`fairlead up` does): 0 is any free one.
     (Edit("cmd/mpi-operator/app/server.go", "healthCheckPort = 8080", "healthCheckPort = 0"),),
 )
 TRAINING_OPERATOR = Family(
-    "training-operator",
+    "operators",
     "github.com/kubeflow/training-operator",
     {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 )
