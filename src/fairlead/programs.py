@@ -6,9 +6,9 @@ system does, without a word; and a command that lives for a tenth of a second mu
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # the core of `signal`, without the enums that it loads: see `_run`
 import gc
 import os
-import signal
 import sys
 
 TYPE_CHECKING = False
@@ -57,9 +57,9 @@ def _run(program: str) -> int:
     from fairlead.main import main
 
     def interrupt(_: int, frame: FrameType | None) -> None:
-        """Ends the program at once while it loads modules: msgspec, for one, crashes when an exception comes into the making of a class."""
+        """Ends the program at once while modules are loaded or msgspec learns a class, which crashes when an exception comes in between."""
         while frame is not None:
-            if frame.f_code.co_filename.startswith("<frozen importlib"):
+            if frame.f_code.co_filename.startswith("<frozen importlib") or "/msgspec/" in frame.f_code.co_filename:
                 os._exit(INTERRUPTED)
             frame = frame.f_back
         raise KeyboardInterrupt

@@ -187,9 +187,9 @@ def test_delete_goes_on_after_a_name_that_is_not_there(tmp_path: Path) -> None:
     forbidden = status(403, "Forbidden", "no, no")
     steps = {"gone": [absent], "mine": [forbidden], "nightly": [Reply({"kind": "Status", "status": "Success"})]}
     with ScriptedServer({f"{COLLECTION}/{name}": replies for name, replies in steps.items()}) as server:
-        code, out, err = ask(tmp_path, server, "delete", "gone", "mine", "nightly")
+        code, out, err = ask(tmp_path, server, "delete", "gone", "mine", "$(x)", "nightly")
     assert (code, out) == (1, "cron nightly has deleted\n")
-    assert "The cron 'gone' does not exist,skip to delete it" in err and "no, no" in err
+    assert "The cron 'gone' does not exist,skip to delete it" in err and "no, no" in err and "invalid name `$(x)`" in err
 
 
 @pytest.mark.parametrize("words", [("get", "gone"), ("suspend", "gone")])

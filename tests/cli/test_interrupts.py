@@ -18,7 +18,7 @@ ENDINGS = (130, -signal.SIGINT, 0)
 """0: it was done before it heard of it."""
 STARTED = "from fairlead.programs import run_arena; run_arena()"
 ANNOUNCED = (
-    "import os, signal\n"
+    "import _signal as signal, os\n"
     "real = signal.signal\n"
     "def announce(number, handler):\n"
     "    signal.signal = real\n"
@@ -59,6 +59,21 @@ def test_at_any_moment_of_its_start(words: list[str], tmp_path: Path) -> None:
             _, told = command.communicate(timeout=60)
             assert command.returncode in ENDINGS, (moment, command.returncode)
             assert b"Traceback" not in told and b"KeyboardInterrupt" not in told, (moment, told.decode())
+
+
+def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
+    """All that is loaded until then is what the interpreter loads for itself, and two files of ours that hold nothing else."""
+    code = (
+        "import sys, _signal\n"
+        "before = set(sys.modules)\n"
+        "def look(*_):\n"
+        "    print(*sorted(set(sys.modules) - before))\n"
+        "    raise SystemExit\n"
+        "_signal.signal = look\n"
+        f"{STARTED}"
+    )
+    loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    assert loaded == ["__future__", "fairlead", "fairlead.programs", "gc"]
 
 
 def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:

@@ -101,6 +101,9 @@ def test_status_and_order_by_flags() -> None:
     assert names(run_command("list --status failed,Suspended", company()).out) == ["aside", "over"]
     assert names(run_command("list --sort-by name", company()).out) == ["aside", "bert", "mnist", "over"]
     assert names(run_command("list --sort-by gpus", company()).out) == ["bert", "mnist", "aside", "over"]
+    nothing = run_command("list --status Runing", company())
+    assert (names(nothing.out), nothing.status) == ([], 0)
+    assert "no job is RUNING; those here are FAILED, RUNNING, SUSPENDED" in nothing.err
     with pytest.raises(UserError, match="cannot be sorted by `size`"):
         run_command("list --sort-by size", company())
 

@@ -55,3 +55,12 @@ def test_the_level_hides_what_lies_below_it() -> None:
     messages.warn("unseen")
     messages.error("seen")
     assert stream.getvalue() == "error: seen\n"
+
+
+def test_a_warning_that_repeats_itself_is_said_once() -> None:
+    """As `list -w` and `top node -r` meet the same trouble every two seconds."""
+    stream = io.StringIO()
+    messages = Messages("fairlead", stream)
+    for text in ("skipped pods", "skipped pods", "metrics are gone", "skipped pods"):
+        messages.warn(text)
+    assert stream.getvalue() == "warning: skipped pods\nwarning: metrics are gone\n"

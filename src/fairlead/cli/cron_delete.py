@@ -10,7 +10,7 @@ import argparse
 from fairlead.cli.context import Context
 from fairlead.cli.cron_search import crons_of
 from fairlead.cli.job_search import check_name
-from fairlead.errors import OutsideError, UserError
+from fairlead.errors import FairleadError, UserError
 
 NAME = "cron delete"
 HELP = "Delete crons, and the jobs that they made. A name that does not exist is told and skipped."
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 context.stdout.write(f"cron {name} has deleted\n")
             else:
                 context.messages.warn(f"The cron '{name}' does not exist,skip to delete it")
-        except OutsideError as error:
+        except FairleadError as error:
             context.messages.error(error.what, error.hint)
             status = 1
     return status

@@ -86,11 +86,18 @@ class _Listing:
 
         found = self._jobs.read_jobs(self._kinds, self._namespace, with_readings=self._is_document)
         self.has_skipped = check_sources(found, self._kinds, self._args.type, self._namespace, self._context.messages)
-        wanted = {word.strip().upper() for word in self._args.status.split(",") if word.strip()}
-        reports = [report for report in report_of(found) if not wanted or report.status in wanted]
+        reports = self._in_status(report_of(found))
         if self._is_document:
             warn_of_readings(found, reports, self._context.messages)
         return sorted(newest_first(reports), key=_SORTS[self._args.sort_by])
+
+    def _in_status(self, reports: list[JobReport]) -> list[JobReport]:
+        """Those in the statuses that are asked for. Operators have words of their own, so one that no job is in is told, not refused."""
+        wanted = {word.strip().upper() for word in self._args.status.split(",") if word.strip()}
+        there = {report.status for report in reports}
+        if there and wanted and not wanted & there:
+            self._context.messages.warn(f"no job is {' or '.join(sorted(wanted))}; those here are {', '.join(sorted(there))}")
+        return [report for report in reports if not wanted or report.status in wanted]
 
     def text(self, reports: Sequence[JobReport]) -> str:
         if self._is_document:

@@ -30,6 +30,7 @@ class Messages:
         self._stream = stream
         self._now = now
         self._started_at = now()
+        self._warned: set[str] = set()
         self.level = level
 
     def error(self, what: str, hint: str = "") -> None:
@@ -38,7 +39,10 @@ class Messages:
             self._write(f"hint: {hint}\n") if self._program != "arena" else self._say("info", f"hint: {hint}")
 
     def warn(self, text: str) -> None:
-        self._say("warn", text)
+        """Once: what repeats itself until Ctrl-C (`-w`, `-r`) would say it every two seconds."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._say("warn", text)
 
     def info(self, text: str) -> None:
         self._say("info", text)
