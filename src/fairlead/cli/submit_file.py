@@ -29,6 +29,7 @@ _FRAMEWORKS: Final = {
     "deepspeedjob": ("deepspeed", "deepspeedjob"),
 }
 """The words for a framework in a job file, by the types whose roles the schema has."""
+_IN_BYTES: Final = ' in "<byte string>",'  # PyYAML's name for what has none
 _HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
 
 
@@ -41,7 +42,7 @@ def read_documents(name: str) -> list[Document]:
     try:
         documents = [each for each in load_yaml_documents(text) if each is not None]
     except yaml.YAMLError as error:
-        raise UserError(f"job file `{name}` is no YAML: {' '.join(str(error).split())}") from error
+        raise UserError(f"job file `{name}` is no YAML: {' '.join(str(error).replace(_IN_BYTES, ' at').split())}") from error
     if not documents or not all(isinstance(each, dict) for each in documents):
         raise UserError(f"job file `{name}` holds no job", _HINT)
     return documents

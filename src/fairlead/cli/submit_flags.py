@@ -142,7 +142,11 @@ def add_tf_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
-    action = parser.add_argument(*spellings, default=default, metavar=metavar or "TEXT", help=help)
+    """Its help ends with its default, if that says more than nothing or none and the help does not tell it already."""
+    is_told = default in ("", "0") or "(default" in help
+    action = parser.add_argument(
+        *spellings, default=default, metavar=metavar or "TEXT", help=help if is_told else f"{help} (default {default})"
+    )
     _add_twin(parser, action, twin)
 
 
