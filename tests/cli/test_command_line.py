@@ -125,6 +125,18 @@ def test_every_verb_has_its_module_with_name_help_arguments_and_run() -> None:
         assert module.HELP and callable(module.add_arguments) and callable(module.run)
 
 
+def test_help_of_a_verb_by_either_way(tmp_path: Path) -> None:
+    for verb in ("top node", "submit mpi", "ls"):
+        asked, flagged = started("arena", f"help {verb}", tmp_path), started("arena", f"{verb} --help", tmp_path)
+        assert (asked.returncode, asked.stdout, asked.stderr) == (0, flagged.stdout, "")
+
+
+@pytest.mark.parametrize(("line", "name"), [("get", "job"), ("delete", "job"), ("serve get", "serving job"), ("cron get", "cron")])
+def test_a_name_that_is_missing(line: str, name: str, tmp_path: Path) -> None:
+    done = started("arena", line, tmp_path)
+    assert (done.returncode, done.stdout) == (1, "") and f"not set {name} name,please set it" in done.stderr
+
+
 @pytest.mark.parametrize("line", ["--help", "top bogus", "top node --help", "help", ""])
 def test_help_goes_to_stdout_with_status_0(line: str, tmp_path: Path) -> None:
     ended = started("arena", line, tmp_path)

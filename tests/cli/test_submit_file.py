@@ -127,7 +127,7 @@ def test_what_the_schema_has_not_is_an_error(tmp_path: Path, kind: str, change: 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "holds no job"), ("- a\n", "holds no job"), ("a: [", "content at line 2, column 1"), ("x: 1\n---\ny: 2\n", "holds 2 documents"),
+        ("", "holds no job"), ("- a\n", "holds no job"), ("a: [", "content at line 2, col"), ("x: 1\n---\ny: 2\n", "holds 2 documents"),
         ("apiVersion: v1\nkind: ConfigMap\n", "has no metadata.name"), ("[" * 5000, "is no YAML"),
     ],
 )  # fmt: skip

@@ -88,6 +88,8 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
         return plugin, list(argv)
     places = _word_places(argv)
     words = [argv[place] for place in places]
+    if words[:1] == ["help"] and (verb := find_verb(words[1:], program)) is not None:
+        return verb, ["--help"]
     verb = find_verb(words, program)
     while verb is None and len(places) > 1 and places[0] > 0 and argv[places[0] - 1].startswith("-"):
         # The word may be the value of a flag of the verb's own (`-m e top node`), which only the verb's parser knows.
@@ -195,7 +197,9 @@ def overview(program: str, words: Sequence[str] = ()) -> str:
     )
 
 
-_NO_JOB: Final = "the following arguments are required: JOB"  # argparse's; arena has a sentence of its own
+_MISSING: Final = "the following arguments are required: "
+_NAMES: Final = {"JOB": "job", "SERVING_JOB": "serving job", "CRON": "cron"}
+"""Arguments of which arena has a sentence of its own for the case that they are missing."""
 
 
 def _sentence(message: str) -> str:
@@ -204,8 +208,8 @@ def _sentence(message: str) -> str:
     >>> _sentence("unrecognized arguments: -- x"), _sentence("argument --port: invalid int value: 'x'")
     ('it takes no argument `x`', 'argument --port: invalid int value: `x`')
     """
-    if message == _NO_JOB:
-        return "not set job name,please set it"
+    if (name := _NAMES.get(message.removeprefix(_MISSING))) is not None:
+        return f"not set {name} name,please set it"
     extra = message.removeprefix("unrecognized arguments: ")
     if extra != message:
         return f"it takes no argument `{extra.removeprefix('-- ')}`"
