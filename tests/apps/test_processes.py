@@ -74,15 +74,21 @@ def status_of(url: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("console",), "there is no cluster to follow: no kubeconfig and no service account"),
+        (("console", "--listen", "127.0.0.1:0"), "there is no cluster to follow: no kubeconfig and no service account"),
         (("cluster-exporter", "--listen", "127.0.0.1:0"), "there is no cluster to follow"),
         (("console", "--listen", "0.0.0.0:0"), "`0.0.0.0` can be reached from other machines"),
         (("console", "--listen", "nowhere"), "`nowhere` is not an address to listen on"),
         (("api-server", "--listen", ":0"), "can be reached from other machines"),
         (("gpu-exporter", "--listen", "127.0.0.1:0", "--collectors", "/absent.csv"), "counters file `/absent.csv` cannot be read"),
         (("gpu-exporter", "--listen", "127.0.0.1:0", "--compat", "gold"), "`gold` is no family of `--compat`"),
-        (("console", "--kubeconfig", "KUBECONFIG", "--gpu-source", "prometheus"), "`--gpu-source prometheus` needs a Prometheus"),
-        (("console", "--kubeconfig", "KUBECONFIG", "--gpu-exporter", "gpu-1"), "`gpu-1` is no address of an exporter's page"),
+        (
+            ("console", "--listen", "127.0.0.1:0", "--kubeconfig", "KUBECONFIG", "--gpu-source", "prometheus"),
+            "`--gpu-source prometheus` needs a Prometheus",
+        ),
+        (
+            ("console", "--listen", "127.0.0.1:0", "--kubeconfig", "KUBECONFIG", "--gpu-exporter", "gpu-1"),
+            "`gpu-1` is no address of an exporter's page",
+        ),
     ],
 )
 def test_what_cannot_start_ends_with_a_sentence(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
