@@ -30,7 +30,7 @@ REQUESTED = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "broken
 
 
 def arena(*arguments: str, kubeconfig: Path, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.main import run_arena; run_arena()"
+    code = "from fairlead.programs import run_arena; run_arena()"
     argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)]
     return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=seconds, check=False)
 
