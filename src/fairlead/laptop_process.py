@@ -155,6 +155,7 @@ class LaptopFiles:
         self._state = home / laptop_state.FILE
         self._ready = Path(args.ready_file).expanduser() if args.ready_file else None
         self._messages = messages
+        self._temporary: Path | None = None
         self.kubeconfig: Path | None = Path(args.kubeconfig).expanduser() if args.kubeconfig else home / laptop_state.KUBECONFIG
 
     def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
@@ -172,7 +173,8 @@ class LaptopFiles:
 
     def _write_temporary(self, text: bytes) -> Path | None:
         try:
-            path = Path(tempfile.mkdtemp(prefix="fairlead-")) / laptop_state.KUBECONFIG
+            self._temporary = Path(tempfile.mkdtemp(prefix="fairlead-"))
+            path = self._temporary / laptop_state.KUBECONFIG
             write_whole(path, text)
         except (OSError, OutsideError):
             return None
@@ -196,8 +198,10 @@ class LaptopFiles:
         for path in (self._state, self._ready, None if self._is_kubeconfig_named else self.kubeconfig):
             if path is not None:
                 remove(path)
-        if self._state.parent.name == str(os.getpid()):
-            remove_folder(self._state.parent)
+        own_home = self._state.parent if self._state.parent.name == str(os.getpid()) else None
+        for folder in (own_home, self._temporary):
+            if folder is not None:
+                remove_folder(folder)
 
 
 def _own_home(home: Path, messages: Messages) -> Path:

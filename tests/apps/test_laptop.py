@@ -220,10 +220,11 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
 def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_named_it(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path, *PORTS, home=Path("/proc"))
     ready = laptop.wait_ready()
-    assert Path(ready["kubeconfig"]).exists()
+    kubeconfig = Path(ready["kubeconfig"])
+    assert kubeconfig.exists()
     assert "warning: `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: " in laptop.output()
     laptop.end()
-    assert laptop.process.returncode == 0
+    assert (laptop.process.returncode, kubeconfig.parent.exists()) == (0, False)
     laptop.close()
 
 
