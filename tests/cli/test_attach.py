@@ -112,6 +112,7 @@ def test_what_cannot_be_attached_to_is_said_before_anything_is_asked(tmp_path: P
         none, absent = attach(tmp_path, server, "bert"), attach(tmp_path, server, "nope")
         assert server.executed == []
     assert b"cannot exec into a container in a completed Instance; current phase is Succeeded" in over.stderr
+    assert f"`arena logs bert -n default -i {CHIEF}`".encode() in over.stderr
     assert b"not found instances of the job bert" in none.stderr
     assert b"training job not found,please use 'arena list' to make sure job is existed" in absent.stderr
     assert (over.returncode, none.returncode, absent.returncode) == (1, 1, 1)

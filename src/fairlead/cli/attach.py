@@ -29,4 +29,4 @@ def run(args: argparse.Namespace, context: Context) -> int:
     pod = chosen_pod(args, jobs, context.world.namespace())
     if isinstance(pod, Refusal):
         raise UserError(pod.reason, f"`arena get {args.job} --explain` says why")
-    return run_in_pod(args, context, jobs, pod)
+    return run_in_pod(args, context, jobs, pod, "logs")

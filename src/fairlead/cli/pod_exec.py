@@ -27,13 +27,13 @@ def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
     parser.add_argument("--container", "-c", metavar="NAME", default="", help="this container of the pod")
 
 
-def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, pod: Pod) -> int:
-    """The exit status of the command, which has our streams; and, when they are one, our terminal."""
+def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, pod: Pod, logs: str) -> int:
+    """The exit status of the command, which has our streams; and, when they are one, our terminal. `logs`: the verb beside this one."""
     from fairlead.cli.terminal import OwnStreams
 
     if pod.is_finished:  # the API server would only say that it does not find the container
         what = f"cannot exec into a container in a completed Instance; current phase is {pod.phase}"
-        raise UserError(what, f"read what it wrote with `logs -i {pod.name}`")
+        raise UserError(what, f"read what it wrote with `arena {logs} {args.job} -n {pod.namespace} -i {pod.name}`")
     container, streams = container_of(pod, args.container), OwnStreams(context.stdout)
     if streams.is_terminal:  # a script's stderr is the command's alone
         _greet(context, pod, container, is_named=bool(args.container))

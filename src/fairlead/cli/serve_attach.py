@@ -23,4 +23,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return run_in_pod(args, context, context.world.jobs(), serving_pod(args, context))
+    return run_in_pod(args, context, context.world.jobs(), serving_pod(args, context), "serve logs")
