@@ -17,6 +17,7 @@ from toolchains import REPOSITORY
 JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
+STORMS = "kube/test_share_storms.py"
 OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
@@ -56,7 +57,7 @@ def check_groups() -> tuple[Group, ...]:
         Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
         Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
-        Group("unit", "Python unit tests", (_pytest("unit", *_unit_folders()),), limit_seconds=900),
+        Group("unit", "Python unit tests", (_pytest("unit", *(f"tests/{folder}" for folder in _unit_folders())),), limit_seconds=900),
         _folder_group("apps", "servers and processes of ours, one after the other", 900),
         _folder_group("sim", "the simulated world: lives, properties, determinism", 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
@@ -69,12 +70,13 @@ def check_groups() -> tuple[Group, ...]:
 def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs."""
     return (
-        _cluster_group("kube", "a real control plane and Prometheus", 2400, "kube"),
-        _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "contracts", "documents"),
+        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}"),
+        _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
+        _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
         Group(
             "kubelet",
             "containers that really run, on a real node",
-            (_pytest("kubelet", "kubelet"),),
+            (_pytest("kubelet", "tests/kubelet"),),
             limit_seconds=900,
             packages=NODE_PACKAGES,
             needs_kube=True,
@@ -85,20 +87,20 @@ def real_groups() -> tuple[Group, ...]:
     )
 
 
-def _pytest(name: str, *folders: str) -> Step:
+def _pytest(name: str, *arguments: str) -> Step:
     report = JUNIT / f"{name}.xml"
-    return Step("pytest", (*PYTEST, f"--junit-xml={report}", *(f"tests/{folder}" for folder in folders)), junit=report)
+    return Step("pytest", (*PYTEST, f"--junit-xml={report}", *arguments), junit=report)
 
 
 def _folder_group(
     name: str, what: str, limit_seconds: float = 300.0, packages: tuple[Package, ...] = (), *, needs_real: bool = False
 ) -> Group:
     missing = "" if any((TESTS / name).rglob("test_*.py")) else f"there is no test in tests/{name}"
-    return Group(name, what, (_pytest(name, name),), limit_seconds, packages, needs_real, needs_real, missing)
+    return Group(name, what, (_pytest(name, f"tests/{name}"),), limit_seconds, packages, needs_real, needs_real, missing)
 
 
-def _cluster_group(name: str, what: str, limit_seconds: float, *folders: str) -> Group:
-    steps = (_pytest(name, *folders),)
+def _cluster_group(name: str, what: str, limit_seconds: float, *arguments: str) -> Group:
+    steps = (_pytest(name, *arguments),)
     return Group(name, what, steps, limit_seconds, (PROMETHEUS,), needs_kube=True, needs_console=True)
 
 

@@ -66,8 +66,12 @@ class ShareTruth:
     def _list(self) -> None:
         connection = self._connection()
         connection.request("GET", "/api/v1/pods")
-        listing = json.loads(connection.getresponse().read())
+        answer = connection.getresponse()
+        body = answer.read()
         connection.close()
+        if answer.status != 200:  # just started, it may be busy
+            raise OSError(body)
+        listing = json.loads(body)
         self._version = listing["metadata"]["resourceVersion"]
         for uid in list(self.pods):
             self._count(uid, None)

@@ -204,7 +204,10 @@ def _check_end(storm: Storm, line: ShareLine, truth: ShareTruth) -> None:
         assert held == wanted or (not held and pod.uid in storm.damaged), f"{pod.name} holds {held} and asked for {wanted}"
         assert gpu_need(pod).units
     leader = line.extenders[line.leader]
-    wait_until("the extender knows what the API server knows", lambda: _as_inspected(leader) == _as_booked(truth))
+    try:
+        wait_until("the extender knows what the API server knows", lambda: _as_inspected(leader) == _as_booked(truth))
+    except TimeoutError as error:
+        raise AssertionError(f"{error}: {_as_inspected(leader)}, not {_as_booked(truth)}; damaged: {sorted(storm.damaged)}") from error
 
 
 def _as_inspected(extender: Extender) -> dict[str, list[int]]:
