@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.edge import kube_api
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.reflector import Reflector, quiet_collector
 from fairlead.errors import Forbidden
@@ -249,6 +250,22 @@ async def test_a_slow_server_is_waited_for() -> None:
     async with following({PODS: [slow], WATCH: [HOLD]}) as (followed, _):
         await followed.until(lambda: followed.reflector.is_synced)
         assert followed.waits == []
+
+
+async def test_a_watch_that_is_never_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube_api, "READ_SECONDS", 0.2)
+    watches: list[Reply | Stream] = [Reply(delay=30), Stream([event("ADDED", pod("b", 11))], "hold")]
+    async with following({PODS: [page([pod("a")])], WATCH: watches}) as (followed, server):
+        await followed.until(lambda: followed.mirror.names == ["a", "b"])
+        assert watched_versions(server) == ["10", "10"]
+
+
+async def test_a_watch_may_be_silent_once_it_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kube_api, "READ_SECONDS", 0.2)
+    watches: list[Reply | Stream] = [Stream([bookmark(11), event("ADDED", pod("b", 12))], "hold", pause=0.6)]
+    async with following({PODS: [page([pod("a")])], WATCH: watches}) as (followed, server):
+        await followed.until(lambda: followed.mirror.names == ["a", "b"])
+        assert watched_versions(server) == ["10"]
 
 
 async def test_a_second_list_drops_what_is_gone() -> None:

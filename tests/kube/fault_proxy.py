@@ -139,6 +139,10 @@ class FaultProxy:
         self._streams.add(task)
         try:
             return await self._pass_on(request, fault)
+        except asyncio.CancelledError:  # `close_streams`: a request that has no answer yet would otherwise wait for ever
+            if request.transport is not None:
+                request.transport.abort()
+            raise
         except (aiohttp.ClientError, OSError):
             raise web.HTTPBadGateway from None
         finally:

@@ -176,7 +176,11 @@ class KubeApi:
         seconds = self._rng.randint(*WATCH_SECONDS)
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
         limits = aiohttp.ClientTimeout(total=seconds + READ_SECONDS, sock_connect=CONNECT_SECONDS)
-        response = await self._open_authorized(request, limits=limits)
+        try:
+            async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever, once it has begun
+                response = await self._open_authorized(request, limits=limits)
+        except TimeoutError as error:
+            raise failure_of_connection(self._label, error) from error
         splitter = LineSplitter()
         try:
             yield []
