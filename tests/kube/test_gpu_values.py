@@ -25,6 +25,8 @@ from tests.kube.servers import environment
 from fairlead.edge.gpu_query import gpu_query
 
 UNAVAILABLE = "GPU metrics unavailable: "
+SCRAPE_SECONDS = 3
+"""A page that is not read in that time takes its samples away until the next: one second is short on a busy machine."""
 EXPORTER = {"namespace": "monitoring", "pod": "dcgm-exporter-x1y2z", "container": "exporter"}
 TOTAL_MIB = 81920
 SHARED_TOTAL_MIB = 15360
@@ -98,7 +100,7 @@ def targets(cards: Cards) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def prometheus(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prometheus]:
-    with running_prometheus(targets, company.logs / "prometheus-values.log", labels={"dcgm": EXPORTER}) as server:
+    with running_prometheus(targets, company.logs / "prometheus-values.log", SCRAPE_SECONDS, labels={"dcgm": EXPORTER}) as server:
         server.wait_for_data("DCGM_FI_DEV_FB_RESERVED")
         server.wait_for_data("nvidia_gpu_memory_total_bytes")
         yield server
@@ -323,7 +325,9 @@ HASH_OF_S3CRET = "$2b$04$4p8fR8SxnYO51w/2OrFslOBN.RntJrEXsL7RCdFave0BDxmVHExS2"
 @pytest.fixture
 def behind_a_service(company: ControlPlane, targets: dict[str, str]) -> Iterator[Prometheus]:
     """A Prometheus as clusters have it: a Service with the well-known label, and one pod behind it, at whose address it listens."""
-    with running_prometheus(targets, company.logs / "prometheus-service.log", labels={"dcgm": EXPORTER}, host=company.address) as server:
+    with running_prometheus(
+        targets, company.logs / "prometheus-service.log", SCRAPE_SECONDS, labels={"dcgm": EXPORTER}, host=company.address
+    ) as server:
         try:
             company.admin.create(_service_and_pod())
             yield server
