@@ -9,13 +9,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+import pytest
 import yaml
 from tests.cli.command import Printed
 
 from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.errors import NotAsWritten, OutsideError
+from fairlead.errors import NotAsWritten, OutsideError, UserError
 from fairlead.kinds.kind import JobKind
 from fairlead.kinds.submission import Served
 
@@ -166,3 +167,12 @@ def at(document: Any, path: str) -> Any:
         else:
             return None
     return document
+
+
+def assert_refused(line: str, told: str) -> None:
+    """The line ends with these words, and before the cluster is asked anything."""
+    cluster = KeepingCluster()
+    with pytest.raises(UserError) as refused:
+        submit(line, cluster)
+    assert told in refused.value.what
+    assert cluster.calls == []

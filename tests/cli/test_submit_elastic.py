@@ -6,7 +6,7 @@ import base64
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
-from tests.cli.submitting import SERVED, KeepingCluster, at, dry_run, submit
+from tests.cli.submitting import SERVED, KeepingCluster, assert_refused, at, dry_run, submit
 
 from fairlead.errors import OutsideError, UserError
 
@@ -146,8 +146,4 @@ def test_what_was_made_before_a_failure_is_removed(trouble: dict[str, list[str]]
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    cluster = KeepingCluster()
-    with pytest.raises(UserError) as refused:
-        submit(line, cluster)
-    assert told in refused.value.what
-    assert cluster.calls == []
+    assert_refused(line, told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.submitting import KeepingCluster, at, dry_run, submit
+from tests.cli.submitting import KeepingCluster, assert_refused, at, dry_run, submit
 
 from fairlead.errors import UserError
 
@@ -98,11 +98,7 @@ def test_the_version_of_spark_decides_image_and_jar_unless_they_are_given() -> N
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    cluster = KeepingCluster()
-    with pytest.raises(UserError) as refused:
-        submit(line, cluster)
-    assert told in refused.value.what
-    assert cluster.calls == []
+    assert_refused(line, told)
 
 
 @pytest.mark.parametrize(("line", "kind"), [(VJ, "jobs.batch.volcano.sh"), (SPARK, "sparkapplications.sparkoperator.k8s.io")])

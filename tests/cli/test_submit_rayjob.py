@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.submitting import KeepingCluster, at, dry_run, submit
-
-from fairlead.errors import UserError
+from tests.cli.submitting import KeepingCluster, assert_refused, at, dry_run, submit
 
 RJ = "rj --name=j --image=i --worker-replicas=2"
 CLUSTER = "spec|rayClusterSpec"
@@ -96,11 +94,7 @@ def test_the_command_runs_before_a_container_stops_and_code_comes_before_it_star
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -> None:
-    cluster = KeepingCluster()
-    with pytest.raises(UserError) as refused:
-        submit(line, cluster)
-    assert told in refused.value.what
-    assert cluster.calls == []
+    assert_refused(line, told)
 
 
 def test_two_images_need_no_third() -> None:

@@ -7,7 +7,6 @@ also be swept after a run that was killed: an address on `lo`, a bridge and the 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -16,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TextIO
 
 from tests.kube.component import Component, ComponentError
 from tests.kube.kubectl import wait_until
+from tests.kube.machine_turn import only_run
 
 NODE_ADDRESS = "10.99.0.2"
 BRIDGE = "fairlead0"
@@ -35,7 +34,6 @@ NEEDED = {
 """Programs and the Debian packages that bring them."""
 CNI_PROGRAMS = Path("/usr/lib/cni")
 _LOCK = Path("/tmp/fairlead-test-node.lock")
-_TURN_SECONDS = 900.0
 _END_SECONDS = 60.0
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -44,8 +42,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 def node_room() -> Iterator[None]:
     """The machine is ours for one node as long as the block lasts; ComponentError when it lacks what a node needs."""
     _check_machine()
-    with _LOCK.open("a") as lock:
-        wait_until(f"no other test node runs on this machine ({_LOCK})", lambda: _is_taken(lock), _TURN_SECONDS)
+    with only_run("test node runs", _LOCK):
         _sweep()
         try:
             _ip("address", "add", f"{NODE_ADDRESS}/32", "dev", "lo")
@@ -94,14 +91,6 @@ def _check_machine() -> None:
     if missing:
         packages = " ".join(missing)
         raise ComponentError(f"a kubelet needs programs that are not on this machine\nhint: `apt-get install {packages}`")
-
-
-def _is_taken(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _sweep() -> None:

@@ -7,20 +7,19 @@ that holds it must end with its module, or the next one waits for it. (mpi-opera
 from __future__ import annotations
 
 import base64
-import fcntl
 import os
 import shutil
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.crds import install_job_kinds
-from tests.kube.kubectl import wait_until
+from tests.kube.machine_turn import only_run
 from tests.kube.programs import program
 
 MPI_NAMESPACE = "mpi-operator"
@@ -30,34 +29,17 @@ TRAINING_NAMESPACE = "kubeflow"
 CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
 WEBHOOKS = ("tfjob", "pytorchjob")
 _LOCK = Path("/tmp/fairlead-test-operators.lock")
-_TURN_SECONDS = 900.0
 _READY_SECONDS = 120.0
 
 
 @contextmanager
 def running_operators(cluster: ControlPlane) -> Iterator[None]:
     """Both operators at work in this cluster for as long as the block lasts; their CRDs and training-operator's webhook with them."""
-    with _turn():
+    with only_run("operators run", _LOCK):
         install_job_kinds(cluster.admin)
         cluster.admin.apply([_core("Namespace", name) for name in (MPI_NAMESPACE, TRAINING_NAMESPACE)])
         with _mpi_operator(cluster), _training_operator(cluster):
             yield
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    """Wait until no other test run has operators. The lock belongs to the open file, so a killed run leaves none behind."""
-    with _LOCK.open("a") as lock:
-        wait_until(f"no other operators run on this machine ({_LOCK})", lambda: _is_taken(lock), _TURN_SECONDS)
-        yield
-
-
-def _is_taken(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextmanager

@@ -23,9 +23,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.cron_tables import cron_block, cron_document
 
     if args.output in ("json", "yaml"):
-        from fairlead.cli.node_document import render_json, render_yaml
+        from fairlead.cli.node_document import render_document
 
-        context.stdout.write((render_json if args.output == "json" else render_yaml)(cron_document(cron)))
+        context.stdout.write(render_document(args.output, cron_document(cron)))
     else:
         context.stdout.write(cron_block(cron))
     return 0

@@ -24,9 +24,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.cron_tables import cron_document, crons_table
 
     if args.output in ("json", "yaml"):
-        from fairlead.cli.node_document import render_json, render_yaml
+        from fairlead.cli.node_document import render_document
 
-        context.stdout.write((render_json if args.output == "json" else render_yaml)([cron_document(cron) for cron in crons]))
+        context.stdout.write(render_document(args.output, [cron_document(cron) for cron in crons]))
     else:
         context.stdout.write(crons_table(crons, has_namespace=args.all_namespaces))
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fairlead.cli.context import ClusterCrons, Context
-from fairlead.cli.job_search import check_name
+from fairlead.cli.job_search import NO_API_SERVER_HINT, check_name
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def crons_of(context: Context) -> ClusterCrons:
     if crons is None:
         raise UserError(
             "there is no API server to ask for crons",
-            "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another",
+            NO_API_SERVER_HINT,
         )
     return crons
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import Context
-from fairlead.cli.job_search import add_all_namespaces, tell_deprecations
+from fairlead.cli.job_search import NO_API_SERVER_HINT, add_all_namespaces, tell_deprecations
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if cluster is None:
         raise UserError(
             "there is no API server to ask for volume claims",
-            "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another",
+            NO_API_SERVER_HINT,
         )
     found = cluster.read_claims("" if args.all_namespaces else context.world.namespace())
     claims = sorted((claim for claim in found.claims if claim.is_ready), key=lambda claim: (claim.namespace, claim.name))

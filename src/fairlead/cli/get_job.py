@@ -49,9 +49,9 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
         return f"{report.job.type}.{kind_of(report.job).GROUP}/{report.job.name}\n"
     if args.output in ("json", "yaml"):
         from fairlead.cli.job_document import job_document
-        from fairlead.cli.node_document import render_json, render_yaml
+        from fairlead.cli.node_document import render_document
 
-        return (render_json if args.output == "json" else render_yaml)(job_document(report, _tensorboard(jobs, report)))
+        return render_document(args.output, job_document(report, _tensorboard(jobs, report)))
     if is_legacy(args, context):
         from fairlead.cli.legacy_jobs import legacy_get
 

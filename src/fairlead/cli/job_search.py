@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
 NOT_YOURS = "you have no privileges to operate the job,because the owner of job is not you"
 WHERE_ELSE = "`arena list -A` shows every namespace"
+NO_API_SERVER_HINT = "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 

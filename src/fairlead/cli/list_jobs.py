@@ -102,9 +102,9 @@ class _Listing:
     def text(self, reports: Sequence[JobReport]) -> str:
         if self._is_document:
             from fairlead.cli.job_document import job_document
-            from fairlead.cli.node_document import render_json, render_yaml
+            from fairlead.cli.node_document import render_document
 
-            return (render_json if self._args.output == "json" else render_yaml)([job_document(report) for report in reports])
+            return render_document(self._args.output, [job_document(report) for report in reports])
         if self._is_legacy:
             from fairlead.cli.legacy_jobs import legacy_list
 

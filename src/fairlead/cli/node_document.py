@@ -32,6 +32,11 @@ def node_document(reports: Sequence[NodeReport]) -> dict[str, Any]:
     return document
 
 
+def render_document(output: str, document: object) -> str:
+    """`output` is json or yaml."""
+    return (render_json if output == "json" else render_yaml)(document)
+
+
 def render_json(document: object) -> str:
     """Indent 4, no newline at the end."""
     import json

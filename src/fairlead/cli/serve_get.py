@@ -26,10 +26,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     [report] = report_servings(found)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.node_document import render_json, render_yaml
+        from fairlead.cli.node_document import render_document
         from fairlead.cli.serve_tables import serving_document
 
-        context.stdout.write((render_json if args.output == "json" else render_yaml)(serving_document(report)))
+        context.stdout.write(render_document(args.output, serving_document(report)))
         return 0
     from fairlead.cli.serve_tables import get_block
 

@@ -26,11 +26,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     reports = report_servings(found)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.node_document import render_json, render_yaml
+        from fairlead.cli.node_document import render_document
         from fairlead.cli.serve_tables import serving_document
 
-        render = render_json if args.output == "json" else render_yaml
-        context.stdout.write(render([serving_document(report) for report in reports]))
+        context.stdout.write(render_document(args.output, [serving_document(report) for report in reports]))
         return 0
     from fairlead.cli.serve_tables import list_table
 

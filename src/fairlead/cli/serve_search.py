@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import ClusterServings, Context
-from fairlead.cli.job_search import check_name, in_namespace, is_open, not_yours
+from fairlead.cli.job_search import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def servings_of_world(context: Context) -> ClusterServings:
     if found is None:
         raise UserError(
             "serving jobs are Deployments and Services, and there is no API server to ask for them",
-            "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another",
+            NO_API_SERVER_HINT,
         )
     return found
 

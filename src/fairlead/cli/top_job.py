@@ -111,7 +111,7 @@ def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespac
 
 def _document(output: str, reports: list[JobReport], *, is_one: bool = False) -> str:
     from fairlead.cli.job_document import job_document
-    from fairlead.cli.node_document import render_json, render_yaml
+    from fairlead.cli.node_document import render_document
 
     documents = [job_document(report) for report in reports]
-    return (render_json if output == "json" else render_yaml)(documents[0] if is_one else documents)
+    return render_document(output, documents[0] if is_one else documents)

@@ -156,9 +156,9 @@ def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Message
 
 def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport], requested: Mapping[str, Amounts] | None) -> str:
     if args.output in ("json", "yaml"):
-        from fairlead.cli.node_document import node_document, render_json, render_yaml
+        from fairlead.cli.node_document import node_document, render_document
 
-        return (render_json if args.output == "json" else render_yaml)(node_document(reports))
+        return render_document(args.output, node_document(reports))
     if args.details:
         from fairlead.cli.node_details import node_details
 

@@ -12,8 +12,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-
 from fairlead.edge.api_failure import ApiFailure, Conflict
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection, encode_body, with_query
@@ -21,16 +19,16 @@ from fairlead.edge.followed import NODE_SUBJECT, POD_SUBJECT
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.rate_limit import RateLimit
 from fairlead.edge.reflector import Reflector
-from fairlead.edge.resource import EVENTS, PODS, Resource
+from fairlead.edge.resource import CONFIG_MAPS, EVENTS, PODS, Resource
+from fairlead.edge.withheld import withheld_row
 from fairlead.errors import Forbidden, NotFound
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
-from fairlead.wire.allocation import parse_withheld
-from fairlead.wire.kube import WireMeta, WirePod, parse_pod
-from fairlead.wire.names import ANNOTATION_WANTED_BY, UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
+from fairlead.wire.gpu_topology import WireConfigMap
+from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.wire.names import ANNOTATION_WANTED_BY, UNHEALTHY_GPUS_NAMESPACE
 
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 COMPONENT: Final = "fairlead-scheduler"
 BIND_SECONDS: Final = 10
@@ -38,11 +36,6 @@ BIND_SECONDS: Final = 10
 EVENTS_PER_SECOND: Final = 10
 EVENTS_BURST: Final = 50
 _NOT_DONE: Final = range(400, 500)
-
-
-class WireConfigMap(Struct):
-    metadata: WireMeta
-    data: dict[str, str] | None = None
 
 
 class KubeSharingApi:
@@ -55,7 +48,7 @@ class KubeSharingApi:
         self._events = RateLimit(EVENTS_PER_SECOND, EVENTS_BURST)
 
     async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
-        withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, _withheld)
+        withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, withheld_row)
         of_system = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE)
         optional: Reflector[Withheld] = Reflector(
             self._api, withheld_reader, withheld, selection=of_system, on_change=lambda: _empty_if_forbidden(optional, withheld)
@@ -142,13 +135,6 @@ class KubeSharingApi:
 def _empty_if_forbidden(reflector: Reflector[Withheld], sink: RowSink[Withheld]) -> None:
     if isinstance(reflector.last_error, Forbidden | NotFound):
         sink.replace({}, ())
-
-
-def _withheld(wire: WireConfigMap) -> Withheld:
-    name = wire.metadata.name or ""
-    if not name.startswith(UNHEALTHY_GPUS_PREFIX):
-        return Withheld("", frozenset())
-    return Withheld(name.removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(wire.data))
 
 
 def _parse_lease(lease: dict[str, Any]) -> LeaseRecord:

@@ -91,6 +91,20 @@ def is_labelled_member(pod: Pod, job: Job, operators: tuple[str, ...], older_lab
     return not operator or operator in operators
 
 
+def select_named_pods(job: Job, snapshot: ClusterSnapshot, label: str) -> list[Pod]:
+    """The job's pods where nothing but `label`, with the job's name, tells of it."""
+    found = snapshot.pods_labelled(job.namespace, label, job.name)
+    return sorted((pod for pod in found if is_named_member(pod, job, label)), key=lambda pod: pod.key)
+
+
+def is_named_member(pod: Pod, job: Job, label: str) -> bool:
+    """By label and, where an object of the job's kind owns the pod, by its uid: two jobs of one name in a row do not mix."""
+    if pod.namespace != job.namespace or pod.labels.get(label) != job.name:
+        return False
+    owners = {owner.uid for owner in pod.owners if owner.kind == job.kind}
+    return not owners or not job.uid or job.uid in owners
+
+
 def first_label(pod: Pod, *labels: str) -> str:
     """The value of the first of these labels that the pod has; "" without any."""
     return next((pod.labels[label] for label in labels if label in pod.labels), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.kinds.kind import newest_not_pending
+from fairlead.kinds.kind import is_named_member, newest_not_pending, select_named_pods
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -33,16 +33,11 @@ def role_of(pod: Pod) -> str:
 
 
 def is_member(pod: Pod, job: Job) -> bool:
-    """By label and, where the pod has an owner, by that owner's uid: two jobs of one name in a row do not mix."""
-    if pod.namespace != job.namespace or pod.labels.get(names.LABEL_VOLCANO_JOB) != job.name:
-        return False
-    owners = {owner.uid for owner in pod.owners if owner.kind == KIND}
-    return not owners or not job.uid or job.uid in owners
+    return is_named_member(pod, job, names.LABEL_VOLCANO_JOB)
 
 
 def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-    found = snapshot.pods_labelled(job.namespace, names.LABEL_VOLCANO_JOB, job.name)
-    return sorted((pod for pod in found if is_member(pod, job)), key=lambda pod: pod.key)
+    return select_named_pods(job, snapshot, names.LABEL_VOLCANO_JOB)
 
 
 def pod_selectors(job: Job) -> tuple[str, ...]:

@@ -31,8 +31,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     else:
         if not obj["spec"].get("suspend"):
             _start_due(obj, schedule, active, status, view, plan)
-    status.pop("active", None)
-    plan.status = {**status, "active": [_reference(job) for job in active]} if active else status
+    plan.status = with_active(status, active)
     return plan
 
 
@@ -104,7 +103,13 @@ def _job(obj: Object, due: float) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": new, "spec": template["spec"]}
 
 
+def with_active(status: Object, jobs: list[Object]) -> Object:
+    """The status, with references to these jobs and to no others; without the field when there are none."""
+    others = {key: value for key, value in status.items() if key != "active"}
+    return {**others, "active": [_reference(job) for job in jobs]} if jobs else others
+
+
 def _reference(job: Object) -> Object:
     metadata = job["metadata"]
-    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "namespace": metadata["namespace"]}
+    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]}
     return {**reference, "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.cron_job import latest_strike
+from fairlead.sim.cron_job import latest_strike, with_active
 from fairlead.sim.cron_schedule import Schedule, parse_schedule
 from fairlead.sim.kubeflow_status import is_over
 from fairlead.sim.plan import Plan, View, owned_by
@@ -30,8 +30,7 @@ def reconcile(obj: Object, view: View) -> Plan:
             plan.warning("InvalidSchedule", f"invalid schedule: {spec['schedule']}, err: {error}")
         else:
             _start_due(obj, schedule, active, status, view, plan)
-    status.pop("active", None)
-    plan.status = {**status, "active": [_reference(job) for job in active]} if active else status
+    plan.status = with_active(status, active)
     return plan
 
 
@@ -104,9 +103,3 @@ def _job(obj: Object, due: float) -> Object:
         "ownerReferences": owned_by(obj),
     }
     return {"apiVersion": template["apiVersion"], "kind": template["kind"], "metadata": {**metadata, **own}, "spec": workload["spec"]}
-
-
-def _reference(job: Object) -> Object:
-    metadata = job["metadata"]
-    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "namespace": metadata["namespace"]}
-    return {**reference, "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from fairlead.model.job import Job
 from fairlead.wire import names
-from fairlead.wire.kube import WireCondition, WireMeta, epoch, kept_annotations, parse_conditions, parse_labels
+from fairlead.wire.job_object import ended_at, make_job
+from fairlead.wire.kube import WireCondition, WireMeta, epoch, parse_conditions, parse_labels
 from fairlead.wire.kubeflow import WireReplica, parse_roles, priority_class_of
 
 
@@ -48,23 +49,17 @@ def parse_training_job(wire: WireTrainingJob, types: Sequence[str], kind: str, a
         word = _TIMED_OUT
     is_over = word in ("SUCCEEDED", "FAILED", _TIMED_OUT)
     conditions = parse_conditions(status.conditions)
-    ended = [each.at for each in conditions if each.type in ("Failed", "Succeeded") and each.status == "True" and each.at is not None]
-    return Job(
-        type=labels["app"] if labels.get("app") in types else types[0],
-        kind=kind,
-        api_version=wire.api_version or api_version,
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        uid=meta.uid or "",
+    return make_job(
+        wire,
+        labels["app"] if labels.get("app") in types else types[0],
+        kind,
+        api_version,
         labels=labels,
-        annotations=kept_annotations(meta.annotations),
         roles=parse_roles(replicas),
         conditions=conditions,
         word=word,
         priority_class=priority_class_of(replicas),
         lead=(names.LABEL_ELASTIC_ROLE, "launcher"),
-        created_at=epoch(meta.creation_timestamp),
         started_at=epoch(status.start_time) or epoch(meta.creation_timestamp),
-        finished_at=(epoch(status.completion_time) or (min(ended) if ended else None)) if is_over else None,
-        deleted_at=epoch(meta.deletion_timestamp),
+        finished_at=(epoch(status.completion_time) or ended_at(conditions)) if is_over else None,
     )

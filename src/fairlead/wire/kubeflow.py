@@ -17,15 +17,14 @@ from msgspec import Struct
 from fairlead.model.job import Job, Role
 from fairlead.model.pod import needed_by
 from fairlead.wire import names
+from fairlead.wire.job_object import ended_at, make_job
 from fairlead.wire.kube import (
     WireCondition,
     WireMeta,
     WirePodSpec,
     epoch,
-    kept_annotations,
     parse_conditions,
     parse_containers,
-    parse_labels,
 )
 
 
@@ -81,31 +80,21 @@ _OLDEST_WORDS: Final = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job; `finished_at` is completionTime, else when the true Failed or Succeeded condition began.
-
-    List answers leave `apiVersion` out of their items, so the caller says what it asked for.
-    """
-    meta, spec, status = wire.metadata, wire.spec or WireJobSpec(), wire.status or WireJobStatus()
+    """The job; `finished_at` is completionTime, else when the true Failed or Succeeded condition began."""
+    spec, status = wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     run = spec.run_policy or WireRunPolicy()
     conditions = parse_conditions(status.conditions)
-    ended = [c.at for c in conditions if c.type in ("Failed", "Succeeded") and c.status == "True" and c.at is not None]
-    return Job(
-        type=type_,
-        kind=kind,
-        api_version=wire.api_version or api_version,
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        uid=meta.uid or "",
-        labels=parse_labels(meta.labels),
-        annotations=kept_annotations(meta.annotations),
+    return make_job(
+        wire,
+        type_,
+        kind,
+        api_version,
         roles=parse_roles(spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {}),
         conditions=conditions,
         suspended=bool(run.suspend or spec.suspend),
         priority_class=_priority_class(spec, run),
-        created_at=epoch(meta.creation_timestamp),
         started_at=epoch(status.start_time),
-        finished_at=epoch(status.completion_time) or (min(ended) if ended else None),
-        deleted_at=epoch(meta.deletion_timestamp),
+        finished_at=epoch(status.completion_time) or ended_at(conditions),
     )
 
 

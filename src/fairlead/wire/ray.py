@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from fairlead.model.job import Job, Role
 from fairlead.model.node import Condition
-from fairlead.wire.kube import WireMeta, epoch, kept_annotations, parse_labels
+from fairlead.wire.job_object import make_job
+from fairlead.wire.kube import WireMeta, epoch, parse_labels
 from fairlead.wire.kubeflow import WireReplica, WireTemplate, parse_roles
 from fairlead.wire.names import LABEL_RAY_CLUSTER
 
@@ -60,24 +61,19 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
     labels = dict(parse_labels(meta.labels))
     if status.ray_cluster_name:
         labels[LABEL_RAY_CLUSTER] = status.ray_cluster_name
-    return Job(
-        type=type_,
-        kind=kind,
-        api_version=wire.api_version or api_version,
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        uid=meta.uid or "",
+    return make_job(
+        wire,
+        type_,
+        kind,
+        api_version,
         labels=labels,
-        annotations=kept_annotations(meta.annotations),
         roles=_parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
         conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
         word=_STOPPED if status.job_status == _STOPPED else "",
         suspended=bool(spec.suspend),
         priority_class=_priority_class(spec.ray_cluster_spec),
-        created_at=epoch(meta.creation_timestamp),
         started_at=epoch(status.start_time),
         finished_at=epoch(status.end_time),
-        deleted_at=epoch(meta.deletion_timestamp),
     )
 
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from fairlead.model.job import Job, Role
 from fairlead.model.resources import CPU, MEMORY, Amounts
-from fairlead.wire.kube import WireMeta, epoch, kept_annotations, parse_labels
+from fairlead.wire.job_object import make_job
+from fairlead.wire.kube import WireMeta, epoch
 
 
 class WireSparkGpu(Struct, gc=False):
@@ -66,25 +67,19 @@ def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, a
     state = (status.application_state and status.application_state.state) or ""
     driver, executor = spec.driver or WireSparkPod(), spec.executor or WireSparkPod()
     gave_up = status.last_submission_attempt_time if state in _FAILED else None
-    return Job(
-        type=type_,
-        kind=kind,
-        api_version=wire.api_version or api_version,
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        uid=meta.uid or "",
-        labels=parse_labels(meta.labels),
-        annotations=kept_annotations(meta.annotations),
+    return make_job(
+        wire,
+        type_,
+        kind,
+        api_version,
         roles=(
             _parse_role("driver", 1, driver),
             _parse_role("executor", 1 if executor.instances is None else executor.instances, executor),
         ),
         word=_WORDS.get(state, state),
         priority_class=driver.priority_class_name or "",
-        created_at=epoch(meta.creation_timestamp),
         started_at=epoch(meta.creation_timestamp),
         finished_at=epoch(status.termination_time) or epoch(gave_up),
-        deleted_at=epoch(meta.deletion_timestamp),
     )
 
 

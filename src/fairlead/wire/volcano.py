@@ -11,7 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.job import Job
-from fairlead.wire.kube import WireMeta, epoch, kept_annotations, parse_labels
+from fairlead.wire.job_object import make_job
+from fairlead.wire.kube import WireMeta, epoch
 from fairlead.wire.kubeflow import WireReplica, WireTemplate, parse_roles
 
 
@@ -60,21 +61,15 @@ def parse_volcano_job(wire: WireVolcanoJob, type_: str, kind: str, api_version: 
     state = (wire.status and wire.status.state) or WireVolcanoState()
     phase = state.phase or ""
     tasks = {task.name or f"task{i}": WireReplica(task.replicas, task.template) for i, task in enumerate(spec.tasks or ())}
-    return Job(
-        type=type_,
-        kind=kind,
-        api_version=wire.api_version or api_version,
-        namespace=meta.namespace or "",
-        name=meta.name or "",
-        uid=meta.uid or "",
-        labels=parse_labels(meta.labels),
-        annotations=kept_annotations(meta.annotations),
+    return make_job(
+        wire,
+        type_,
+        kind,
+        api_version,
         roles=parse_roles(tasks),
         word=_WORDS.get(phase, phase),
         suspended=phase == "Aborted",
         priority_class=spec.priority_class_name or "",
-        created_at=epoch(meta.creation_timestamp),
         started_at=epoch(meta.creation_timestamp),
         finished_at=epoch(state.last_transition_time) if phase in _ENDED else None,
-        deleted_at=epoch(meta.deletion_timestamp),
     )

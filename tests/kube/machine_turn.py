@@ -1,0 +1,32 @@
+"""Of which thing does a machine have only one, whoever runs tests on it? A test run waits for its turn.
+
+The lock belongs to the open file, so a killed run leaves none behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from tests.kube.kubectl import wait_until
+
+_TURN_SECONDS = 900.0
+
+
+@contextmanager
+def only_run(what: str, lock_path: Path) -> Iterator[None]:
+    """Wait until no other test run has `what`; it is ours until the block ends."""
+    with lock_path.open("a") as lock:
+        wait_until(f"no other {what} on this machine ({lock_path})", lambda: _is_taken(lock), _TURN_SECONDS)
+        yield
+
+
+def _is_taken(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
