@@ -19,6 +19,8 @@ TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
 OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
+_NOT_LONG = ("-m", "not long")
+_LONG_FOLDERS = ("tests/apps", "tests/sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -57,9 +59,14 @@ def check_groups() -> tuple[Group, ...]:
         Group("lint", "ruff", (_tool("ruff check", "check", "."), _tool("ruff format", "format", "--check", "."))),
         Group("types", "mypy, strict", (_python("mypy fairlead", "-m", "mypy"), _python("mypy tools", "-m", "mypy", *_tool_files()))),
         Group("arrows", "import-linter", (_script("import contracts", "lint-imports"),)),
-        Group("unit", "Python unit tests", (_pytest("unit", *(f"tests/{folder}" for folder in _unit_folders())),), limit_seconds=900),
-        _folder_group("apps", "servers and processes of ours, one after the other", 900),
-        _folder_group("sim", "the simulated world: lives, properties, determinism", 900),
+        Group(
+            "unit",
+            "Python unit tests",
+            (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
+            limit_seconds=900,
+        ),
+        Group("apps", "servers and processes of ours, one after the other", (_pytest("apps", *_NOT_LONG, "tests/apps"),), 900),
+        Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),), 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),
         _folder_group("golden", "whole pages and tables"),
@@ -68,8 +75,9 @@ def check_groups() -> tuple[Group, ...]:
 
 
 def real_groups() -> tuple[Group, ...]:
-    """All that runs against real programs."""
+    """All that runs against real programs, and what `make check` has no time for."""
     return (
+        Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
         _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}"),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),

@@ -22,6 +22,7 @@ from console_pages import build_console
 from environment import make_environment
 from groups import Group, check_groups, real_groups
 from junit import Tally
+from kube_programs import BUILT, missing_programs
 from locks import only_one
 from progress import StepFailed, say, spoken_seconds
 from run_group import Outcome, run_group
@@ -31,11 +32,14 @@ BUILD_NICENESS = 10
 CHECK_LANES = ("apps", "unit")
 REAL_LANES = ("kube",)
 """The longest groups, each beside all others; `apps` and `kube` wait more than they work."""
+BUDGET_SECONDS = {"check": 2 * 60, "warm": 25 * 60, "cold": 55 * 60}
+"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve minutes of it."""
 
 
 def run_tests(only: Sequence[str]) -> int:
     """Run the groups (all, or those named; `check` names all that need no real component); the exit status."""
     started = time.monotonic()
+    budget = _budget(only)
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     make_environment("dev")
     preparation = threading.Thread(target=_prepare_real, args=(reals,))
@@ -47,7 +51,14 @@ def run_tests(only: Sequence[str]) -> int:
     finally:
         preparation.join()
     outcomes += _run_in_lanes([_broken_by(problem, group) for group in reals], REAL_LANES)
-    return _report(outcomes, time.monotonic() - started)
+    return _report(outcomes, time.monotonic() - started, budget)
+
+
+def _budget(only: Sequence[str]) -> str:
+    """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has none."""
+    if only:
+        return "check" if set(only) == {"check"} else ""
+    return "cold" if any(missing_programs(family) for family in BUILT) else "warm"
 
 
 def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> list[Group]:
@@ -89,7 +100,7 @@ def _prepare_real(groups: list[Group]) -> None:
         subprocess.run([sys.executable, builder, "--nice", str(BUILD_NICENESS), "--quiet"], stdin=subprocess.DEVNULL, check=False)
 
 
-def _report(outcomes: list[Outcome], seconds: float) -> int:
+def _report(outcomes: list[Outcome], seconds: float, budget: str) -> int:
     total = Tally()
     for outcome in outcomes:
         total.add(outcome.tally)
@@ -98,10 +109,18 @@ def _report(outcomes: list[Outcome], seconds: float) -> int:
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:
         print(f"CI=true: the {total.skipped} skipped above count as failures")
-    print(f"all in {spoken_seconds(seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
+    print(f"all in {spoken_seconds(seconds)}{_against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if bad else 0
+
+
+def _against(budget: str, seconds: float) -> str:
+    """What a run may take is told beside what it took. A busy machine is no failure, so being over is only said."""
+    if not budget:
+        return ""
+    allowed = spoken_seconds(BUDGET_SECONDS[budget])
+    return f" ({budget}: {allowed} at most, OVER BUDGET)" if seconds > BUDGET_SECONDS[budget] else f" ({budget}: {allowed} at most)"
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:

@@ -27,7 +27,7 @@ from fairlead.sim.resources import CONFIG_MAPS, PODS
 from fairlead.sim.snapshot import take_objects, take_snapshot
 from fairlead.wire.snapshot_file import SavedSnapshot, render_snapshot
 
-KILLS = 22
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(22, marks=pytest.mark.long)])
 SEED = 5
 START_SECONDS = 60.0
 PROGRAM = Path(__file__).with_name("kept_server.py")
@@ -126,9 +126,10 @@ def pod(number: int) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p-{number}"}, "spec": {"containers": containers}}
 
 
-def test_killed_at_any_moment_nothing_that_was_answered_is_lost(tmp_path: Path) -> None:
+@KILLS
+def test_killed_at_any_moment_nothing_that_was_answered_is_lost(tmp_path: Path, kills: int) -> None:
     moments, writer = random.Random(SEED), Writer(SEED)
-    for _ in range(KILLS):
+    for _ in range(kills):
         server = KeptServer(tmp_path / "state", tmp_path / "ready.json")
         try:
             writer.check(server)
@@ -142,7 +143,7 @@ def test_killed_at_any_moment_nothing_that_was_answered_is_lost(tmp_path: Path) 
     server = KeptServer(tmp_path / "state", tmp_path / "ready.json")
     writer.check(server)
     server.kill()
-    assert len(writer.there) > KILLS and len(writer.gone) > KILLS // 2, "the test hardly wrote anything"
+    assert len(writer.there) > kills and len(writer.gone) > kills // 2, "the test hardly wrote anything"
 
 
 # --- one process ---------------------------------------------------------------------------------------------------------------------

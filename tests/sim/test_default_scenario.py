@@ -16,11 +16,14 @@ from fairlead.wire.names import NVIDIA_GPU
 TRAINING = (MPI_JOBS, TF_JOBS, PYTORCH_JOBS)
 INSTANTS = (0, 1, 12)
 SEEDS = (0, 7)
+LIVES = [
+    pytest.param((seed, hours), marks=[pytest.mark.long] if hours > 1 else [], id=f"seed {seed}, {hours} h later")
+    for seed in SEEDS
+    for hours in INSTANTS
+]
 
 
-@pytest.fixture(
-    scope="module", params=[(seed, hours) for seed in SEEDS for hours in INSTANTS], ids=lambda p: f"seed {p[0]}, {p[1]} h later"
-)
+@pytest.fixture(scope="module", params=LIVES)
 def world(request: pytest.FixtureRequest) -> World:
     seed, hours = request.param
     world = sharing_world(load_scenario("default"), seed, EPOCH)

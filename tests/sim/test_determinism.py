@@ -7,28 +7,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.sim.history import EPOCH, history_hash
 
 from fairlead.sharing_hooks import sharing_world
 from fairlead.sim.scenario_file import load_scenario
 
-SEEDS = 20
+SEEDS = pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.long)])
 SECONDS = load_scenario("default").history.seconds
 ROOT = Path(__file__).parents[2]
 
 
-def living(hash_seed: str) -> subprocess.Popen[str]:
-    """A process that lives through all seeds, one line each."""
-    command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(SEEDS), str(SECONDS)]
+def living(hash_seed: str, seeds: int) -> subprocess.Popen[str]:
+    """A process that lives through the seeds below `seeds`, one line each."""
+    command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(seeds), str(SECONDS)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def test_twenty_seeds_live_the_same_in_two_processes() -> None:
-    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living("1"), living("4242")])
+@SEEDS
+def test_every_seed_lives_the_same_in_two_processes(seeds: int) -> None:
+    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living("1", seeds), living("4242", seeds)])
     assert first == second
-    assert len(first) == SEEDS
-    assert len({line.split()[1] for line in first}) == SEEDS, "different seeds live differently"
+    assert len(first) == seeds
+    assert len({line.split()[1] for line in first}) == seeds, "different seeds live differently"
 
 
 def test_how_time_is_cut_changes_nothing() -> None:

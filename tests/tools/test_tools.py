@@ -133,3 +133,25 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
     assert (scratch / "go.mod").read_text().endswith(f"replace {family.module} => {scratch / 'module'}\n")
     with pytest.raises(_tool("progress").StepFailed, match=r"`port = 8080` stands 0 times in server\.go, not once"):
         build._edit(scratch / "module", edit, "mpi-operator")
+
+
+@pytest.mark.parametrize(
+    ("only", "missing", "seconds", "told"),
+    [
+        (["check"], [], 119.0, " (check: 2 min 0 s at most)"),
+        (["check"], [], 121.0, " (check: 2 min 0 s at most, OVER BUDGET)"),
+        ([], [], 1499.0, " (warm: 25 min 0 s at most)"),
+        ([], ["etcd"], 1501.0, " (cold: 55 min 0 s at most)"),
+        (["unit"], [], 9999.0, ""),
+    ],
+)
+def test_a_run_is_told_its_budget(only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_tests = _tool("run_tests")
+    monkeypatch.setattr(run_tests, "missing_programs", lambda family: missing)
+    assert run_tests._against(run_tests._budget(only), seconds) == told
+
+
+def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
+    minutes = {name: seconds // 60 for name, seconds in _tool("run_tests").BUDGET_SECONDS.items()}
+    text = (TOOLS.parent / "CONTRIBUTING.md").read_text()
+    assert "`make check` ≤ {check} minutes, `make test` ≤ {warm} minutes warm and ≤ {cold} cold".format(**minutes) in text
