@@ -28,7 +28,7 @@ POD = {
 @pytest.fixture(scope="module")
 def laptop() -> Iterator[Laptop]:
     LOGS.mkdir(parents=True, exist_ok=True)
-    with running_laptop(LOGS / "time-laptop.log", "--scenario=documents-001") as one:
+    with running_laptop(LOGS / "time-laptop.log", "--scenario=documents-001", "--speed=20") as one:
         yield one
 
 
