@@ -30,6 +30,8 @@ POOL = NodePool(name="shared", cpu=32, memory="128Gi", gpu_model="Tesla V100-SXM
 PLAIN = NodePool(name="plain", cpu=16, memory="64Gi")
 CLASSES = {"low": 0, "middle": 5, "high": 9}
 NODES_OF_ALL = 2
+PAUSE_SECONDS, QUIET_LOOKS = 0.5, 3
+"""Pods are at rest when so many looks after one another, so far apart, see no change."""
 
 
 def priority_class(name: str, value: int) -> Object:
@@ -171,14 +173,14 @@ def settled(obj: Object | None) -> bool:
 
 def quiet(cluster: ControlPlane, wanted: Sequence[str]) -> dict[str, Object | None]:
     """As it stands when nothing has changed for a while: a preemptor is told twice."""
-    before: dict[str, Object | None] = {}
-    for _ in range(20):
-        time.sleep(1.5)
-        now = {name: fate(found(cluster, name)) for name in wanted}
-        if now == before:
-            return now
-        before = now
-    raise TimeoutError(f"the pods do not come to rest: {before}")
+    looks: list[dict[str, Object | None]] = []
+    for _ in range(60):
+        time.sleep(PAUSE_SECONDS)
+        told = {obj["metadata"]["name"]: fate(obj) for obj in cluster.admin.get("pods", "-n", "default")}
+        looks.append({name: told.get(name) for name in wanted})
+        if len(looks) > QUIET_LOOKS and all(look == looks[-1] for look in looks[-QUIET_LOOKS - 1 :]):
+            return looks[-1]
+    raise TimeoutError(f"the pods do not come to rest: {looks[-1]}")
 
 
 def in_simulation(pods: Sequence[Object]) -> dict[str, Object | None]:
