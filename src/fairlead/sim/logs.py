@@ -6,6 +6,7 @@ Nothing is stored: the lines of a run are computed when somebody asks, equal for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from math import exp
 
 from fairlead.sim.chance import fraction
@@ -49,6 +50,8 @@ class ContainerLogs:
         return self._written(run, (namespace, pod, container), *span)
 
     def _written(self, run: ContainerRun, names: tuple[str, str, str], start: float, end: float, exit_code: int | None) -> list[Line]:
+        if run.behaviour.program is not None:
+            return [(start + at, _date(start + at) if text is None else text) for at, text in run.behaviour.program.printed(end - start)]
         every = _EVERY_SECONDS.get(run.behaviour.load, 60.0)
         count = min(_MOST_LINES, int(max(0.0, end - start) / every))
         body = [(start + step * every, self._line(run, names, step)) for step in range(1, count + 1)]
@@ -64,6 +67,15 @@ class ContainerLogs:
         if run.behaviour.load == "inference":
             return f"served {round(400 + 900 * drawn)} requests, p99 {18 + 40 * drawn:.1f} ms"
         return "alive"
+
+
+def _date(at: float) -> str:
+    """As the command `date` prints it.
+
+    >>> _date(1_767_600_000.0)
+    'Mon Jan  5 08:00:00 UTC 2026'
+    """
+    return f"{datetime.fromtimestamp(at, UTC):%a %b %e %H:%M:%S UTC %Y}"
 
 
 def _present(run: ContainerRun, now: float) -> tuple[float, float, int | None] | None:

@@ -89,7 +89,7 @@ class World:
         self.accounts = Accounts(self.cluster)
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
-        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
+        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
         self._silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self._hooks = hooks
