@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.sim.chance import between
+from fairlead.sim.dcgm_tester import MATRICES_MIB, PROGRAM, ProfTest, parse_prof_test
 from fairlead.sim.needs import limit_of
 from fairlead.sim.program import Program, program_of
 from fairlead.wire.names import LABEL_JOB_NAME, LABEL_REPLICA_TYPE, PREFIX
@@ -59,11 +60,12 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SERVING_PROGRAMS = ("sshd", "ray")
 _SERVING_LOADS = ("notebook", "inference")
 _TAG = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_JUPYTER_TAG = re.compile(r"(?:0|1)\.(?:\d|1[0-2])(?:\D|$)|.*jupyter")
 _LOAD_BY_NAME = (
     ("train", "training"),
+    ("horovod", "training"),
     ("fail", "training"),
     ("crash", "training"),
-    ("cuda-malloc", "inference"),
     ("notebook", "notebook"),
     ("jupyter", "notebook"),
     ("infer", "inference"),
@@ -77,7 +79,7 @@ class Behaviour(Struct, frozen=True, gc=False):
     """`run_seconds` None = until somebody ends it. `load` is the default use of a held GPU; `gpu_mib` a fixed amount of its memory.
 
     `is_scripted`: the image tells it all. `serves`: it runs on, if its command says nothing else. `program`: what its command does, where
-    that was understood.
+    that was understood; `test`: what dcgmproftester was told to do.
     """
 
     run_seconds: float | None = None
@@ -88,27 +90,34 @@ class Behaviour(Struct, frozen=True, gc=False):
     is_scripted: bool = False
     serves: bool = False
     program: Program | None = None
+    test: ProfTest | None = None
 
 
 class Surroundings(Struct, frozen=True, gc=False):
     """What decides how a container behaves whose image does not tell. `ends`: its pod is not started again for ever. `long`: it trains.
 
-    `draw` is the seed and the names from which its run time is drawn.
+    `draw` is the seed and the names from which its run time is drawn. `is_known`: whether what it says of its command is all there is.
     """
 
     ends: bool = False
     long: bool = False
     is_init: bool = False
+    is_known: bool = True
     draw: tuple[int, str, str, str] = (0, "", "", "")
 
 
 def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
     """What one container does: its image tells, or its command, or it ends after a while, or it just runs."""
-    command = container.get("command") or ()
-    told = behaviour_of(container.get("image", ""), next(iter(command), ""))
+    image, command, arguments = container.get("image", ""), container.get("command") or (), container.get("args") or ()
+    word = next(iter(command), "")
+    told = behaviour_of(image, word)
     if told.is_scripted:
         return told
-    program = program_of(command, container.get("args") or (), _environment(container))
+    if is_prof_tester(image, word):
+        return _tester(parse_prof_test((*command[1:], *arguments)))
+    if around.is_known and not (command or arguments) and starts_notebook(image):
+        return replace(told, load="notebook", serves=True)
+    program = program_of(command, arguments, _environment(container))
     if program is not None:
         return replace(told, run_seconds=program.run_seconds, exit_code=program.exit_code, program=program)
     if around.is_init:
@@ -117,6 +126,11 @@ def behaviour_in(container: Object, around: Surroundings) -> Behaviour:
         return told
     load = "training" if told.load == "idle" else told.load
     return replace(told, run_seconds=between(around.draw[0], *_DRAWN[around.long], "run", *around.draw[1:]), load=load)
+
+
+def _tester(test: ProfTest) -> Behaviour:
+    mib = MATRICES_MIB + CUDA_CONTEXT_MIB
+    return Behaviour(test.run_seconds, test.exit_code, load=test.load, gpu_mib=mib, is_scripted=True, test=test)
 
 
 @lru_cache(maxsize=4096)
@@ -130,8 +144,6 @@ def behaviour_of(image: str, program: str = "") -> Behaviour:
     load = next((load for start, load in _LOAD_BY_NAME if name.startswith(start)), "idle")
     if name == "missing":
         return Behaviour(can_pull=False, is_scripted=True)
-    if tag.startswith("dcgmproftester"):
-        return Behaviour(load="training", is_scripted=True)
     if name == "cuda-malloc":
         return Behaviour(load=load, gpu_mib=_mib(tag), is_scripted=True)
     word = program.rpartition("/")[2]
@@ -142,13 +154,34 @@ def behaviour_of(image: str, program: str = "") -> Behaviour:
     return Behaviour(load=load, serves=word in _SERVING_PROGRAMS or load in _SERVING_LOADS or name in SERVERS)
 
 
+def is_prof_tester(image: str, program: str) -> bool:
+    """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the name or tag of its image.
+
+    >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", ""), is_prof_tester("dcgm:4", "/usr/bin/dcgmproftester12")
+    (True, True)
+    """
+    name, _, tag = image.rpartition("/")[2].partition(":")
+    return any(word.startswith(PROGRAM) for word in ((program.rpartition("/")[2],) if program else (name, tag)))
+
+
+def starts_notebook(image: str) -> bool:
+    """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12 and those for notebooks do.
+
+    >>> starts_notebook("tensorflow/tensorflow:1.4.1-gpu-py3"), starts_notebook("tensorflow/tensorflow:2.16.1-gpu")
+    (True, False)
+    """
+    name, _, tag = image.rpartition("/")[2].partition(":")
+    return name == "tensorflow" and bool(_JUPYTER_TAG.match(tag))
+
+
 def surroundings(pod: Object, container: Object, seed: int, *, is_init: bool, is_sidecar: bool) -> Surroundings:
     """`is_init`: it has to end before the next container begins."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels = metadata.get("labels") or {}
     ends = spec.get("restartPolicy", "Always") != "Always" and not is_sidecar and labels.get(LABEL_REPLICA_TYPE) != PARAMETER_SERVER
     long = LABEL_JOB_NAME in labels or _has_gpu(container) or any(_SUBMITS in word for word in container.get("command") or ())
-    return Surroundings(ends, long, is_init, (seed, metadata["namespace"], metadata["name"], container["name"]))
+    names = (seed, metadata["namespace"], metadata["name"], container["name"])
+    return Surroundings(ends, long, is_init, draw=names)
 
 
 def _has_gpu(container: Object) -> bool:

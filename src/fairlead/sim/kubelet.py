@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fairlead.sim.adoption import take_status
 from fairlead.sim.allocation import allocate, hold_again
 from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
+from fairlead.sim.cards import CardModel
 from fairlead.sim.chance import between
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import is_true, phase_of, status_of
@@ -41,6 +42,8 @@ LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
 PULL_ERROR_SECONDS = 2.0
 """How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
+NO_DEVICE = 1
+"""How a program that needs a card ends without one."""
 CUDA_ERROR_SECONDS = 2.0
 """How long a program lives that finds its card broken, or its grant too small."""
 
@@ -70,6 +73,12 @@ class Kubelets:
         found = self._cluster.get(PODS, namespace, pod)
         run = self._runs.get(found["metadata"]["uid"]) if found else None
         return next((container for container in run.containers if container.name == name), None) if run else None
+
+    def card_model(self, namespace: str, pod: str) -> CardModel | None:
+        """What kind of card the pod's node has; None without any."""
+        found = self._cluster.get(PODS, namespace, pod)
+        cards = self._devices.cards(found["spec"].get("nodeName") or "") if found else ()
+        return cards[0].model if cards else None
 
     def kill(self, uid: str, name: str, exit_code: int) -> None:
         """A program dies before its time: its GPU failed under it."""
@@ -300,7 +309,7 @@ class Kubelets:
         behaviour = container.behaviour
         grants = self._devices.held(run.uid, container.name)
         if not grants:
-            return behaviour
+            return behaviour if behaviour.test is None else Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_DEVICE)
         wanted = behaviour.gpu_mib
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
@@ -400,7 +409,7 @@ class Kubelets:
     def _behaviour(self, pod: Object, container: Object, is_init: bool) -> Behaviour:
         sidecar = is_init and is_sidecar(container)
         around = surroundings(pod, container, self._seed, is_init=is_init and not sidecar, is_sidecar=sidecar)
-        return behaviour_in(container, replace(around, ends=False) if self._goes_on else around)
+        return behaviour_in(container, replace(around, ends=False, is_known=False) if self._goes_on else around)
 
     def _pod(self, run: PodRun) -> Object | None:
         """The run's pod, unless it is gone or a namesake took its place."""
