@@ -262,3 +262,41 @@ def test_the_checkout_has_the_scripts_that_kubectl_looks_for() -> None:
     here = str(Path(sys.executable).parent)
     assert shutil.which("kubectl-inspect-cgpu", path=here)
     assert shutil.which("kubectl-inspect-gpushare", path=here)
+
+
+class TestDraining:
+    """Document 001 in printed order: the label comes while the pod of the whole card still runs."""
+
+    def draining(self, *, is_shared: bool = True, gpus: int = 1) -> Object:
+        """As the device plugin leaves a node whose cards are still held in the old mode: the old resource, and none of it to be had."""
+        slots = [{"index": index, "uuid": f"GPU-{index}", "units": 15, "mode": "draining"} for index in range(gpus)]
+        old = {"nvidia.com/gpu": str(gpus)} if is_shared else {"aliyun.com/gpu-mem": str(15 * gpus), "aliyun.com/gpu-count": str(gpus)}
+        notes = {"fairlead.io/gpus": json.dumps(slots)}
+        return node(
+            V100, "192.168.2.167", old, allocatable=dict.fromkeys(old, "0"), labels={"cgpu": str(is_shared).lower()}, annotations=notes
+        )
+
+    def test_it_says_for_whom_a_card_drains_and_leaves_the_table_alone(self) -> None:
+        holder = pod("app-3g-v1-0", V100, {"nvidia.com/gpu": "1"})
+        for flags in ("", "-d", V100, "-o wide", "-o json"):
+            printed = inspect(flags, self.draining(), holder)
+            said = f"node {V100}: GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod is left"
+            assert [line for line in printed.err.splitlines() if said in line], printed.err
+            assert said not in printed.out
+        assert inspect("", self.draining(), holder).out == inspect("", node("other", "10.0.0.1", {})).out
+
+    def test_it_names_those_that_hold_and_nobody_else(self) -> None:
+        pods = [pod(f"p-{number}", V100, {"nvidia.com/gpu": "1"}) for number in range(7)]
+        others = [pod("cpu", V100, {"cpu": "1"}), pod("elsewhere", T4, {"nvidia.com/gpu": "1"})]
+        ended = pod("ended", V100, {"nvidia.com/gpu": "1"}, phase="Succeeded")
+        told = inspect("", self.draining(gpus=8), *pods, *others, ended).err
+        names = ", ".join(f"default/p-{number}" for number in range(5))
+        assert f"GPU 0,1,2,3,4,5,6,7 draining from exclusive use: held by {names} and 2 more; shared" in told
+
+    def test_it_says_it_of_cards_that_go_back_to_whole(self) -> None:
+        told = inspect("", self.draining(is_shared=False), tenant("nb", V100, 4), pod("whole", T4, {"nvidia.com/gpu": "1"})).err
+        assert "GPU 0 draining from shared use: held by default/nb; exclusive once no such pod is left" in told
+
+    def test_it_says_nothing_where_nothing_drains_or_of_nodes_that_nobody_asked_for(self) -> None:
+        assert inspect("", told(T4, "192.168.3.184", [14])).err == ""
+        assert "draining" not in inspect(T4, self.draining(), told(T4, "192.168.3.184", [14])).err

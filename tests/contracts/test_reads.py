@@ -7,6 +7,10 @@ import json
 import pytest
 from tests.contracts.api_client import STRATEGIC, ApiClient
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
+from tests.edge.kubeconfigs import connection_of
+
+from fairlead.edge.job_query import JobQuery
+from fairlead.edge.kube_blocking import KubeBlocking
 
 
 def names(answer: object) -> list[str]:
@@ -208,3 +212,24 @@ def test_an_update_keeps_what_strategic_merge_did_not_name(api: ApiClient, space
     before = api.get(deployments(space, "web")).body["spec"]
     api.patch(deployments(space, "web"), {"metadata": {"annotations": {"a": "b"}}}, STRATEGIC)
     assert json.dumps(api.get(deployments(space, "web")).body["spec"], sort_keys=True) == json.dumps(before, sort_keys=True)
+
+
+def test_events_of_one_second_are_read_in_the_order_in_which_they_were_written(api: ApiClient, space: str) -> None:
+    """`arena get -e`: the API tells times in seconds, and whoever writes an event may name it as he likes."""
+    at, words = "2026-01-05T08:00:00Z", ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
+    for number, word in enumerate(words):
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"p.{9 - number}", "namespace": space},
+            "involvedObject": {"kind": "Pod", "namespace": space, "name": "p", "uid": "the-pod"},
+            "reason": word,
+            "type": "Normal",
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+        assert api.post(f"/api/v1/namespaces/{space}/events", event).status == 201
+    with KubeBlocking(connection_of(api.kubeconfig)) as blocking:
+        (found,) = JobQuery(blocking).read_events([(space, "the-pod")])
+    assert [event.reason for event in found] == words

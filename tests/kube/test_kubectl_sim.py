@@ -15,8 +15,11 @@ from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
 
+from fairlead.sim.clock import SimClock
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import PODS
+from fairlead.sim.timers import Timers
 
 NOW = 1_767_600_000.0  # 2026-01-05T08:00:00Z
 
@@ -150,6 +153,22 @@ def test_describe_a_pod_shows_its_events(kubectl: Kubectl, server: SimulatedServ
     assert re.search(r"Status: +Pending", text)
     assert "FailedScheduling" in text and "1 Insufficient nvidia.com/gpu." in text
     assert kubectl.run("events", "--for", "pod/train-b").splitlines()[1].split()[1:3] == ["Warning", "FailedScheduling"]
+
+
+def test_events_of_one_second_are_shown_in_the_order_in_which_they_happened(kubectl: Kubectl, server: SimulatedServer) -> None:
+    words = ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
+
+    def happen(cluster: Cluster) -> None:
+        recorder, about = Recorder(cluster, Timers(SimClock(NOW))), cluster.get(PODS, "default", "train-a")
+        assert about is not None
+        for word in words:
+            recorder.normal(about, word, "it happened", "test")
+
+    server.do(happen)
+    chosen = "involvedObject.name=train-a"
+    assert kubectl.run("get", "events", f"--field-selector={chosen}", "-o", "jsonpath={.items[*].reason}").split() == words
+    described = kubectl.run("describe", "pod", "train-a").partition("Events:")[2].splitlines()[3:]
+    assert [line.split()[1] for line in described] == words
 
 
 def test_apply_a_plain_pod_with_validation_on(kubectl: Kubectl) -> None:

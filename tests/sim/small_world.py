@@ -32,14 +32,14 @@ def live(world: World, seconds: float) -> None:
     world.run_until(world.clock.now() + seconds)
 
 
-def container(image: str = "app:1", *, gpus: int = 0, gpu_memory: int = 0, name: str = "main", **more: Any) -> Object:
+def container(image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, name: str = "main", **more: Any) -> Object:
     limits = {"cpu": "1", "memory": "1Gi"}
     limits |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
     limits |= {"aliyun.com/gpu-mem": str(gpu_memory)} if gpu_memory else {}
     return {"name": name, "image": image, "resources": {"limits": limits}, **more}
 
 
-def pod(name: str = "p", image: str = "app:1", *, gpus: int = 0, gpu_memory: int = 0, **spec: Any) -> Object:
+def pod(name: str = "p", image: str = "pause:35", *, gpus: int = 0, gpu_memory: int = 0, **spec: Any) -> Object:
     containers = [container(image, gpus=gpus, gpu_memory=gpu_memory)]
     return {
         "apiVersion": "v1",

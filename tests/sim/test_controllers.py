@@ -20,7 +20,7 @@ def template(image: str, *, gpus: int = 0, labels: dict[str, str] | None = None,
     return {"metadata": {"labels": labels or {}}, "spec": {"containers": [container(image, gpus=gpus, name=name)]}}
 
 
-def deployment(image: str = "app:1", replicas: int = 3) -> Object:
+def deployment(image: str = "pause:35", replicas: int = 3) -> Object:
     labels = {"app": "web"}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template(image, labels=labels)}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": NAMESPACE}, "spec": spec}
@@ -102,7 +102,7 @@ def test_scaling_up_and_down() -> None:
 
 def test_a_rolling_update_never_has_too_few_or_too_many() -> None:
     world = small_world()
-    world.cluster.create(deployment("app:1", replicas=4))
+    world.cluster.create(deployment("pause:35", replicas=4))
     live(world, 90)
     patch_spec(world, DEPLOYMENTS, "web", template=template("app:2", labels={"app": "web"}))
     for _ in range(400):

@@ -9,7 +9,7 @@ import pytest
 from tests.sim.small_world import EPOCH, condition, live, pod
 
 from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import DAEMON_SETS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from fairlead.sim.resources import DAEMON_SETS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STATEFUL_SETS
 from fairlead.sim.scenario_file import load_scenario
 from fairlead.sim.world import World
 
@@ -187,3 +187,31 @@ def test_004_room_for_forty_cores_and_a_bound_dataset() -> None:
     world.cluster.delete(PERSISTENT_VOLUME_CLAIMS, "demo-ns", "fashion-demo-pvc")
     live(world, 2)
     assert world.cluster.list(PERSISTENT_VOLUMES)[0]["status"]["phase"] == "Released"
+
+
+def test_001_in_printed_order_the_node_says_for_whom_its_card_drains_and_when_it_is_shared() -> None:
+    world, name = world_of(1), "cn-hangzhou.192.168.2.167"
+    world.cluster.create(workload("StatefulSet", "app-3g-v1", "cuda-malloc:3G", {"nvidia.com/gpu": 1}, 1, serviceName="app-3g-v1"))
+    live(world, 120)
+
+    def told() -> list[tuple[str, str]]:
+        found = [event for event in world.cluster.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
+        return [(event["reason"], event["message"]) for event in found if event["source"]["component"] == "fairlead-device-plugin"]
+
+    labels = {"metadata": {"labels": {"cgpu": "true"}}}
+    world.cluster.merge_patch(NODES, None, name, labels)
+    live(world, 10)
+    waits = "GPU 0 draining from exclusive use: held by default/app-3g-v1-0; shared once no such pod is left"
+    assert told() == [("GPUDraining", waits)]
+    world.cluster.delete(STATEFUL_SETS, "default", "app-3g-v1", propagation="Background")
+    live(world, 60)
+    assert told() == [("GPUDraining", waits), ("GPUModeChanged", "all GPUs are shared now")]
+    assert offers(world, "aliyun.com/gpu-mem")[name] == "15"
+
+
+def test_001_a_card_that_nobody_holds_changes_without_a_word() -> None:
+    world, name = world_of(1), "cn-hangzhou.192.168.2.167"
+    world.cluster.merge_patch(NODES, None, name, {"metadata": {"labels": {"cgpu": "true"}}})
+    live(world, 10)
+    assert not [event for event in world.cluster.list(EVENTS, "default") if event["reason"].startswith("GPU")]
+    assert offers(world, "aliyun.com/gpu-mem")[name] == "15"

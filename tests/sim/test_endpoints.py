@@ -31,7 +31,7 @@ def a_service(name: str = "web", **spec: Any) -> Object:
     }
 
 
-def a_pod(name: str, app: str = "web", image: str = "web:1") -> Object:
+def a_pod(name: str, app: str = "web", image: str = "pause:35") -> Object:
     metadata = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
     spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": image, "ports": [{"name": "http", "containerPort": 8080}]}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -109,7 +109,7 @@ def owner_of(pod: Object) -> str:
 
 
 def new_pod(name: str, gpus: int) -> Object:
-    container = {"name": "main", "image": "app:1", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    container = {"name": "main", "image": "pause:35", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

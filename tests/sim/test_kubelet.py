@@ -194,7 +194,7 @@ def test_a_namesake_is_another_pod() -> None:
     world.cluster.create(pod(image="train:2m"))
     live(world, 60)
     world.cluster.delete(PODS, NAMESPACE, "p", grace_seconds=0)
-    world.cluster.create(pod(image="app:1"))
+    world.cluster.create(pod(image="pause:35"))
     live(world, 300)
     assert phase(world) == "Running"
 

@@ -84,7 +84,7 @@ def test_a_container_that_ends_well_is_started_again_too_where_that_is_the_polic
 
 def test_the_words_of_init_containers() -> None:
     inits = [container("train:10s", name="one"), container("train:10s", name="two")]
-    world = world_with({"initContainers": inits, "containers": [container("app:1")]})
+    world = world_with({"initContainers": inits, "containers": [container("pause:35")]})
     assert words(world, 150) == ["Pending", "Init:0/2", "Init:1/2", "PodInitializing", "Running"]
 
 
@@ -116,7 +116,7 @@ def test_a_sidecar_counts_among_the_ready() -> None:
 @pytest.mark.parametrize("policy", ["Never", "OnFailure", "Always"])
 def test_a_sidecar_is_started_again_whatever_the_policy(policy: str) -> None:
     sidecar = container("crash:5s", name="proxy", restartPolicy="Always")
-    world = world_with({"restartPolicy": policy, "initContainers": [sidecar], "containers": [container("app:1")]})
+    world = world_with({"restartPolicy": policy, "initContainers": [sidecar], "containers": [container("pause:35")]})
     live(world, 120)
     assert phase(world) == "Running"
     assert get_pod(world)["status"]["initContainerStatuses"][0]["restartCount"] >= 2
@@ -138,7 +138,7 @@ def test_an_image_that_is_there_is_not_pulled_again() -> None:
 
 
 def test_the_grace_of_a_pod_is_an_upper_bound() -> None:
-    world = world_with({"terminationGracePeriodSeconds": 1, "containers": [container("app:1")]})
+    world = world_with({"terminationGracePeriodSeconds": 1, "containers": [container("pause:35")]})
     live(world, 60)
     world.cluster.delete(world.cluster.kind_of({"apiVersion": "v1", "kind": "Pod"}), NAMESPACE, "p")
     assert words(world, 2) in (["Terminating", "gone"], ["gone"])
@@ -147,6 +147,6 @@ def test_the_grace_of_a_pod_is_an_upper_bound() -> None:
 
 def test_probes_are_taken_and_never_asked() -> None:
     probe = {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 1, "failureThreshold": 1}
-    world = world_with({"containers": [container("app:1", livenessProbe=probe, readinessProbe=probe, startupProbe=probe)]})
+    world = world_with({"containers": [container("pause:35", livenessProbe=probe, readinessProbe=probe, startupProbe=probe)]})
     live(world, 90)
     assert pod_status(get_pod(world))[:3] == ("Running", 1, 0)

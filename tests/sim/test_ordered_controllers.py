@@ -14,7 +14,7 @@ Object = dict[str, Any]
 REVISION = "deployment.kubernetes.io/revision"
 
 
-def workload(kind: str, image: str = "app:1", name: str = "app", **spec: Any) -> Object:
+def workload(kind: str, image: str = "pause:35", name: str = "app", **spec: Any) -> Object:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container(image)], **spec.pop("pod", {})}}
     body = {"selector": {"matchLabels": labels}, "template": template, **spec}
@@ -84,7 +84,7 @@ def test_a_new_template_goes_from_the_top_down_to_the_partition() -> None:
     live(world, 120)
     with_image(world, STATEFUL_SETS, "app:2")
     live(world, 200)
-    assert images(world) == {"app-0": "app:1", "app-1": "app:2", "app-2": "app:2"}
+    assert images(world) == {"app-0": "pause:35", "app-1": "app:2", "app-2": "app:2"}
     assert get(world, STATEFUL_SETS, "app")["status"]["updatedReplicas"] == 2
 
 
@@ -187,13 +187,13 @@ def test_revisions_grow_and_an_undone_template_becomes_the_newest() -> None:
         sets = world.cluster.list(REPLICA_SETS, NAMESPACE)
         return {item["spec"]["template"]["spec"]["containers"][0]["image"]: item["metadata"]["annotations"][REVISION] for item in sets}
 
-    assert revisions() == {"app:1": "1", "app:2": "2"}
+    assert revisions() == {"pause:35": "1", "app:2": "2"}
     assert get(world, DEPLOYMENTS, "app")["metadata"]["annotations"][REVISION] == "2"
-    with_image(world, DEPLOYMENTS, "app:1")  # what `kubectl rollout undo` does
+    with_image(world, DEPLOYMENTS, "pause:35")  # what `kubectl rollout undo` does
     live(world, 60)
-    assert revisions() == {"app:1": "3", "app:2": "2"}
+    assert revisions() == {"pause:35": "3", "app:2": "2"}
     assert get(world, DEPLOYMENTS, "app")["metadata"]["annotations"][REVISION] == "3"
-    assert set(images(world).values()) == {"app:1"}
+    assert set(images(world).values()) == {"pause:35"}
 
 
 def test_old_revisions_beyond_the_limit_are_forgotten() -> None:

@@ -58,7 +58,7 @@ def test_the_sentences_are_those_of_the_real_scheduler() -> None:
 
 def test_a_victim_is_told_goes_gracefully_and_its_place_is_kept() -> None:
     world = world_of()
-    create(world, "victim", gpus=4, image="app:1")
+    create(world, "victim", gpus=4, image="pause:35")
     live(world, 60)
     assert phase(world, "victim") == "Running"
     world.cluster.create(pod("urgent", gpus=4, priorityClassName="high"))

@@ -116,7 +116,7 @@ def test_crashes_are_counted_on_and_the_back_off_grows_on() -> None:
 def test_a_pod_on_its_way_arrives() -> None:
     world = new_small_world()
     init = {"name": "first", "image": "init:1"}
-    world.cluster.create(pod("late", "app:9", initContainers=[init, {**init, "name": "second"}]))
+    world.cluster.create(pod("late", "pause:9", initContainers=[init, {**init, "name": "second"}]))
     for moment in range(0, 60, 3):
         live(world, 3)
         then = woken(world)
@@ -126,7 +126,7 @@ def test_a_pod_on_its_way_arrives() -> None:
 
 def test_a_pod_that_was_asked_to_go_goes() -> None:
     world = new_small_world()
-    world.cluster.create(pod("going", "app:1", gpus=1))
+    world.cluster.create(pod("going", "pause:35", gpus=1))
     live(world, 60)
     world.cluster.delete(PODS, "work", "going")
     world = woken(world)

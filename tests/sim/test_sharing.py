@@ -200,7 +200,7 @@ def test_a_pod_that_somebody_bound_by_hand_is_adopted() -> None:
 def test_a_pod_that_asks_for_none_of_it_gets_no_grant() -> None:
     """`aliyun.com/gpu-mem: 0`: kube-scheduler asks the extender to bind it all the same."""
     world = small_world(V100S)
-    share(world, "zero", 1, containers=[{"name": "main", "image": "app:1", "resources": {"limits": {names.GPU_MEMORY: "0"}}}])
+    share(world, "zero", 1, containers=[{"name": "main", "image": "pause:35", "resources": {"limits": {names.GPU_MEMORY: "0"}}}])
     live(world, 60)
     assert phase(world, "zero") == "Running"
     assert not set(get_pod(world, "zero")["metadata"].get("annotations", {})) & set(names.GRANT_ANNOTATIONS)
@@ -334,7 +334,7 @@ def test_a_part_of_a_cards_cores_comes_with_its_memory() -> None:
     )
     for name, percent in (("a", 60), ("b", 30), ("c", 20)):
         limits = {names.GPU_MEMORY: "2", names.GPU_CORE: str(percent)}
-        share(world, name, 2, containers=[{"name": "main", "image": "app:1", "resources": {"limits": limits}}])
+        share(world, name, 2, containers=[{"name": "main", "image": "pause:35", "resources": {"limits": limits}}])
         live(world, 20)
     assert [phase(world, name) for name in "abc"] == ["Running", "Running", "Pending"]
     assert "Insufficient aliyun.com/gpu-core.percentage" in message(world, "c")

@@ -74,7 +74,7 @@ def check_cards(world: World, node: str, alive: set[str]) -> None:
         assert {hold.pod_uid for hold in card.holds if hold.run is not None} <= alive, f"{where}: a pod that is over works on it"
 
 
-IMAGES = st.sampled_from(["app:1", "train:2m", "fail:9s", "crash:20s", "cuda-malloc:3G", "missing:1"])
+IMAGES = st.sampled_from(["pause:35", "train:2m", "fail:9s", "crash:20s", "cuda-malloc:3G", "missing:1"])
 POLICIES = st.sampled_from(["Never", "Always", "OnFailure"])
 NAMES = st.integers(0, 12)
 actions = st.lists(

@@ -37,15 +37,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode]:
-    """Memory in use is asked for where it is shown: in the document."""
-    from fairlead.rules.share_inspect import inspect_shares, unknown_node
+    """Memory in use is asked for where it is shown: in the document. Cards that drain are told on stderr."""
+    from fairlead.rules.share_inspect import draining_cards, inspect_shares, unknown_node
     from fairlead.rules.share_ledger import ledger_of
+    from fairlead.wire.draining import render_draining
 
     names = tuple(dict.fromkeys(args.nodes))
     snapshot = context.world.reader().read_nodes(names, with_readings=args.output == "json", with_withheld=True)
     ledger = ledger_of(snapshot)
     if error := unknown_node(ledger, names):
         raise UserError(error, "without a name every node that shares GPUs is shown")
+    for cards in draining_cards(ledger, names, snapshot.pods):  # beside the table, whose lines are the contract's
+        context.messages.warn(f"node {cards.node}: {render_draining(cards)}")
     return inspect_shares(ledger, names, snapshot.gpus)
 
 

@@ -39,7 +39,7 @@ class SnapshotJobs:
         return msgspec.structs.replace(whole, jobs=tuple(jobs), pods=tuple(pods), sources={**whole.sources, **sources})
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
-        events = sorted(self._reader.read_all().events, key=lambda event: event.at or 0.0)
+        events = sorted(self._reader.read_all().events, key=lambda event: event.order)
         return [tuple(event for event in events if event.object_uid == uid) for _, uid in uids]
 
     def delete(self, kind: JobKind, job: Job) -> bool:

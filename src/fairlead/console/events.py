@@ -22,7 +22,7 @@ class EventRow(Json, frozen=True):
 
 def event_rows(events: Iterable[Event], is_about: Callable[[Event], bool]) -> list[EventRow]:
     """Newest first; those of unknown time last."""
-    found = sorted((event for event in events if is_about(event)), key=lambda event: (-(event.at or 0.0), event.name))
+    found = sorted((event for event in events if is_about(event)), key=lambda event: event.order, reverse=True)
     return [
         EventRow(
             at=timestamp(event.at),

@@ -150,7 +150,7 @@ def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
 def recent_warnings(events: Iterable[Event], now: float) -> list[RecentWarning]:
     """Warning events of the last hour, newest first."""
     fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
-    newest = heapq.nlargest(LIST_MAX, fresh, key=lambda event: (event.at or 0.0, event.namespace, event.name))
+    newest = heapq.nlargest(LIST_MAX, fresh, key=lambda event: event.order)
     return [
         RecentWarning(
             at=timestamp(event.at),

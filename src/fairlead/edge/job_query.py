@@ -88,7 +88,7 @@ class JobQuery:
 
         def one(namespace: str, uid: str) -> tuple[Event, ...]:
             rows = self._api.list_all(reader, Selection(namespace, fields=f"involvedObject.uid={uid}")).rows.values()
-            return tuple(sorted(rows, key=lambda event: event.at or 0.0))
+            return tuple(sorted(rows, key=lambda event: event.order))
 
         return [_value(each) for each in in_parallel([partial(one, *each) for each in uids])]
 

@@ -7,7 +7,6 @@ a 5xx, and "already assigned" (perhaps by an earlier try of ours) are unknown, a
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -97,7 +96,7 @@ class KubeSharingApi:
         event = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{subject.name[:200]}.{secrets.token_hex(8)}", "namespace": namespace},
+            "metadata": {"name": f"{subject.name[:200]}.{time.time_ns():x}", "namespace": namespace},
             "involvedObject": {**about, **({"namespace": namespace} if is_pod else {})},
             "reason": reason,
             "message": message[:1024],

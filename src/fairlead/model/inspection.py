@@ -78,3 +78,12 @@ class InspectedNode(Struct, frozen=True, gc=False):
     def unhealthy(self) -> int:
         """Cards out of order; those that drain are none."""
         return sum(not card.is_healthy for card in self.cards)
+
+
+class DrainingCards(Struct, frozen=True, gc=False):
+    """Cards of a node by index, and the pods (`namespace/name`) that still hold some in the old mode. `is_shared`: the mode that comes."""
+
+    node: str
+    gpus: tuple[int, ...]
+    holders: tuple[str, ...]
+    is_shared: bool

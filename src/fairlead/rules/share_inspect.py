@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import structs
 
 from fairlead.model.gpu import GpuReading, GpuSlot, Grant
-from fairlead.model.inspection import ContainerPart, InspectedCard, InspectedNode, InspectedPod
+from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCard, InspectedNode, InspectedPod
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.resources import GPU_MEMORY, counted
+from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.node_status import node_ip
 from fairlead.rules.share_isolation import isolation_of
 from fairlead.rules.share_ledger import Ledger
@@ -31,6 +31,24 @@ def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterab
     wanted = sorted(set(names) & ledger.nodes.keys() if names else ledger.nodes)
     read = {(reading.node, reading.index): reading for reading in readings}
     return [_inspected(ledger.nodes[name], node, read) for name in wanted if shares_gpus(node := ledger.node(name))]
+
+
+def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()) -> list[DrainingCards]:
+    """Nodes with cards that wait for pods of the old mode to leave, by name, and for which of `pods` they wait."""
+    wanted = {name for name, account in ledger.nodes.items() if (not names or name in names) and _draining(ledger.node(name))}
+    holders: dict[str, list[str]] = {name: [] for name in wanted}
+    for pod in pods:
+        if pod.is_holding and pod.node in wanted:
+            old = NVIDIA_GPU if ledger.nodes[pod.node].mode.is_shared else GPU_MEMORY
+            holders[pod.node] += [pod.key] * (counted(pod.limits, old) > 0)
+    return [
+        DrainingCards(name, _draining(ledger.node(name)), tuple(sorted(holders[name])), ledger.nodes[name].mode.is_shared)
+        for name in sorted(wanted)
+    ]
+
+
+def _draining(node: Node) -> tuple[int, ...]:
+    return tuple(slot.index for slot in node.gpus if slot.mode == _DRAINING)
 
 
 def shares_gpus(node: Node) -> bool:

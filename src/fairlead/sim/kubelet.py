@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from fairlead.sim.adoption import take_status
 from fairlead.sim.allocation import allocate, hold_again
-from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_of
+from fairlead.sim.behaviour import LOAD_ANNOTATION, Behaviour, behaviour_in, surroundings
+from fairlead.sim.cards import CardModel
 from fairlead.sim.chance import between
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import is_true, phase_of, status_of
@@ -39,17 +42,26 @@ LOOK_AGAIN_SECONDS = 12.0
 """How often a kubelet looks for an image that it may not pull."""
 PULL_ERROR_SECONDS = 2.0
 """How long a pod says `ErrImagePull` before it says `ImagePullBackOff`."""
+NO_DEVICE = 1
+"""How a program that needs a card ends without one."""
 CUDA_ERROR_SECONDS = 2.0
 """How long a program lives that finds its card broken, or its grant too small."""
 
 
+Behaves = Callable[[Object, Object, bool], Behaviour]
+"""How a container of a pod behaves; the bool: whether it stands among the init containers."""
+
+
 class Kubelets:
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder, seed: int) -> None:
+    """`goes_on`: whether a container whose image and command tell nothing just runs, also in a pod that is not started again for ever."""
+
+    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder, seed: int, *, goes_on: bool = False) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
         self._recorder = recorder
         self._seed = seed
+        self._goes_on = goes_on
         self._runs: dict[str, PodRun] = {}
         self._images: set[tuple[str, str]] = set()
         self._addresses: dict[str, int] = {}
@@ -62,6 +74,12 @@ class Kubelets:
         run = self._runs.get(found["metadata"]["uid"]) if found else None
         return next((container for container in run.containers if container.name == name), None) if run else None
 
+    def card_model(self, namespace: str, pod: str) -> CardModel | None:
+        """What kind of card the pod's node has; None without any."""
+        found = self._cluster.get(PODS, namespace, pod)
+        cards = self._devices.cards(found["spec"].get("nodeName") or "") if found else ()
+        return cards[0].model if cards else None
+
     def kill(self, uid: str, name: str, exit_code: int) -> None:
         """A program dies before its time: its GPU failed under it."""
         run = self._runs.get(uid)
@@ -72,7 +90,7 @@ class Kubelets:
     def adopt(self, pod: Object, node: Object) -> Object:
         """Take over a pod as running, with its cards; returns its status. For worlds that do not begin empty."""
         now = self._timers.clock.now()
-        run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now)
+        run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now, self._behaviour)
         allocate(pod, run.node, self._devices)
         self._give_address(run, pod)
         for container in run.apps:
@@ -86,7 +104,7 @@ class Kubelets:
 
         `lived_since` says for how long the world has lived since an instant: what a program has left to run.
         """
-        run = take_status(_new_run(pod, node, self._timers.clock.now()), pod)
+        run = take_status(_new_run(pod, node, self._timers.clock.now(), self._behaviour), pod)
         if run.phase == "Pending" and not status_of(pod).get("startTime"):
             return
         self._runs[run.uid] = run
@@ -155,7 +173,7 @@ class Kubelets:
         node = self._cluster.get(NODES, None, node_name)
         if node is None or not is_true(node, "Ready") or unreadable(pod):
             return
-        run = _new_run(pod, node, self._timers.clock.now())
+        run = _new_run(pod, node, self._timers.clock.now(), self._behaviour)
         self._runs[run.uid] = run
         self._later(run, self._delay(run, "admit", 0.1, 0.5), self._admit)
         if "deletionTimestamp" in pod["metadata"]:
@@ -291,7 +309,7 @@ class Kubelets:
         behaviour = container.behaviour
         grants = self._devices.held(run.uid, container.name)
         if not grants:
-            return behaviour
+            return behaviour if behaviour.test is None else Behaviour(CUDA_ERROR_SECONDS, exit_code=NO_DEVICE)
         wanted = behaviour.gpu_mib
         if any(not card.is_healthy or (wanted or 0) > hold.limit_mib for card, hold in grants):
             return Behaviour(CUDA_ERROR_SECONDS, exit_code=1)
@@ -388,6 +406,11 @@ class Kubelets:
 
     # --- small things ------------------------------------------------------------------------------------------------------------
 
+    def _behaviour(self, pod: Object, container: Object, is_init: bool) -> Behaviour:
+        sidecar = is_init and is_sidecar(container)
+        around = surroundings(pod, container, self._seed, is_init=is_init and not sidecar, is_sidecar=sidecar)
+        return behaviour_in(container, replace(around, ends=False, is_known=False) if self._goes_on else around)
+
     def _pod(self, run: PodRun) -> Object | None:
         """The run's pod, unless it is gone or a namesake took its place."""
         pod = self._cluster.get(PODS, run.namespace, run.name)
@@ -423,12 +446,12 @@ class Kubelets:
         return f"{cidr.rpartition('.')[0]}.{2 + used % 253}"
 
 
-def _new_run(pod: Object, node: Object, now: float) -> PodRun:
+def _new_run(pod: Object, node: Object, now: float, behaves: Behaves) -> PodRun:
     metadata, spec = pod["metadata"], pod["spec"]
     addresses = status_of(node).get("addresses") or ()
     host_ip = next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
-    inits = [_container_run(container, is_init=True) for container in spec.get("initContainers") or ()]
-    apps = [_container_run(container, is_init=False) for container in spec["containers"]]
+    inits = [_container_run(container, behaves(pod, container, True), is_init=True) for container in spec.get("initContainers") or ()]
+    apps = [_container_run(container, behaves(pod, container, False), is_init=False) for container in spec["containers"]]
     if inits:
         for container in (*inits, *apps):
             container.reason = "PodInitializing"
@@ -436,12 +459,9 @@ def _new_run(pod: Object, node: Object, now: float) -> PodRun:
     return PodRun(metadata["namespace"], metadata["name"], metadata["uid"], spec["nodeName"], host_ip, policy, inits, apps, now)
 
 
-def _container_run(container: Object, *, is_init: bool) -> ContainerRun:
-    image = container.get("image", "")
-    program = next(iter(container.get("command") or ()), "")
-    sidecar = is_init and is_sidecar(container)
+def _container_run(container: Object, behaviour: Behaviour, *, is_init: bool) -> ContainerRun:
     may_pull = container.get("imagePullPolicy") != "Never"
-    return ContainerRun(container["name"], image, behaviour_of(image, program, is_init and not sidecar), sidecar, may_pull)
+    return ContainerRun(container["name"], container.get("image", ""), behaviour, is_init and is_sidecar(container), may_pull)
 
 
 def _images(run: PodRun) -> list[tuple[str, bool]]:

@@ -6,10 +6,12 @@ Nothing is stored: the lines of a run are computed when somebody asks, equal for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from math import exp
 
 from fairlead.sim.chance import fraction
-from fairlead.sim.kubelet import Kubelets
+from fairlead.sim.dcgm_tester import ProfTest, tester_lines
+from fairlead.sim.kubelet import NO_DEVICE, Kubelets
 from fairlead.sim.pod_status import RUNNING, ContainerRun
 from fairlead.sim.timers import Timers
 from fairlead.wire.kube_time import parse_time
@@ -28,6 +30,9 @@ _LAST_WORDS = {
 
 _NO_MEMORY = 'CUDA error at cgpu_cuda_malloc.cu:119 code=2(cudaErrorMemoryAllocation) "cudaMalloc( (void**)&dev_c, malloc_size)"'
 """What a program that takes more than its share says and dies of (document 001)."""
+_NO_DEVICE = "no CUDA-capable device is detected"
+_JITTERS = 97
+"""So many different seconds of a test there are."""
 
 
 class ContainerLogs:
@@ -49,6 +54,10 @@ class ContainerLogs:
         return self._written(run, (namespace, pod, container), *span)
 
     def _written(self, run: ContainerRun, names: tuple[str, str, str], start: float, end: float, exit_code: int | None) -> list[Line]:
+        if run.behaviour.program is not None:
+            return [(start + at, _date(start + at) if text is None else text) for at, text in run.behaviour.program.printed(end - start)]
+        if run.behaviour.test is not None:
+            return self._tested(run.behaviour.test, names, start, end, exit_code)
         every = _EVERY_SECONDS.get(run.behaviour.load, 60.0)
         count = min(_MOST_LINES, int(max(0.0, end - start) / every))
         body = [(start + step * every, self._line(run, names, step)) for step in range(1, count + 1)]
@@ -57,6 +66,13 @@ class ContainerLogs:
             return [(end, _NO_MEMORY)]
         return lines if exit_code is None else [*lines, (end, _LAST_WORDS.get(exit_code, f"exit status {exit_code}"))]
 
+    def _tested(self, test: ProfTest, names: tuple[str, str, str], start: float, end: float, exit_code: int | None) -> list[Line]:
+        model = self._kubelets.card_model(*names[:2])
+        if model is None or (exit_code == NO_DEVICE and not test.exit_code):
+            return [(start, _NO_DEVICE)]
+        jitters = [fraction(self._seed, "log", *names, step) for step in range(_JITTERS)]
+        return [(start + at, text or "") for at, text in tester_lines(test, model, end - start, jitters)]
+
     def _line(self, run: ContainerRun, names: tuple[str, str, str], step: int) -> str:
         drawn = fraction(self._seed, "log", *names, step)
         if run.behaviour.load == "training":
@@ -64,6 +80,15 @@ class ContainerLogs:
         if run.behaviour.load == "inference":
             return f"served {round(400 + 900 * drawn)} requests, p99 {18 + 40 * drawn:.1f} ms"
         return "alive"
+
+
+def _date(at: float) -> str:
+    """As the command `date` prints it.
+
+    >>> _date(1_767_600_000.0)
+    'Mon Jan  5 08:00:00 UTC 2026'
+    """
+    return f"{datetime.fromtimestamp(at, UTC):%a %b %e %H:%M:%S UTC %Y}"
 
 
 def _present(run: ContainerRun, now: float) -> tuple[float, float, int | None] | None:

@@ -210,6 +210,11 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     def namespaces(self) -> tuple[str, ...]:
         return tuple(namespace for team in self.teams for namespace in team.namespaces)
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether its machines are taken over from another cluster: no pool of its own says which there are."""
+        return not self.node_pools
+
 
 COUNTED = ("teams", "quota", "services", "streams")
 """Sections whose entries may stand for many equal ones."""

@@ -20,7 +20,7 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead.sim.controllers import Controllers
 from fairlead.sim.devices import Devices
-from fairlead.sim.draining import Draining
+from fairlead.sim.draining import COMPONENT, Draining
 from fairlead.sim.garbage import GarbageCollector
 from fairlead.sim.hooks import Hooks, no_hooks
 from fairlead.sim.kubelet import Kubelets
@@ -89,7 +89,7 @@ class World:
         self.accounts = Accounts(self.cluster)
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
-        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed)
+        self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
         self._silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self._hooks = hooks
@@ -99,7 +99,7 @@ class World:
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)
-        self.draining = Draining(self.cluster, self.timers, self.devices)
+        self.draining = Draining(self.cluster, self.timers, self.devices, self.recorder)
         if scenario.load_balancers:
             LoadBalancers(self.cluster, self.timers, seed)
         if saved:
@@ -256,7 +256,7 @@ class World:
         if cards and (moves or any(had.get(label) != wishes.get(label) for label in SHARING_LABELS)):
             for card in cards:
                 card.is_shared = is_shared
-            self.cluster.mutate(NODES, None, name, lambda node: with_cards(node, cards))
+            self.draining.switch(name)
 
     def _fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
         """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the grace of its lease is over."""
@@ -296,7 +296,7 @@ class World:
         if node is not None and not card.is_healthy:
             text = _XID_TEXTS.get(xid.code, "see NVIDIA's table of XID errors")
             message = f"GPU {card.index} ({card.uuid}) reported XID {xid.code}: {text}"
-            self.recorder.warning(node, "GPUUnhealthy", message, "fairlead-device-plugin", xid.node)
+            self.recorder.warning(node, "GPUUnhealthy", message, COMPONENT, xid.node)
 
 
 def _staying(obj: dict[str, Any]) -> dict[str, Any]:

@@ -323,6 +323,7 @@ def parse_event(wire: WireEvent) -> Event:
         object_uid=about.uid or "",
         count=series.count or wire.count or 1,
         at=epoch(newest),
+        version=int(meta.resource_version) if meta.resource_version and meta.resource_version.isdecimal() else 0,
     )
 
 
