@@ -99,7 +99,7 @@ class SchedulerExtender:
         except _Refused as refused:
             status, kind, body = refused.status, _TEXT, f"{refused.text}\n".encode(errors="replace")
         except Exception:  # noqa: BLE001 - one question that meets a bug must not end the process that answers all others
-            _log.exception("%s %s failed", scope["method"], scope["path"])
+            _log.exception("%s %.200r failed", scope["method"], scope["path"])
             status, kind, body = 500, _TEXT, b"internal error; the log has it\n"
         headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
         if status == 413:  # what is left of the body is not read
@@ -122,7 +122,7 @@ class SchedulerExtender:
             finally:
                 self._seconds.labels(path.rpartition("/")[2]).observe(time.perf_counter() - began)
         if path not in self._pages and path != INSPECT and not path.startswith(f"{INSPECT}/"):
-            raise _Refused(404, f"there is no {path}")
+            raise _Refused(404, f"there is no {scope['raw_path'][:200].decode(errors='replace')}")
         if method not in ("GET", "HEAD"):
             raise _Refused(405, f"{path} takes GET, not {method}")
         page = self._pages.get(path)

@@ -72,9 +72,9 @@ class Guard:
     async def _refuse(self, error: Exception, request_id: str, reply: _Reply, scope: Scope, receive: Receive) -> None:
         refused = refusal_of(error)
         if refused.status == 500:
-            _log.exception("request %s %s failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
+            _log.exception("request %s %.200r failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
         elif refused.status in (502, 504):
-            _log.warning("request %s %s: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
+            _log.warning("request %s %.200r: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
         if not reply.status:
             await error_answer(refused, request_id)(scope, receive, reply.send)
 

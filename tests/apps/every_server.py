@@ -1,0 +1,130 @@
+"""Every HTTP server of ours, one at a time on a free port, as its process starts it, and a stranger who speaks to it in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from socket import socket
+from typing import Any, Final
+
+from tests.apps.company import company, readings
+from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, four_cards
+from tests.apps.share_fakes import FakeServer, FakeSharingApi
+from tests.console.clusters import living_cluster
+from tests.console.worlds import still_world
+from tests.rules.sharing import node
+from tests.sim.objects import StillClock
+
+from fairlead.apps import cluster_exporter, gpu_exporter
+from fairlead.apps.admission_webhook import webhook_app
+from fairlead.apps.api_credentials import make_credentials
+from fairlead.apps.api_server import ApiServer
+from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
+from fairlead.apps.scheduler_extender import SchedulerExtender
+from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.share_desk import ShareDesk
+from fairlead.sim.cluster import Cluster
+
+TOKEN: Final = "a-token"
+CREDENTIALS: Final = make_credentials()
+Start = Callable[[socket, asyncio.Event], Sequence[Coroutine[Any, Any, None]]]
+"""The loops of a server on this socket; it sets the event when it answers."""
+
+
+def _console(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    return (ConsoleServer(still_world(living_cluster()), ConsoleSettings()).run(sock, ready),)
+
+
+def _gpu_exporter(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    chosen = gpu_exporter.GpuExporterSettings(node="gpu-1")
+    return (gpu_exporter.run(FakeDevices(four_cards()), FixedClock(), chosen, sock=sock, ready=ready),)
+
+
+def _cluster_exporter(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    chosen = cluster_exporter.ClusterExporterSettings(node="host-1")
+    return (cluster_exporter.run(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen, sock=sock, ready=ready),)
+
+
+def _scheduler_extender(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    chance = random.Random(1)
+    desk = ShareDesk(FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance), FixedClock(), "me", lease_name="ns/lease")
+    return desk.run(), serve(SchedulerExtender(desk), sock=sock, ready=ready)
+
+
+def _admission_webhook(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    return (serve(webhook_app(), sock=sock, ssl=CREDENTIALS.ssl, ready=ready),)
+
+
+def _api_server(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+    app = ApiServer(Cluster(StillClock()), StillClock(), [TOKEN])
+    return (serve(app, sock=sock, ssl=CREDENTIALS.ssl, ready=ready, stopping=app.stop),)
+
+
+SERVERS: Final[dict[str, Start]] = {
+    "console": _console,
+    "gpu exporter": _gpu_exporter,
+    "cluster exporter": _cluster_exporter,
+    "scheduler extender": _scheduler_extender,
+    "admission webhook": _admission_webhook,
+    "api server": _api_server,
+}
+WITH_TLS: Final = ("admission webhook", "api server")
+
+
+class Stranger:
+    """Opens connections to a server and says whatever he likes."""
+
+    def __init__(self, port: int, trust: ssl.SSLContext | None) -> None:
+        self._port, self._trust = port, trust
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("localhost" if self._trust else "127.0.0.1", self._port, ssl=self._trust)
+
+    async def say(self, words: bytes, seconds: float = 8.0) -> bytes:
+        """All that the server answers until it closes the connection; TimeoutError when it keeps it."""
+        async with asyncio.timeout(seconds):
+            reader, writer = await self.connect()
+            try:
+                with contextlib.suppress(ConnectionError):  # a server may refuse before all has been said
+                    writer.write(words)
+                    await writer.drain()
+                with contextlib.suppress(ConnectionResetError):
+                    return await reader.read()
+                return b""
+            finally:
+                writer.close()
+
+    async def ask(self, target: bytes, method: bytes = b"GET", headers: bytes = b"", body: bytes = b"") -> bytes:
+        """The answer to one request, after which the connection shall close."""
+        head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: close\r\n" % (method, target, TOKEN.encode())
+        return await self.say(head + headers + b"\r\n" + body)
+
+
+@asynccontextmanager
+async def running(name: str) -> AsyncIterator[Stranger]:
+    """The server, ready to answer, and somebody before it."""
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    trust = ssl.create_default_context(cadata=CREDENTIALS.authority.decode()) if name in WITH_TLS else None
+    running = [asyncio.ensure_future(loop) for loop in SERVERS[name](sock, ready)]
+    try:
+        await asyncio.wait_for(ready.wait(), 10)
+        yield Stranger(sock.getsockname()[1], trust)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def build_client(folder: Path) -> Path:
+    """A built web client of three files in this folder."""
+    (folder / "assets").mkdir()
+    (folder / "assets" / "index-abc123.js").write_text("let a = 1;" * 500)
+    (folder / "favicon.svg").write_text("<svg/>")
+    page = '<meta name="csp-nonce" content="__CSP_NONCE__"><script src="./assets/index-abc123.js"></script><link href="./favicon.svg">'
+    (folder / "index.html").write_text(page)
+    return folder
