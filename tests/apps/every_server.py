@@ -12,6 +12,7 @@ from pathlib import Path
 from socket import socket
 from typing import Any, Final
 
+from msgspec import structs
 from tests.apps.company import company, readings
 from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, four_cards
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
@@ -19,6 +20,7 @@ from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 from tests.rules.sharing import node
 from tests.sim.objects import StillClock
+from tests.sim.small_world import small_world
 
 from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.admission_webhook import webhook_app
@@ -28,41 +30,45 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.apps.share_desk import ShareDesk
+from fairlead.settings import READ_SECONDS
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.driver import Driver
 
 TOKEN: Final = "a-token"
 CREDENTIALS: Final = make_credentials()
-Start = Callable[[socket, asyncio.Event], Sequence[Coroutine[Any, Any, None]]]
-"""The loops of a server on this socket; it sets the event when it answers."""
+Loops = Sequence[Coroutine[Any, Any, None]]
+Start = Callable[[socket, asyncio.Event, float], Loops]
+"""The loops of a server on this socket. It sets the event when it answers, and waits so many seconds for a request."""
 
 
-def _console(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
-    return (ConsoleServer(still_world(living_cluster()), ConsoleSettings()).run(sock, ready),)
+def _console(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+    world = structs.replace(still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0))
+    return (ConsoleServer(world, ConsoleSettings(read_seconds=patience)).run(sock, ready),)
 
 
-def _gpu_exporter(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
-    chosen = gpu_exporter.GpuExporterSettings(node="gpu-1")
+def _gpu_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+    chosen = gpu_exporter.GpuExporterSettings(node="gpu-1", read_seconds=patience)
     return (gpu_exporter.run(FakeDevices(four_cards()), FixedClock(), chosen, sock=sock, ready=ready),)
 
 
-def _cluster_exporter(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
-    chosen = cluster_exporter.ClusterExporterSettings(node="host-1")
+def _cluster_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+    chosen = cluster_exporter.ClusterExporterSettings(node="host-1", read_seconds=patience)
     return (cluster_exporter.run(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen, sock=sock, ready=ready),)
 
 
-def _scheduler_extender(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+def _scheduler_extender(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
     chance = random.Random(1)
     desk = ShareDesk(FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance), FixedClock(), "me", lease_name="ns/lease")
-    return desk.run(), serve(SchedulerExtender(desk), sock=sock, ready=ready)
+    return desk.run(), serve(SchedulerExtender(desk), sock=sock, ready=ready, read_seconds=patience)
 
 
-def _admission_webhook(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
-    return (serve(webhook_app(), sock=sock, ssl=CREDENTIALS.ssl, ready=ready),)
+def _admission_webhook(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+    return (serve(webhook_app(), sock=sock, ssl=CREDENTIALS.ssl, ready=ready, read_seconds=patience),)
 
 
-def _api_server(sock: socket, ready: asyncio.Event) -> Sequence[Coroutine[Any, Any, None]]:
+def _api_server(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
     app = ApiServer(Cluster(StillClock()), StillClock(), [TOKEN])
-    return (serve(app, sock=sock, ssl=CREDENTIALS.ssl, ready=ready, stopping=app.stop),)
+    return (serve(app, sock=sock, ssl=CREDENTIALS.ssl, ready=ready, read_seconds=patience, stopping=app.stop),)
 
 
 SERVERS: Final[dict[str, Start]] = {
@@ -80,10 +86,10 @@ class Stranger:
     """Opens connections to a server and says whatever he likes."""
 
     def __init__(self, port: int, trust: ssl.SSLContext | None) -> None:
-        self._port, self._trust = port, trust
+        self.port, self._trust = port, trust
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection("localhost" if self._trust else "127.0.0.1", self._port, ssl=self._trust)
+        return await asyncio.open_connection("localhost" if self._trust else "127.0.0.1", self.port, ssl=self._trust)
 
     async def say(self, words: bytes, seconds: float = 8.0) -> bytes:
         """All that the server answers until it closes the connection; TimeoutError when it keeps it."""
@@ -106,11 +112,11 @@ class Stranger:
 
 
 @asynccontextmanager
-async def running(name: str) -> AsyncIterator[Stranger]:
-    """The server, ready to answer, and somebody before it."""
+async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[Stranger]:
+    """The server, ready to answer, and somebody before it. `patience`: how long it waits for a request."""
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     trust = ssl.create_default_context(cadata=CREDENTIALS.authority.decode()) if name in WITH_TLS else None
-    running = [asyncio.ensure_future(loop) for loop in SERVERS[name](sock, ready)]
+    running = [asyncio.ensure_future(loop) for loop in SERVERS[name](sock, ready, patience)]
     try:
         await asyncio.wait_for(ready.wait(), 10)
         yield Stranger(sock.getsockname()[1], trust)

@@ -231,16 +231,6 @@ async def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None
             assert answer.status == 413
 
 
-async def test_a_client_that_never_finishes_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_extender, "BODY_SECONDS", 0.2)
-    async with extender() as asked:
-        host, port = asked.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
-        assert b" 408 " in await reader.readline()
-        writer.close()
-
-
 async def test_a_web_page_may_not_place_pods() -> None:
     async with extender() as asked:
         assert (await asked.post("bind", bind(), Origin="http://evil.example"))[0] == 403

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead.console.http_answers import Refused, error_answer, refusal_of
@@ -54,6 +55,8 @@ class Guard:
         try:
             self._check(headers)
             await self._app(scope, limited(receive), reply.send)
+        except ClientDisconnect:  # nobody is left to be told anything
+            raise
         except Exception as error:  # noqa: BLE001 - the edge of the process: told, logged, never silent
             await self._refuse(error, request_id, reply, scope, receive)
         finally:
