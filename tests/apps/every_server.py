@@ -79,6 +79,15 @@ SERVERS: Final[dict[str, Start]] = {
     "admission webhook": _admission_webhook,
     "api server": _api_server,
 }
+WRITES: Final = {
+    "console": b"/api/v1/clock",
+    "gpu exporter": b"/metrics",
+    "cluster exporter": b"/metrics",
+    "scheduler extender": b"/gpushare-scheduler/filter",
+    "admission webhook": b"/scheduler",
+    "api server": b"/api/v1/namespaces",
+}
+"""An address of each to which a POST is sent: that of a write, if it has any."""
 WITH_TLS: Final = ("admission webhook", "api server")
 
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.apps.every_server import SERVERS, TOKEN, WITH_TLS, Stranger, running
+from tests.apps.every_server import SERVERS, TOKEN, WITH_TLS, WRITES, Stranger, running
 
 from fairlead.apps.console_server import ConsoleSettings
 from fairlead.apps.patient_protocol import HEAD_BYTES_MAX
@@ -24,14 +24,6 @@ from fairlead.settings import READ_SECONDS
 
 PATIENCE = 0.2
 HEAD = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token\r\n"
-WRITES = {
-    "console": b"/api/v1/clock",
-    "gpu exporter": b"/metrics",
-    "cluster exporter": b"/metrics",
-    "scheduler extender": b"/gpushare-scheduler/filter",
-    "admission webhook": b"/scheduler",
-    "api server": b"/api/v1/namespaces",
-}
 
 
 def write_head(server: str, headers: bytes) -> bytes:

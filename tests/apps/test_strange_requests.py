@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.apps.every_server import SERVERS, build_client, running
+from tests.apps.every_server import SERVERS, TOKEN, WRITES, build_client, running
 
 PLACES = (b"/", b"/assets/", b"/nodes/", b"/api/v1/", b"/api/v1/nodes/", b"/api/v1/namespaces/default/pods/", b"/apis/", b"/openapi/v3/")
 PLACES += (b"/gpushare-scheduler/inspect/", b"/metrics/", b"/scheduler/", b"/api/v1/pods")
@@ -110,3 +110,34 @@ async def test_links_and_folders_of_the_client_are_no_files(path: bytes) -> None
     async with running("console") as stranger:
         answer = await stranger.ask(path, headers=b"Accept: image/png\r\n")
     assert status_of(answer) == 404, answer
+
+
+HEADER_NAMES = (
+    *("Host", "Authorization", "Accept", "Accept-Encoding", "Content-Type", "Origin", "Sec-Fetch-Site", "If-None-Match", "X-Request-Id"),
+    *("Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-%zz", "Connection", "Upgrade", "Expect", "Range"),
+    *("Cookie", "X-Forwarded-For", "Forwarded"),
+)
+HEADER_VALUES = (
+    *(b"", b",", b";", b"=", b";;q=,;=", b"gzip;q=nan, *;q=inf", b"http://[", b"[", b"[::1", b"%00", b"\xff\xfe", b"\xe8\x88\xb0"),
+    *(b"Bearer", b"Bearer ", b"Bearer \xff", b"Bearer a.b.c", b"Bearer " + b"a." * 3000, b"Basic \xff", b"system:serviceaccount:a"),
+    *(b"application/json;as=Table;g=meta.k8s.io;v=v1", b"application/json; charset=\xff", b"close, upgrade", b"websocket", b"bytes=-1"),
+)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_whatever_the_headers_the_answer_is_no_bug(server: str, caplog: pytest.LogCaptureFixture) -> None:
+    """POST of a path that each server knows, with the header that makes the console read a body."""
+    faults = {}
+    async with running(server) as stranger:
+        told = re.search(rb'"csrf":"([^"]+)"', await stranger.ask(b"/api/v1/me"))
+        csrf = b"X-Fairlead-Csrf: %s\r\n" % told[1] if told else b""
+        for name in HEADER_NAMES:
+            for value in HEADER_VALUES:
+                usual = {"Host": b"localhost", "Authorization": b"Bearer %s" % TOKEN.encode(), "Impersonate-User": b"somebody"}
+                usual = {each: said for each, said in usual.items() if each != name and (each[0] != "I" or name.startswith("Imp"))}
+                host = b"".join(b"%s: %s\r\n" % (each.encode(), said) for each, said in usual.items())
+                head = b"%s %s HTTP/1.1\r\n%s%s: %s\r\nContent-Length: 2\r\n%sContent-Type: application/json\r\nConnection: close\r\n\r\n{}"
+                answer = await stranger.say(head % (b"POST", WRITES[server], host, name.encode(), value, csrf))
+                faults[f"{name}: {value[:40]!r}"] = faults_of(answer)
+    assert {case: found for case, found in faults.items() if found} == {}
+    assert complaints(caplog) == []
