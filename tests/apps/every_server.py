@@ -100,7 +100,7 @@ class Stranger:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("localhost" if self._trust else "127.0.0.1", self.port, ssl=self._trust)
 
-    async def say(self, words: bytes, seconds: float = 8.0) -> bytes:
+    async def say(self, words: bytes, seconds: float = 20.0) -> bytes:
         """All that the server answers until it closes the connection; TimeoutError when it keeps it."""
         async with asyncio.timeout(seconds):
             reader, writer = await self.connect()
@@ -127,7 +127,7 @@ async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[St
     trust = ssl.create_default_context(cadata=CREDENTIALS.authority.decode()) if name in WITH_TLS else None
     running = [asyncio.ensure_future(loop) for loop in SERVERS[name](sock, ready, patience)]
     try:
-        await asyncio.wait_for(ready.wait(), 10)
+        await asyncio.wait_for(ready.wait(), 30)
         yield Stranger(sock.getsockname()[1], trust)
     finally:
         for task in running:
