@@ -24,5 +24,8 @@ SHARE_LEASE: Final = "fairlead-gpushare"
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
 
+READ_SECONDS: Final = 10.0
+"""How long a client of a server of ours may take to send a request, head and body together (console and telemetry contracts)."""
+
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

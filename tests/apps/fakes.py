@@ -12,7 +12,7 @@ from fairlead.model.snapshot import ClusterSnapshot, Source
 EPOCH = 1767600000.0
 
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 8) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30) -> None:
     """Ask again and again until it holds; fails after `seconds`."""
     async with asyncio.timeout(seconds):
         while not await condition():  # noqa: ASYNC110 - what is waited for is on the other side of a socket

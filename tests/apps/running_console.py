@@ -42,7 +42,7 @@ async def console(
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(sock, ready))
     try:
-        await asyncio.wait_for(ready.wait(), 10)
+        await asyncio.wait_for(ready.wait(), 30)
         async with aiohttp.ClientSession(auto_decompress=False, headers={"Accept-Encoding": "identity"}) as session:
             yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
     finally:
@@ -50,7 +50,7 @@ async def console(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(is_so: Callable[[], Any], seconds: float = 5.0) -> None:
+async def until(is_so: Callable[[], Any], seconds: float = 30.0) -> None:
     """Wait for something that nothing announces."""
     async with asyncio.timeout(seconds):
         while not is_so():  # noqa: ASYNC110

@@ -11,18 +11,13 @@ import pytest
 
 from fairlead.apps.console_server import ConsoleSettings
 
+from .every_server import build_client
 from .running_console import console
 
 
 @pytest.fixture
 def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A built client of three files."""
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "assets" / "index-abc123.js").write_text("let a = 1;" * 500)
-    (tmp_path / "favicon.svg").write_text("<svg/>")
-    (tmp_path / "index.html").write_text(
-        '<meta name="csp-nonce" content="__CSP_NONCE__"><script src="./assets/index-abc123.js"></script><link href="./favicon.svg">'
-    )
+    build_client(tmp_path)
     monkeypatch.setattr("fairlead.console.web_files.web_answer.__defaults__", (tmp_path,))
     return tmp_path
 

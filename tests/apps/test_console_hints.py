@@ -18,7 +18,7 @@ from fairlead.console.endpoints import BASE
 from .running_console import console, until
 
 
-async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 8.0) -> list[str]:
+async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:
     """So many hints from a stream, heartbeats skipped."""
     hints: list[str] = []
     async with asyncio.timeout(seconds):
@@ -77,7 +77,7 @@ async def test_a_quiet_stream_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -
     async with console() as page:
         page.server.hints._heartbeat_seconds = 0.05
         async with page.session.get(f"{page.url}{BASE}/changes") as stream:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 while (await stream.content.readline()).strip() != b": heartbeat":
                     pass
 
@@ -92,7 +92,8 @@ async def test_streams_are_bounded_and_given_back() -> None:
         await until(lambda: not page.server.hints.stream_count)
 
 
-async def test_a_stop_ends_within_a_moment_though_streams_are_open() -> None:
+async def test_a_stop_ends_within_a_moment_though_streams_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.apps.server.GRACE_SECONDS", 60)
     world = still_world(living_cluster())
     server = ConsoleServer(world)
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
@@ -107,5 +108,5 @@ async def test_a_stop_ends_within_a_moment_though_streams_are_open() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 2.0
-        await asyncio.wait_for(stream.content.read(), 2)
+        assert time.monotonic() - started < 20, "nobody waited until the grace was over"
+        await asyncio.wait_for(stream.content.read(), 20)

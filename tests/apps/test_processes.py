@@ -62,7 +62,7 @@ def status_of(url: str) -> int:
     deadline = time.monotonic() + SECONDS
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=30) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
@@ -132,7 +132,7 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
     assert refused(tmp_path, "snapshot", "save", str(saved)).returncode == 0
     with running(tmp_path, "console", "--snapshot", str(saved)) as (_, url):
         assert status_of(f"{url}/readyz") == 200
-        with urllib.request.urlopen(f"{url}/api/v1/overview", timeout=5) as answer:
+        with urllib.request.urlopen(f"{url}/api/v1/overview", timeout=30) as answer:
             overview = json.load(answer)
         assert (overview["gpus"]["total"], overview["gpuNodes"]["total"]) == (32, 6)
         assert overview["gpuMemory"]["usedMiB"] > 0
@@ -140,7 +140,7 @@ def test_a_snapshot_can_be_looked_at_in_the_console(tmp_path: Path) -> None:
 
 
 def page_of(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
         return str(answer.read().decode())
 
 
@@ -180,7 +180,7 @@ def test_pods_and_their_uids_are_named_when_asked(tmp_path: Path) -> None:
 
 def test_a_gpu_exporter_alone_serves_simulated_devices(tmp_path: Path) -> None:
     with running(tmp_path, "gpu-exporter", "--no-hostname", "--seed", "3") as (process, url):
-        with urllib.request.urlopen(f"{url}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
             page = answer.read().decode()
         sample = next(line for line in page.splitlines() if line.startswith("DCGM_FI_DEV_GPU_UTIL{"))
         assert "Hostname" not in sample and 'gpu="0"' in sample

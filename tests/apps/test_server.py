@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.apps import server
 from fairlead.apps.server import bind_socket, is_loopback, parse_address, require_loopback, run_together, serve
 from fairlead.errors import UserError
 
@@ -58,7 +59,8 @@ def test_a_reachable_address_needs_to_be_asked_for() -> None:
     assert "--insecure-listen" in caught.value.hint
 
 
-async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads() -> None:
+async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
     sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
     port = sock.getsockname()[1]
     task = asyncio.create_task(serve(APP, sock=sock, ready=ready))
@@ -66,7 +68,7 @@ async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_n
     assert (await ask(port, "/")).endswith(b"hello")
     with socket.create_connection(("127.0.0.1", port)) as deaf:
         deaf.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
-        await asyncio.sleep(0.3)
+        await asyncio.to_thread(deaf.recv, 1, socket.MSG_PEEK)
         assert (await ask(port, "/")).endswith(b"hello"), "one deaf client must not block another"
         began = time.monotonic()
         task.cancel()

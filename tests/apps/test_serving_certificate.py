@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from tests.apps.fakes import until
 from tests.kube.certificates import Authority, KeyPair
 
 from fairlead.apps import serving_certificate
@@ -20,7 +21,7 @@ from fairlead.errors import UserError
 
 def serial(port: int) -> int:
     """Of the certificate that the server shows."""
-    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port), timeout=5).encode()).serial_number
+    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port), timeout=30).encode()).serial_number
 
 
 def put(pair: KeyPair, folder: Path) -> tuple[Path, Path]:
@@ -48,13 +49,18 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
     try:
         await asyncio.wait_for(ready.wait(), 5)
         before = await asyncio.to_thread(serial, port)
+
+        async def told() -> bool:
+            return "the old certificate goes on" in caplog.text
+
+        async def renewed() -> bool:
+            return await asyncio.to_thread(serial, port) != before
+
         (tmp_path / "tls.crt").write_bytes(b"no certificate")
-        await asyncio.sleep(0.3)
+        await until(told)
         assert await asyncio.to_thread(serial, port) == before
-        assert "the old certificate goes on" in caplog.text
         put(second, tmp_path)
-        await asyncio.sleep(0.3)
-        assert await asyncio.to_thread(serial, port) != before
+        await until(renewed)
     finally:
         for task in serving:
             task.cancel()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.parser import Parser
+from fairlead.cli.parser import Parser, split_verb
 from fairlead.errors import UserError
 
 SPELLINGS = (
@@ -23,6 +23,7 @@ SPELLINGS = (
     (("--gpus", "-1"), "gpus", "-1"),
     (("--env", "A=1"), "env", ["A=1"]),
 )
+TEXTS = st.text(max_size=8) | st.text("-=mdx ", max_size=4)
 WORDS = st.lists(st.sampled_from(["a", "b", "node-1", "é"]), max_size=3)
 
 
@@ -44,7 +45,9 @@ def test_a_flag_means_the_same_wherever_it_stands(words: list[str], flag: tuple[
     assert (getattr(args, name), args.names) == (value, words)
 
 
-@given(st.lists(st.text(min_size=1, max_size=5), max_size=4))
+@given(st.lists(TEXTS, max_size=4))
+@example(["--", "-d"])
+@example(["-d", "--"])
 def test_after_two_dashes_everything_is_an_argument(words: list[str]) -> None:
     args = parser().parse(["-d", "--", *words])
     assert (args.details, args.names) == (True, words)
@@ -55,10 +58,56 @@ def test_the_last_mention_of_a_boolean_wins_and_repeatable_flags_collect() -> No
     assert (args.details, args.env) == (False, ["A=1", "B=2"])
 
 
-@given(st.text(max_size=8))
+@given(TEXTS)
+@example("--")
+@example("")
+@example("-x")
+@example("--details")
+@example("-")
+@example("=")
+@example("a b")
 def test_any_value_reaches_its_flag_as_it_is(value: str) -> None:
-    assert parser().parse(["--mode", value]).mode == value
-    assert parser().parse([f"--mode={value}"]).mode == value
+    """As pflag takes it, for which the word behind a flag is its value, whatever it looks like."""
+    for spelling in (["--mode", value], [f"--mode={value}"], ["-m", value], ["-dm", value], [f"-m={value}"] if value else ["-m", ""]):
+        args = parser().parse([*spelling, "a", "--", "b"])
+        assert (args.mode, args.names) == (value, ["a", "b"]), spelling
+        assert parser().parse(["--env", value, f"--env={value}"]).env == [value, value]
+
+
+def test_a_short_flag_before_a_bare_equals_sign_has_it_as_its_value() -> None:
+    """pflag's: `-m=x` names a value, `-m=` has no room for one and is `-m` with `=` behind it."""
+    assert parser().parse(["-m="]).mode == "="
+
+
+@pytest.mark.parametrize("words", [["--"], ["a", "--"], ["--", "--"], ["sh", "--", "-c"], ["--mode", "--", "--", "x"]])
+def test_of_two_dashes_only_the_first_ends_the_flags(words: list[str]) -> None:
+    args = parser().parse(["-d", "--mode", "--", "--", *words])
+    assert (args.details, args.mode, args.names) == (True, "--", words)
+
+
+@pytest.mark.parametrize("words", [["--"], ["--", "--"], ["x", "--"]])
+def test_two_dashes_are_an_argument_for_whoever_takes_one_by_one(words: list[str]) -> None:
+    made = Parser(prog="p", allow_abbrev=False, add_help=False)
+    made.add_argument("one")
+    made.add_argument("two", nargs="?", default="")
+    args = made.parse(["--", *words])
+    assert [args.one, args.two] == [*words, ""][:2]
+
+
+def test_an_argument_too_many_is_named_as_it_was_written() -> None:
+    made = Parser(prog="p", allow_abbrev=False, add_help=False)
+    made.add_argument("one")
+    with pytest.raises(UserError, match="it takes no argument `--`"):
+        made.parse(["--", "a", "--"])
+
+
+@pytest.mark.parametrize(
+    "argv", [["-n", "--", "list"], ["--namespace", "--", "list"], ["--loglevel", "--", "list"], ["list", "-n", "--"]], ids=" ".join
+)
+def test_two_dashes_as_the_value_of_a_global_flag_do_not_hide_the_verb(argv: list[str]) -> None:
+    verb, rest = split_verb(argv, "arena")
+    assert verb is not None and verb.words == ("list",)
+    assert rest == [word for word in argv if word != "list"]
 
 
 def test_a_parser_error_is_a_sentence() -> None:

@@ -30,7 +30,7 @@ def request(text: str = "", query: str = "gpu-duty-cycle") -> ChartRequest:
 
 
 def test_without_a_range_the_last_half_hour_is_meant() -> None:
-    assert request() == ChartRequest(EPOCH - 1800, EPOCH, 15, 8)
+    assert request() == ChartRequest(EPOCH - 1800, EPOCH, 15, 8, until=EPOCH)
 
 
 def test_times_are_milliseconds_or_rfc3339() -> None:
@@ -39,7 +39,7 @@ def test_times_are_milliseconds_or_rfc3339() -> None:
 
 
 def test_the_default_start_is_no_time_before_time() -> None:
-    assert request("to=60000") == ChartRequest(0, 60, 15, 8)
+    assert request("to=60000") == ChartRequest(0, 60, 15, 8, until=60)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,35 @@ async def test_the_first_spelling_with_data_answers_under_our_labels() -> None:
     ], "the higher mean first"
     assert found.lines[0].points == [((EPOCH - 30) * 1000, 1.0), ((EPOCH - 15) * 1000, None), (EPOCH * 1000, None)]
     assert found.query == "avg by (Hostname,gpu,UUID) (DCGM_FI_DEV_GPU_UTIL{})"
-    assert len(series.asked) == 2, "ours first, then DCGM's"
+    _, whether_it_begins, theirs = series.asked
+    assert "fairlead_gpu_utilization_ratio" in whether_it_begins and "DCGM" not in whether_it_begins and "DCGM" in theirs
+
+
+class Beginning(Answers):
+    """DCGM's families have been there for a while; ours, whatever the reason, have no point yet and will have one soon."""
+
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        if start == end == EPOCH - 1 and promql.startswith("count(avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio"):
+            self.asked.append(promql)
+            return [SeriesLine({}, ((end, 1.0),))]
+        return await super().query_range(promql, start, end, step)
+
+
+async def test_a_chart_keeps_to_our_metrics_while_they_begin() -> None:
+    series = Beginning("DCGM_FI_DEV_GPU_UTIL")
+    asked = request(f"to={int((EPOCH - 1) * 1000)}")
+    assert (asked.end, asked.until) == (EPOCH - 15, EPOCH - 1), "the newest point that there can be is older than the newest sample"
+    found = await prometheus_lines(series, DUTY, asked)
+    assert (found.lines, found.query) == ([], "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{})")
+    assert not [promql for promql in series.asked if "DCGM" in promql]
+    answer = chart_answer(DUTY, asked, found, Picture(cluster(), EPOCH), 3600)
+    assert [(each.code, each.message) for each in answer.warnings] == [
+        ("cache-syncing", "the first values of `gpu-duty-cycle` are being read")
+    ]
+
+
+def test_a_chart_never_asks_about_the_future() -> None:
+    assert request(f"to={int((EPOCH + 900) * 1000)}").until == EPOCH
 
 
 async def test_only_the_top_lines_come_and_all_are_counted() -> None:

@@ -16,6 +16,7 @@ from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import Server, running
 
 from fairlead.console.chart_queries import CHART_QUERIES
+from fairlead.console.chart_request import beginning_promql
 
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 
@@ -54,7 +55,16 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("name", "expression"), SPELLINGS)
 def test_every_spelling_is_understood_and_has_data(prometheus: Prometheus, name: str, expression: str) -> None:
-    assert prometheus.wait_for_data(expression, seconds=10), name
+    assert prometheus.wait_for_data(expression), name
+
+
+def test_whether_our_metrics_begin_is_understood(prometheus: Prometheus) -> None:
+    """They are there; or nothing is, and no exporter is still reading; or one is, and has begun a moment ago."""
+    assert [sample.value for sample in prometheus.query(beginning_promql("vector(1)"))] == [1]
+    assert prometheus.query(beginning_promql("fairlead_nothing")) == []
+    reading = beginning_promql("fairlead_nothing").replace(" == 0", " == 1")
+    assert prometheus.query(re.sub(r"< \d+", "< 1e9", reading)) != []
+    assert prometheus.query(re.sub(r"< \d+", "< 0", reading)) == []
 
 
 def drawn(console: Server, name: str, **parameters: str) -> Any:
@@ -107,7 +117,7 @@ def test_the_built_in_series_has_the_same_lines(console: Server, laptop: Laptop,
         theirs = {frozenset(line["labels"].items()) for line in console.api(f"/charts/{name}", top="50")["series"]}
         return bool(ours & theirs)
 
-    wait_until(f"both sources know a line of {name}", agree, 30)
+    wait_until(f"both sources know a line of {name}", agree, 60)
 
 
 def test_a_prometheus_that_is_gone_is_named_and_the_tables_stay(laptop: Laptop) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from fairlead.apps.api_request import ApiRequest, wanted_form
 from fairlead.apps.api_store import Object, Objects, ObjectStore
 from fairlead.ports import Clock
+from fairlead.wire.go_number import OutOfRange, parse_whole
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_status import ApiStatus, bad_request, gone, not_found
 from fairlead.wire.kube_table import partial_metadata, render_table
@@ -126,10 +127,16 @@ def _check_list_version(request: ApiRequest, current: int) -> None:
 def request_version(request: ApiRequest) -> int | None:
     """`resourceVersion` of the query; None when not given."""
     text = request.query.get("resourceVersion", "")
-    if text and not text.isdecimal():
-        told = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise ApiStatus(500, "", told) if request.is_true("watch") else bad_request(f"invalid resource version: {told}")
-    return int(text) if text else None
+    if not text:
+        return None
+    try:
+        if text[0] in "+-":  # no sign: it is read as an unsigned number
+            raise ValueError
+        return parse_whole(text)
+    except ValueError as error:
+        why = "value out of range" if isinstance(error, OutOfRange) else "invalid syntax"
+        told = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+        raise (ApiStatus(500, "", told) if request.is_true("watch") else bad_request(f"invalid resource version: {told}")) from None
 
 
 def too_new(version: int, current: int) -> ApiStatus:

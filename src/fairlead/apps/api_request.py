@@ -16,6 +16,7 @@ from starlette.requests import Request
 from fairlead.model.access import Identity
 from fairlead.wire.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead.wire.go_json import decode_json, duplicate_fields, go_type, summary
+from fairlead.wire.go_number import OutOfRange, parse_whole
 from fairlead.wire.kube_path import ResourcePath
 from fairlead.wire.kube_protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead.wire.kube_protobuf import parse_protobuf
@@ -30,7 +31,6 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 YAML = "application/yaml"
-_LARGEST = (1 << 63) - 1
 _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 
@@ -62,11 +62,12 @@ class ApiRequest:
         text = self.query.get(name, "")
         if not text:
             return None
-        if not text.lstrip("-").isdecimal():
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        if abs(int(text)) > _LARGEST:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-        return int(text)
+        try:
+            return parse_whole(text)
+        except OutOfRange:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range') from None
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
     def is_dry_run(self, options: Any = None) -> bool:
         return bool(self.query.getlist("dryRun") or (options or {}).get("dryRun"))

@@ -84,7 +84,7 @@ class ApiServer:
         except ClientDisconnect:
             return
         except Exception:  # noqa: BLE001 a bug answers 500 and the server goes on; the log has the trace
-            _log.exception("the API server failed on %s %s", request.method, request.url.path)
+            _log.exception("the API server failed on %s %.200r", request.method, request.url.path)
             response = _refusal(ApiStatus(500, "InternalError", "Internal error occurred: see the log of the simulated API server"))
         await response(scope, receive, send)
 

@@ -43,13 +43,17 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterExporterSettings(Struct, frozen=True):
-    """`compat`: families of the reference suite beside the native ones. `node`: the host this process runs on."""
+    """`compat`: families of the reference suite beside the native ones. `node`: the host this process runs on.
+
+    `read_seconds`: how long a client may take to send a request.
+    """
 
     host: str = settings.LOOPBACK
     port: int = settings.CLUSTER_EXPORTER_PORT
     compat: tuple[str, ...] = COMPATIBILITIES
     max_jobs: int = 5000
     node: str = ""
+    read_seconds: float = settings.READ_SECONDS
 
 
 def parse_compat(text: str) -> tuple[str, ...]:
@@ -165,4 +169,4 @@ async def run(
     exporter = ClusterExporter(cluster, readings, clock, chosen)
     async with asyncio.TaskGroup() as group:
         group.create_task(exporter.run())
-        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready))
+        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds))

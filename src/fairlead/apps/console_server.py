@@ -31,7 +31,7 @@ from fairlead.console.routes import Console, console_routes
 from fairlead.errors import UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import World
-from fairlead.settings import CONSOLE_PORT, LOOPBACK
+from fairlead.settings import CONSOLE_PORT, LOOPBACK, READ_SECONDS
 
 HINT_SECONDS: Final = 1.0
 """A topic is announced at most this often."""
@@ -43,13 +43,15 @@ _log = logging.getLogger(__name__)
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """How the console listens. `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by."""
+    """How the console listens. `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
+    `read_seconds` is how long a client may take to send a request."""
 
     host: str = LOOPBACK
     port: int = CONSOLE_PORT
     base_path: str = "/"
     insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
+    read_seconds: float = READ_SECONDS
 
 
 class ConsoleServer:
@@ -80,7 +82,7 @@ class ConsoleServer:
         sock = sock or bind_socket(self.settings.host, self.settings.port)
         beside = [asyncio.create_task(loop) for loop in (self._follow(), self._sample())]
         remembering = asyncio.create_task(self._remember())
-        serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready))
+        serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready, read_seconds=self.settings.read_seconds))
         try:
             await asyncio.wait([serving, *beside], return_when=asyncio.FIRST_COMPLETED)
             for task in (serving, *beside):

@@ -46,6 +46,7 @@ class GpuExporterSettings(Struct, frozen=True):
     """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
 
     `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no others at all; None = all.
+    `read_seconds`: how long a client may take to send a request.
     """
 
     host: str = settings.LOOPBACK
@@ -58,6 +59,7 @@ class GpuExporterSettings(Struct, frozen=True):
     node: str = ""
     devices: frozenset[int] | None = None
     only: frozenset[str] | None = None
+    read_seconds: float = settings.READ_SECONDS
 
     @property
     def stale_after_seconds(self) -> float:
@@ -120,7 +122,8 @@ class GpuExporter:
     async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
         """Answer scrapes once there is a page."""
         await self._has_sampled.wait()
-        await serve(self.app, self._chosen.host, self._chosen.port, sock=sock, ready=ready)
+        chosen = self._chosen
+        await serve(self.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds)
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""

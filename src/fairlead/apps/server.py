@@ -19,10 +19,12 @@ from ssl import SSLContext
 from typing import Any, Final
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairlead.apps.peer import TellingProtocol
+from fairlead.apps.patient_protocol import PatientProtocol
 from fairlead.errors import UserError
+from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
 """How long running requests may finish after a stop; a client that never reads costs a stop no more than this."""
@@ -92,10 +94,11 @@ def _bind_hint(error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, telling when it accepts connections."""
+    """uvicorn without its signal handlers, patient for `read_seconds` with whoever connects, telling when it accepts connections."""
 
-    def __init__(self, config: uvicorn.Config, ready: asyncio.Event | None) -> None:
+    def __init__(self, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
         super().__init__(config)
+        self._read_seconds = read_seconds
         self._ready = ready
 
     @contextlib.contextmanager
@@ -103,9 +106,32 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started and self._ready is not None:
+        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake (asyncio lets it take a minute)."""
+        loop, tls = asyncio.get_running_loop(), self.config.ssl
+        handshake_seconds = self._read_seconds if tls is not None else None
+        self.servers = [
+            await loop.create_server(self._connection, sock=sock, ssl=tls, backlog=_BACKLOG, ssl_handshake_timeout=handshake_seconds)
+            for sock in sockets or ()
+        ]
+        self.started = True
+        if self._ready is not None:
             self._ready.set()
+
+    def _connection(self) -> PatientProtocol:
+        return PatientProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, read_seconds=self._read_seconds
+        )
+
+
+class _Heard:
+    """The app, without its complaint that a client went away in the middle of its own request: nobody is left to be answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with contextlib.suppress(ClientDisconnect):
+            await self._app(scope, receive, send)
 
 
 async def serve(
@@ -117,16 +143,17 @@ async def serve(
     ssl: SSLContext | None = None,
     ready: asyncio.Event | None = None,
     stopping: Callable[[], None] | None = None,
+    read_seconds: float = READ_SECONDS,
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`. No lifespan: an app's loops are tasks beside it.
 
     `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here. `stopping` is called as soon as
-    the stop begins: an app that streams without end (watches) ends its streams there.
+    the stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole request within
+    `read_seconds` is let go.
     """
     sock = sock or bind_socket(host, port)
     config = uvicorn.Config(
-        app,
-        http=TellingProtocol,
+        _Heard(app),
         ws="none",
         loop="none",
         lifespan="off",
@@ -140,7 +167,7 @@ async def serve(
     )
     config.load()
     config.ssl = ssl
-    server = _Server(config, ready)
+    server = _Server(config, read_seconds, ready)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     try:
         await asyncio.shield(serving)

@@ -80,7 +80,8 @@ def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Acti
             words.append(f"{long}={_boolean(name, letters[1:]) if has_value else 'true'}")
             letters = "" if has_value else letters
         else:
-            value = letters.removeprefix("=") if letters else _next_value(name, rest)
+            is_told = letters.startswith("=") and letters != "="  # pflag: `-m=` is `-m` and the value `=`
+            value = letters[is_told:] if letters else _next_value(name, rest)
             words.append(f"{long}={value}")
             letters = ""
     return words

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _GLOBAL_WITH_VALUE: Final = (
     "--kubeconfig", "--config", "--context", "--namespace", "-n", "--arena-namespace", "--loglevel", "--snapshot", "--helm-binary",
 )  # fmt: skip
+_TWO_DASHES: Final = "--"
+_KEPT: Final = "\0--"
+"""Stands for `--` while argparse reads: no word of a command line can hold a NUL."""
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -41,7 +44,7 @@ class Parser(argparse.ArgumentParser):
     """argparse that reports mistakes as `UserError`, prints help on stdout and knows pflag's order of arguments."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(_sentence(message), self._help_hint())
+        raise UserError(_sentence(message.replace(_KEPT, _TWO_DASHES)), self._help_hint())
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         raise HelpWanted(self.format_help())
@@ -51,10 +54,28 @@ class Parser(argparse.ArgumentParser):
             words = canonical_order(argv, self._option_string_actions)
         except UserError as error:
             raise UserError(error.what, error.hint or self._help_hint()) from error
-        return self.parse_args(words, argparse.Namespace(words=tuple(words)))
+        return self.parse_args(_kept(words), argparse.Namespace(words=tuple(words)))
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        return super()._get_value(action, _TWO_DASHES if arg_string == _KEPT else arg_string)
 
     def _help_hint(self) -> str:
         return f"`{self.prog} --help` shows what it takes"
+
+
+def _kept(words: Sequence[str]) -> list[str]:
+    """Words in canonical order, with every `--` that is a value or an argument in a spelling that argparse leaves alone.
+
+    Python 3.11 takes the first `--` out of whatever belongs to a flag or an argument, later versions only the one that ends the flags.
+
+    >>> [each.replace("\\0", "!") for each in _kept(["--mode=--", "--", "sh", "--"])]
+    ['--mode=!--', '--', 'sh', '!--']
+    """
+    end = words.index(_TWO_DASHES) if _TWO_DASHES in words else len(words)
+    flags = (
+        f"{name}{equals}{_KEPT if value == _TWO_DASHES else value}" for name, equals, value in (word.partition("=") for word in words[:end])
+    )
+    return [*flags, *words[end : end + 1], *(_KEPT if word == _TWO_DASHES else word for word in words[end + 1 :])]
 
 
 class HelpWanted(Exception):
@@ -114,10 +135,10 @@ def _word_places(argv: Sequence[str]) -> list[int]:
     places: list[int] = []
     is_value = False
     for place, word in enumerate(argv):
-        if word == "--":
-            break
         if is_value:
             is_value = False
+        elif word == _TWO_DASHES:
+            break
         elif word.startswith("-"):
             is_value = word in _GLOBAL_WITH_VALUE
         else:

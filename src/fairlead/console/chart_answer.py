@@ -34,6 +34,9 @@ def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, picture: 
 def _why_empty(query: ChartQuery, lines: Lines, picture: Picture) -> list[Warning]:
     if lines.lines:
         return []
+    if lines.is_beginning:
+        message = f"the first values of `{query.name}` are being read"
+        return [Warning(code="cache-syncing", source=lines.source, message=message, hint="wait for the first samples")]
     silent = [each for each in picture.warnings("gpus") if each.code == "prometheus-unreachable"]
     if silent:
         return silent

@@ -16,6 +16,7 @@ from msgspec import Struct
 from fairlead.console.chart_queries import ChartQuery, Spelling
 from fairlead.console.list_query import parse_whole
 from fairlead.errors import UserError
+from fairlead.model.snapshot import GPU_TELEMETRY
 
 POINTS_MAX: Final = 240
 TOP_DEFAULT: Final = 8
@@ -25,16 +26,19 @@ SECONDS_MAX: Final = 90 * 86_400
 STEP_MIN: Final = 15
 _STEPS: Final = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200)
 _YEAR_9999: Final = 253_402_300_799.0
+_BEGINNING_SECONDS: Final = 120
 
 
 class ChartRequest(Struct, frozen=True):
-    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values."""
+    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values. `until`: the end as it was asked
+    for, at most a step after `end`, and never in the future."""
 
     start: float
     end: float
     step: int
     top: int
     filters: Mapping[str, tuple[str, ...]] = {}
+    until: float = 0.0
 
     @property
     def seconds(self) -> int:
@@ -57,6 +61,7 @@ def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery
         step=step,
         top=parse_whole("top", single.get("top"), TOP_DEFAULT, 1, TOP_MAX),
         filters=_filters(parameters, query),
+        until=min(end, now),
     )
 
 
@@ -142,3 +147,13 @@ def top_lines_promql(expression: str, request: ChartRequest, spelling: Spelling)
 
 def mean_promql(expression: str, request: ChartRequest) -> str:
     return f"avg_over_time(({expression})[{max(request.seconds, request.step)}s:{request.step}s] @ {request.end:.0f})"
+
+
+def beginning_promql(expression: str) -> str:
+    """Has a value if the expression has one, or may soon have one because a cluster exporter that has just begun has not read everything.
+
+    At most so long after its start: one that can never read the GPUs does not keep anybody from another source.
+    """
+    reading = f'fairlead_exporter_synced == 0 or fairlead_exporter_source_up{{source="{GPU_TELEMETRY}"}} == 0'
+    young = f"time() - process_start_time_seconds < {_BEGINNING_SECONDS}"
+    return f"count({expression}) or count(({reading}) and on (instance) ({young}))"

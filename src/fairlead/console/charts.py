@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fairlead.console.chart_page import ChartLine, Point
 from fairlead.console.chart_queries import ChartQuery, Spelling
-from fairlead.console.chart_request import ChartRequest, mean_promql, promql_of, top_lines_promql
+from fairlead.console.chart_request import ChartRequest, beginning_promql, mean_promql, promql_of, top_lines_promql
 from fairlead.console.ring import Ring
 from fairlead.ports import Series, SeriesLine
 
@@ -25,25 +25,41 @@ BUILT_IN: Final = "built-in"
 
 
 class Lines(Struct, frozen=True):
-    """What a source answered: the top lines, how many there are in all, and the query behind them."""
+    """What a source answered: the top lines, how many there are in all, and the query behind them. `is_beginning`: the first point is
+    still to come."""
 
     lines: list[ChartLine]
     total: int
     source: str
     query: str
+    is_beginning: bool = False
 
 
 async def prometheus_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
-    """The first spelling with data. Raises OutsideError, or TimeoutError after 10 s."""
-    tried = promql_of(request, query.spellings[0])
+    """The first spelling with data. Raises OutsideError, or TimeoutError after 10 s.
+
+    Points stand at whole steps, so our own families may be there without a point yet: then the answer is empty and says so. Another
+    spelling in between would change the chart's source from one moment to the next.
+    """
     try:
         async with asyncio.timeout(OUTSIDE_SECONDS):
-            for spelling in query.spellings:
-                found = await _spelling_lines(series, spelling, request)
-                if found is not None:
-                    return found
+            return await _first_lines(series, query, request)
     except TimeoutError:
         raise TimeoutError(f"Prometheus did not answer the chart `{query.name}` within {OUTSIDE_SECONDS:.0f} s") from None
+
+
+async def _first_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
+    ours, *others = query.spellings
+    found = await _spelling_lines(series, ours, request)
+    if found is not None:
+        return found
+    tried = promql_of(request, ours)
+    if await series.query_range(beginning_promql(tried), request.until, request.until, request.step):
+        return Lines([], 0, PROMETHEUS, tried, is_beginning=True)
+    for spelling in others:
+        found = await _spelling_lines(series, spelling, request)
+        if found is not None:
+            return found
     return Lines([], 0, PROMETHEUS, tried)
 
 

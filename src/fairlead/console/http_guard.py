@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead.console.http_answers import Refused, error_answer, refusal_of
@@ -54,6 +55,8 @@ class Guard:
         try:
             self._check(headers)
             await self._app(scope, limited(receive), reply.send)
+        except ClientDisconnect:  # nobody is left to be told anything
+            raise
         except Exception as error:  # noqa: BLE001 - the edge of the process: told, logged, never silent
             await self._refuse(error, request_id, reply, scope, receive)
         finally:
@@ -72,9 +75,9 @@ class Guard:
     async def _refuse(self, error: Exception, request_id: str, reply: _Reply, scope: Scope, receive: Receive) -> None:
         refused = refusal_of(error)
         if refused.status == 500:
-            _log.exception("request %s %s failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
+            _log.exception("request %s %.200r failed (request id %s)", scope["method"], scope["path"], request_id, exc_info=error)
         elif refused.status in (502, 504):
-            _log.warning("request %s %s: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
+            _log.warning("request %s %.200r: %s (request id %s)", scope["method"], scope["path"], refused.what, request_id)
         if not reply.status:
             await error_answer(refused, request_id)(scope, receive, reply.send)
 

@@ -38,4 +38,7 @@ def is_own(origin: str, host: str) -> bool:
     >>> [is_own(origin, "localhost:8080") for origin in ("http://localhost:8080", "http://localhost:81", "https://evil.example", "null")]
     [True, False, False, False]
     """
-    return bool(host) and urlsplit(origin).netloc.lower() == host.lower()
+    try:
+        return bool(host) and urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:  # `http://[`, for example, is no address at all
+        return False

@@ -86,7 +86,7 @@ def parse_whole(name: str, text: str | None, default: int, lowest: int, highest:
     """
     if not text:
         return default
-    if not (text.isascii() and text.isdigit()) or not lowest <= int(text[:12]) <= highest:
+    if not (text.isascii() and text.isdigit() and len(text) < 13) or not lowest <= int(text) <= highest:
         raise UserError(f"`{name}` is `{_short(text)}`", f"give a whole number from {lowest} to {highest}")
     return int(text)
 

@@ -1,7 +1,7 @@
 """How does the page itself reach the browser? The built client from `web_dist`, with a nonce of its own for every index.html.
 
 Files with a hash in their name are immutable; index.html is never cached. Anything else a browser asks for as a page is the
-client's own address (`/nodes/gpu-1`), so it gets index.html too.
+client's own address (`/nodes/gpu-1`), so it gets index.html too, unless no address can be written that way.
 """
 
 from __future__ import annotations
@@ -42,16 +42,23 @@ def web_answer(request: Request, path: str, base: str, dist: Path = DIST) -> Res
     if file is not None and path != "index.html":
         return _asset(request, file, is_hashed=path.startswith("assets/"))
     if path.startswith("assets/") or not _wants_page(request):
-        raise Refused(404, f"there is no file `{path[:200]}`", "reload the page: it may have been built anew")
+        raise _no_file(path)
     return _index(request, dist, base)
 
 
 def _file(dist: Path, path: str) -> Path | None:
-    """The file, only if it really lies below `dist` (links and `..` resolved)."""
-    if not path or "\0" in path:
+    """The file, only if it really lies below `dist` (links and `..` resolved). Raises Refused for a path that no file can have."""
+    if not path:
         return None
-    file = (dist / path).resolve()
-    return file if file.is_file() and file.is_relative_to(dist.resolve()) else None
+    try:
+        file = (dist / path).resolve()
+        return file if file.is_file() and file.is_relative_to(dist.resolve()) else None
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a NUL, links in a circle (RuntimeError until Python 3.12)
+        raise _no_file(path) from error
+
+
+def _no_file(path: str) -> Refused:
+    return Refused(404, f"there is no file `{path[:200]}`", "reload the page: it may have been built anew")
 
 
 def _wants_page(request: Request) -> bool:

@@ -346,7 +346,7 @@ class Cluster:
 
     def _name_new(self, ref: ResourceKind, metadata: Object) -> None:
         prefix = metadata.get("generateName")
-        if metadata.get("name") or not prefix:
+        if metadata.setdefault("name", "") or not prefix:
             return
         metadata["name"] = self.names.generated(prefix)
         while self.get(ref, metadata.get("namespace"), metadata["name"]) is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from fairlead.sim.conditions import find_condition, status_of
 from fairlead.sim.deployment_status import Counts, progress_of, with_availability, with_pause, with_progressing
 from fairlead.sim.plan import Plan, View, claim, is_going, owned_by, scaled, template_hash
+from fairlead.wire.go_number import whole_or_none
 
 Object = dict[str, Any]
 
@@ -86,8 +87,7 @@ def _annotations(item: Object) -> dict[str, str]:
 
 
 def _number(item: Object, annotation: str) -> int | None:
-    text = _annotations(item).get(annotation, "")
-    return int(text) if text.isdigit() else None
+    return whole_or_none(_annotations(item).get(annotation, ""))
 
 
 def _revision(item: Object) -> int:
@@ -153,7 +153,8 @@ def _noted(obj: Object, held: dict[str, str], newest: int) -> dict[str, str]:
     """The annotations of a set: the Deployment's, its number, and the numbers that it had before."""
     annotations = {**held, **{key: value for key, value in _annotations(obj).items() if key not in _NOT_COPIED}}
     before = held.get(REVISION, "")
-    if int(before) < newest if before.isdigit() else True:
+    number = whole_or_none(before)
+    if number is None or number < newest:
         annotations[REVISION] = str(newest)
         if before:
             annotations[HISTORY] = ",".join(part for part in (held.get(HISTORY, ""), before) if part)

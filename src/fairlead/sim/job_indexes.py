@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any
 
+from fairlead.wire.go_number import whole_or_none
+
 Object = dict[str, Any]
 
 INDEX_KEY = "batch.kubernetes.io/job-completion-index"
@@ -41,13 +43,13 @@ def render_indexes(indexes: Collection[int]) -> str:
 
 def index_of(pod: Object) -> int | None:
     text = (pod["metadata"].get("annotations") or {}).get(INDEX_KEY, "")
-    return int(text) if text.isdigit() else None
+    return whole_or_none(text)
 
 
 def failure_count(pod: Object) -> int:
     """How often the pod's index had failed before it."""
     text = (pod["metadata"].get("annotations") or {}).get(_FAILURES_KEY, "0")
-    return int(text) if text.isdigit() else 0
+    return whole_or_none(text) or 0
 
 
 def pending_indexes(done: Collection[int], completions: int, count: int) -> list[int]:

@@ -19,6 +19,7 @@ from fairlead.sim.plan import (
     wake_when_available,
 )
 from fairlead.sim.pod_counts import BURST
+from fairlead.wire.go_number import whole_or_none
 from fairlead.wire.kube_selector import selects
 
 Object = dict[str, Any]
@@ -68,7 +69,7 @@ def least_valuable(pods: list[Object]) -> list[Object]:
 
 def _deletion_cost(pod: Object) -> int:
     text = (pod["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
-    return int(text) if text.removeprefix("-").isdigit() else 0
+    return whole_or_none(text) or 0
 
 
 def _status(obj: Object, active: list[Object], going: int, view: View) -> Object:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.wire.go_json import go_type, go_value
+from fairlead.wire.go_number import whole_or_none
 from fairlead.wire.kube_status import ApiStatus, bad_request
 
 # Lists that strategic merge merges, and the field that identifies an item; `""` is a set of plain values.
@@ -190,9 +191,10 @@ def _pointer(path: str) -> list[str]:
 
 
 def _index(items: list[Any], step: str, end: int) -> int:
-    if not step.isdecimal() or int(step) >= end:
+    index = whole_or_none(step)
+    if index is None or not 0 <= index < end:
         raise _rejected()
-    return int(step)
+    return index
 
 
 def _lookup(target: Any, path: list[str]) -> Any:

@@ -1,0 +1,131 @@
+"""How long may a client take to send a request, and how large may its head be? The HTTP/1.1 of every server of ours.
+
+Only the reading of a request is limited: an answer may take or stream as long as it likes, and a connection between two requests idles
+as long as uvicorn lets it. The limit holds for head and body together, so that a byte now and then does not extend it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from fairlead.apps.peer import TellingProtocol
+
+HEAD_BYTES_MAX: Final = 1 << 20
+"""What Go's servers allow, kube-apiserver among them."""
+
+
+class PatientProtocol(TellingProtocol):
+    """One connection. A request that is not complete after `read_seconds` is answered with 408, and the connection ends.
+
+    A connection on which no request begins at all ends without a word after the same time.
+    """
+
+    def __init__(self, *args: Any, read_seconds: float, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._read_seconds = read_seconds
+        self._deadline: asyncio.TimerHandle | None = None
+        self._is_reading = False
+        self._is_in_head = False
+        self._head_bytes = 0
+        self._unanswered: list[RequestResponseCycle] = []
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._begin_wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_wait()
+        super().connection_lost(exc)
+        self._tell_gone()
+
+    def data_received(self, data: bytes) -> None:
+        if self._deadline is None and not self._is_reading:
+            self._begin_wait()
+        super().data_received(data)
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX:
+                self._refuse(431, f"the head of the request is larger than {HEAD_BYTES_MAX} bytes")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_reading = self._is_in_head = True
+        self._head_bytes = 0
+        self._begin_wait()
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._is_in_head = False
+        self._unanswered = [*(cycle for cycle in self._unanswered if not cycle.response_complete), self.cycle]
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._is_reading = False
+        self._end_wait()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_reading and self._deadline is None:  # it came behind the request that is answered now
+            self._begin_wait()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, msg)
+
+    def _begin_wait(self) -> None:
+        self._end_wait()
+        self._deadline = self.loop.call_later(self._read_seconds, self._give_up)
+
+    def _end_wait(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self._is_answering_earlier():  # until then nobody reads this one
+            return
+        if self._is_reading:
+            self._refuse(408, f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause")
+        else:
+            self.transport.close()
+
+    def _is_answering_earlier(self) -> bool:
+        """Whether an answer is under way that is not to the request which is being read."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        return is_answering and (bool(self.pipeline) or not self._is_in_body())
+
+    def _is_in_body(self) -> bool:
+        """Whether the request that is being read has its cycle already."""
+        return self._is_reading and not self._is_in_head
+
+    def _may_be_told(self) -> bool:
+        """Whether the next thing the client hears may be our refusal: nothing has begun to answer the request that is being read, nor
+        is anything still answering an earlier one."""
+        if self.cycle is None:
+            return True
+        if self._is_in_body():
+            return not self.pipeline and not self.cycle.response_started
+        return self.cycle.response_complete
+
+    def _refuse(self, status: int, why: str) -> None:
+        """End the connection, with a status if there is still room for one."""
+        if self.transport.is_closing():
+            return
+        if self._may_be_told():
+            body = f"{why}\n".encode()
+            head = [STATUS_LINE[status], *(b"%s: %s\r\n" % header for header in self.server_state.default_headers)]
+            head.append(b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body))
+            self.transport.write(b"".join(head) + body)
+        self._tell_gone()
+        self.transport.close()
+
+    def _tell_gone(self) -> None:
+        """Tell every request that has no whole answer yet. uvicorn tells the newest alone, and a stream before it would never end."""
+        for cycle in self._unanswered:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self._unanswered = []
