@@ -24,5 +24,13 @@ SHARE_LEASE: Final = "fairlead-gpushare"
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
 
+LAPTOP_CONTEXT: Final = "fairlead"
+"""The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
+
+LAPTOP_USER: Final = "fairlead-admin"
+
+LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
+"""The common name of the certificate authority that a laptop makes, by which its entries are known in a kubeconfig."""
+
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

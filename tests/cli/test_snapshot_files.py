@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -74,3 +75,30 @@ def test_a_pipe_or_device_is_never_replaced_by_a_snapshot(tmp_path: Path) -> Non
     with pytest.raises(UserError, match="it is no regular file"):
         run_command(f"snapshot save {fifo}", NODES, "fairlead")
     assert fifo.is_fifo()
+
+
+@pytest.mark.parametrize("content", [b"my thesis", b"\x1f\x8b\x08 not really", gzip.compress(b'{"kind": "Secret"}')])
+def test_a_file_that_is_no_snapshot_is_not_replaced_and_costs_no_work(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "thesis.gz"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as refusal:
+        run_command(f"snapshot save {path}", NODES, "fairlead")
+    assert refusal.value.what == f"snapshot `{path}` cannot be written: another file stands there, which is no snapshot"
+    assert refusal.value.hint == "name another file, or move this one away"
+    assert path.read_bytes() == content and list(tmp_path.iterdir()) == [path]
+
+
+def test_an_older_snapshot_even_a_damaged_one_and_an_empty_file_are_replaced(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    whole = path.read_bytes()
+    for before in (whole, whole[: len(whole) // 2], b""):
+        path.write_bytes(before)
+        saved(tmp_path)
+        assert len(load_snapshot(str(path)).snapshot.nodes) == 1
+
+
+def test_a_link_to_a_snapshot_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "s").symlink_to(tmp_path / "far" / "kept")
+    assert saved(tmp_path).is_symlink()
+    assert load_snapshot(str(tmp_path / "far" / "kept")).snapshot.nodes
