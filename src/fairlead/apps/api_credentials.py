@@ -24,10 +24,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.errors import UserError
 from fairlead.settings import LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_USER
 
 VALID_DAYS: Final = 365
-_CLOCK_SKEW: Final = timedelta(hours=1)
+_CLOCK_SKEW: Final = timedelta(days=1)
+"""So far a clock may be set back without shutting anybody out."""
 _ENOUGH: Final = timedelta(days=30)
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -64,10 +66,16 @@ def render_credentials(credentials: Credentials) -> str:
 
 
 def parse_credentials(text: str, now: float) -> Credentials | None:
-    """What `render_credentials` wrote; None when the certificate ends within a month. Raises ValueError for anything else."""
+    """What `render_credentials` wrote; None when the certificate ends within a month.
+
+    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything else.
+    """
     found = msgspec.json.decode(text, type=Credentials)
-    ends = x509.load_pem_x509_certificate(found.server).not_valid_after_utc
-    return found if ends > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
+    certificate = x509.load_pem_x509_certificate(found.server)
+    if (begins := certificate.not_valid_before_utc.timestamp()) > now:
+        told = f"this machine's clock is behind: it says {_utc(now)}, and the world's certificate is valid from {_utc(begins)}"
+        raise UserError(told, "set the clock, or begin another world in another directory")
+    return found if certificate.not_valid_after_utc > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
 def kubeconfig_entries(server: str, credentials: Credentials, extensions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
@@ -88,6 +96,10 @@ def render_kubeconfig(entries: Mapping[str, Mapping[str, Any]]) -> bytes:
     sections = {section: [entry] for section, entry in entries.items()}
     kubeconfig = {"apiVersion": "v1", "kind": "Config", **sections, "current-context": entries["contexts"]["name"]}
     return msgspec.json.format(msgspec.json.encode(kubeconfig)) + b"\n"
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
