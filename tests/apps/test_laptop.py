@@ -164,6 +164,22 @@ def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_pa
     assert table.stdout.startswith("NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)")
 
 
+def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(laptop: Laptop, tmp_path: Path) -> None:
+    config = kubeconfig_of(laptop.wait_ready())
+    config["users"][0]["user"]["as"] = "nobody"
+    (tmp_path / "config").write_text(json.dumps(config))
+    (tmp_path / "s").write_bytes(b"")
+    save = [sys.executable, "-m", "fairlead", "snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s")]
+    refused = subprocess.run(save, env=environment(laptop.home), timeout=60, check=False, capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout, (tmp_path / "s").read_bytes()) == (2, "", b""), refused.stderr
+    (error,) = (line for line in refused.stderr.splitlines() if line.startswith("error: "))
+    for name in ("nodes", "pods", "events", "elasticquotatrees", "mpijobs", "deployments.apps", "poddisruptionbudgets.policy"):
+        assert re.search(rf"[ :]{re.escape(name)}[, ]", error), name
+    assert 'warning: nodes cannot be read: nodes is forbidden: User "nobody" cannot list resource "nodes"' in refused.stderr
+    partial = subprocess.run([*save, "--partial"], env=environment(laptop.home), timeout=60, check=True, capture_output=True, text=True)
+    assert partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ") and ", without " in partial.stdout
+
+
 def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
