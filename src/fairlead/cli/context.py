@@ -215,7 +215,10 @@ class World(Protocol):
         ...
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
-        """The clock of the laptop that keeps its files in `state_dir` (empty: the usual place). Raises UserError when none runs."""
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
+
+        Raises UserError when none runs.
+        """
         ...
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

@@ -19,7 +19,6 @@ import msgspec
 from fairlead.edge.api_failure import Unreachable
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
-from fairlead.edge.gpu_query import NoPrometheus
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.resource import CONFIG_MAPS, NODES, PODS, Resource
 from fairlead.edge.withheld import withheld_row
@@ -176,6 +175,8 @@ class ClusterQuery:
             known = snapshot.node_by_name
             return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
         except OutsideError as error:
+            from fairlead.edge.gpu_query import NoPrometheus
+
             state = "missing" if isinstance(error, NoPrometheus) else "failing"
             return snapshot.with_gpus((), Source(GPU_TELEMETRY, state, error.what, error.hint))
 
