@@ -75,7 +75,11 @@ class ClusterQuery:
         """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
         import asyncio
 
-        snapshot = asyncio.run(self._read_once())
+        with _no_promises():
+            snapshot = asyncio.run(self._read_once())
+        for source in snapshot.sources.values():
+            if source.is_unread:
+                log.warning("%s cannot be read: %s", source.name, source.message or source.state)
         topologies, sources = self._topologies(snapshot.nodes)
         withheld, unread = self._withheld(snapshot.nodes)
         told = {**snapshot.sources, **{source.name: source for source in (*sources, *unread)}}
@@ -192,6 +196,20 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
 def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
     labels = wire.metadata.labels or {}
     return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+@contextmanager
+def _no_promises() -> Iterator[None]:
+    """A service says of what it cannot read when it tries again; a command does not, so it says for itself what is missing."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return record.module != "reflector"
+
+    log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told)
 
 
 @contextmanager
