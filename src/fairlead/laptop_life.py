@@ -51,9 +51,8 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def begin_life(args: argparse.Namespace, messages: Messages) -> Life:
-    """The world that the flags of `up` ask for. Raises UserError when it cannot be had."""
-    asked = _asked(args)
+def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Messages) -> Life:
+    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`. Raises UserError when it cannot be had."""
     if args.state_dir:
         kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
         if kept.is_restored:
@@ -65,8 +64,8 @@ def begin_life(args: argparse.Namespace, messages: Messages) -> Life:
     return Life(simulation, make_credentials(), beginning.origin)
 
 
-def _asked(args: argparse.Namespace) -> Beginning | None:
-    """What the person named to begin with; None when nothing."""
+def asked_beginning(args: argparse.Namespace) -> Beginning | None:
+    """What the person named to begin with; None when nothing. Raises UserError for what cannot be read."""
     if args.from_snapshot and args.scenario:
         raise UserError(
             f"a world begins with scenario `{args.scenario}` or with snapshot `{args.from_snapshot}`, not with both",

@@ -11,15 +11,15 @@ import argparse
 import os
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from fairlead import settings
 from fairlead.apps import cluster_exporter, gpu_exporter
-from fairlead.apps.api_credentials import Credentials, render_kubeconfig
+from fairlead.apps.api_credentials import Credentials, kubeconfig_entries, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.gpu_exporter import GpuExporterSettings
@@ -27,15 +27,16 @@ from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, serve
 from fairlead.cli import laptop_state
 from fairlead.cli.context import Output
-from fairlead.cli.laptop_files import remove, remove_folder, write_json, write_whole
 from fairlead.cli.messages import Messages
+from fairlead.cli.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
 from fairlead.console.ring import SLOTS, TICK_SECONDS
 from fairlead.edge.connection import LaptopPages
 from fairlead.edge.exporter_pages import ExporterPages
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.world import KubeCluster
-from fairlead.errors import OutsideError, UserError
-from fairlead.laptop_life import begin_life, interruptible
+from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.laptop_kubeconfig import OWN_KUBECONFIG, SharedKubeconfig, end_kubeconfig
+from fairlead.laptop_life import asked_beginning, begin_life, interruptible
 from fairlead.ports import World
 from fairlead.wire.gpu_readings import NATIVE_METRICS
 from fairlead.wire.tabwriter import render_rows
@@ -44,6 +45,10 @@ from fairlead.wiring import connection_to_laptop
 HOST: Final = settings.LOOPBACK
 LARGE_INTERVAL_SECONDS: Final = 30.0
 """How often the cards of a large world are read: a second or two of work each time."""
+
+
+STATE_FILE: Final = FileKind("state file", laptop_state.FILE, json_with("pid", "kubeconfig", "console"))
+READY_FILE: Final = FileKind("ready file", "ready.json", json_with("kubeconfig", "console", "cluster_exporter", "gpu_exporter"))
 
 
 class Sockets(Struct, frozen=True):
@@ -57,16 +62,18 @@ class Sockets(Struct, frozen=True):
 
 async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
     """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
-    sockets = bind_sockets(args, messages)
     with interruptible():
-        life = begin_life(args, messages)
+        asked = asked_beginning(args)
+        files = LaptopFiles(args, env, messages)
+        files.check()
+        sockets, moved = bind_sockets(args)
+        life = begin_life(args, asked, messages)
     simulation, credentials = life.simulation, life.credentials
     simulation.world.accounts.publish(credentials.authority.decode())
-    files = LaptopFiles(args, env, messages)
     api_url = url(sockets.api, "https")
     pages = LaptopPages(console=url(sockets.console), gpu_exporter=url(sockets.gpu_exporter) + "/metrics")
-    files.write_kubeconfig(api_url, credentials, pages)
     try:
+        files.write_kubeconfig(api_url, credentials, pages)
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
             exported = exporter_settings(sockets.gpu_exporter, is_large=simulation.is_large)
@@ -96,7 +103,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
                 ],
                 [simulation.driver.run(), cluster.run(), read_cards(readings, cluster, is_large=simulation.is_large), *life.loops()],
                 probed=[sockets.gpu_exporter, sockets.cluster_exporter, sockets.console],
-                on_ready=lambda: announce(sockets, files, stdout),
+                on_ready=lambda: announce(sockets, files, moved, messages, stdout),
             )
     finally:
         files.remove()
@@ -118,8 +125,11 @@ async def read_cards(readings: ExporterPages, cluster: KubeCluster, *, is_large:
     await readings.run()
 
 
-def bind_sockets(args: argparse.Namespace, messages: Messages) -> Sockets:
-    """All four, or UserError: a port that was asked for must be had; a default one that is taken gives way to a free one."""
+def bind_sockets(args: argparse.Namespace) -> tuple[Sockets, list[str]]:
+    """All four, and what is to be said of them: a default port that is taken gives way to a free one.
+
+    Raises UserError when a port that was asked for cannot be had.
+    """
     wanted = {
         "console": (args.port, settings.CONSOLE_PORT),
         "gpu_exporter": (args.gpu_exporter_port, settings.GPU_EXPORTER_PORT),
@@ -127,56 +137,85 @@ def bind_sockets(args: argparse.Namespace, messages: Messages) -> Sockets:
         "api": (args.api_port, settings.API_SERVER_PORT),
     }
     bound: dict[str, socket.socket] = {}
+    moved: list[str] = []
     try:
         for name, (asked, default) in wanted.items():
-            bound[name] = bind_socket(HOST, asked) if asked is not None else _bind_default(name, default, messages)
+            bound[name] = bind_socket(HOST, asked) if asked is not None else _bind_default(name, default, moved)
     except UserError:
         for sock in bound.values():
             sock.close()
         raise
-    return Sockets(**bound)
+    return Sockets(**bound), moved
 
 
-def _bind_default(name: str, port: int, messages: Messages) -> socket.socket:
+def _bind_default(name: str, port: int, moved: list[str]) -> socket.socket:
     try:
         return bind_socket(HOST, port)
     except UserError:
         sock = bind_socket(HOST, 0)
-        messages.info(f"port {port} is taken: the {name.replace('_', ' ')} listens on {port_of(sock)}")
+        moved.append(f"port {port} is taken: the {name.replace('_', ' ')} listens on {port_of(sock)}")
         return sock
 
 
 class LaptopFiles:
-    """What a laptop leaves on disk while it runs. Only what the person named must be writable; for the rest a warning does."""
+    """What a laptop leaves on disk while it runs. Only what the person named must be writable; for the rest a warning does.
+
+    Its own kubeconfig is in the state directory; the one that the person named may be others', too.
+    """
 
     def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
-        home = _own_home(Path(args.state_dir).expanduser() if args.state_dir else laptop_state.laptop_home(env), messages)
-        self._is_kubeconfig_named = bool(args.kubeconfig)
-        self._state = home / laptop_state.FILE
-        self._ready = Path(args.ready_file).expanduser() if args.ready_file else None
+        home = _own_home(absolute(args.state_dir) if args.state_dir else laptop_state.laptop_home(env).absolute(), messages)
+        self._own = OwnFile(home / laptop_state.KUBECONFIG, OWN_KUBECONFIG)
+        self._state = OwnFile(home / laptop_state.FILE, STATE_FILE, 0o644)
+        self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
+        self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
+        self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
         self._messages = messages
         self._temporary: Path | None = None
-        self.kubeconfig: Path | None = Path(args.kubeconfig).expanduser() if args.kubeconfig else home / laptop_state.KUBECONFIG
+        self._is_own_written = False
+        self.kubeconfig: Path | None = None
+        """The one to tell a person or a program: it opens the laptop for who names no context."""
+
+    @property
+    def shared(self) -> Path | None:
+        """The kubeconfig that has the laptop's context beside another current one."""
+        return self._named.path if self._named is not None and not self._named.opens_the_laptop else None
+
+    def check(self) -> None:
+        """Raises UserError for a file that the person named and that is not ours to write."""
+        if self._ready is not None:
+            self._ready.check()
+        if self._named is not None:
+            self._named.check()
 
     def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
         """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""
-        assert self.kubeconfig is not None
-        text = render_kubeconfig(server, credentials, extensions={settings.LAPTOP_EXTENSION: pages})
+        entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
+        is_opened_by_named = False
+        if self._named is not None:
+            self._named.write(to_builtins(entries))
+            is_opened_by_named = self._named.opens_the_laptop
+        if not self._is_own_named:
+            self._write_own(render_kubeconfig(entries), is_needed=not is_opened_by_named)
+        if self._named is not None and is_opened_by_named:
+            self.kubeconfig = self._named.path
+
+    def _write_own(self, text: bytes, *, is_needed: bool) -> None:
         try:
-            write_whole(self.kubeconfig, text)
-        except OutsideError as error:
-            if self._is_kubeconfig_named:
-                raise UserError(f"kubeconfig {error.what}", error.hint) from error
-            self.kubeconfig = self._write_temporary(text)
-            instead = f"the kubeconfig is `{self.kubeconfig}`" if self.kubeconfig else "there is no kubeconfig, so no kubectl"
-            self._messages.warn(f"{error.what}; {instead}")
+            self._own.write(text, with_folder=True)
+            self.kubeconfig, self._is_own_written = self._own.path, True
+        except FairleadError as error:
+            if is_needed:
+                self.kubeconfig = self._write_temporary(text)
+                instead = f"the kubeconfig is `{self.kubeconfig}`" if self.kubeconfig else "there is no kubeconfig, so no kubectl"
+                self._messages.warn(f"{error.what}; {instead}")
 
     def _write_temporary(self, text: bytes) -> Path | None:
         try:
             self._temporary = Path(tempfile.mkdtemp(prefix="fairlead-"))
             path = self._temporary / laptop_state.KUBECONFIG
-            write_whole(path, text)
-        except (OSError, OutsideError):
+            replace_whole(path, text)
+        except OSError:
             return None
         return path
 
@@ -184,21 +223,27 @@ class LaptopFiles:
         """The state file for `arena` and the ready file for whoever asked for one."""
         try:
             if self.kubeconfig is not None:
-                write_json(self._state, {"pid": os.getpid(), **addresses})
-        except OutsideError as error:
+                own = self._own.path if self._is_own_written else self.kubeconfig
+                told = {"pid": os.getpid(), **addresses, "kubeconfig": str(own)}
+                self._state.write(render_json(told), with_folder=True)
+        except FairleadError as error:
             self._messages.warn(f"commands will not find this laptop: {error.what}; give them --kubeconfig {self.kubeconfig}")
         if self._ready is not None:
             try:
-                write_json(self._ready, addresses)
+                self._ready.write(render_json(addresses), with_folder=True)
             except OutsideError as error:  # whoever asked for it waits for it
-                raise UserError(f"ready file {error.what}", error.hint) from error
+                raise UserError(error.what, error.hint) from error
 
     def remove(self) -> None:
-        """At the end: a kubeconfig that opens nothing is only in the way, but one that the person named is theirs."""
-        for path in (self._state, self._ready, None if self._is_kubeconfig_named else self.kubeconfig):
-            if path is not None:
-                remove(path)
-        own_home = self._state.parent if self._state.parent.name == str(os.getpid()) else None
+        """At the end: what opens nothing is only in the way, but a whole kubeconfig that the person named is theirs."""
+        for file in (self._state, self._ready, None if self._is_own_named else self._own):
+            if file is not None:
+                file.remove()
+        if self._temporary is not None:
+            (self._temporary / laptop_state.KUBECONFIG).unlink(missing_ok=True)
+        if self._named is not None:
+            end_kubeconfig(self._named, self._messages)
+        own_home = self._state.path.parent if self._state.path.parent.name == str(os.getpid()) else None
         for folder in (own_home, self._temporary):
             if folder is not None:
                 remove_folder(folder)
@@ -214,19 +259,22 @@ def _own_home(home: Path, messages: Messages) -> Path:
     return own
 
 
-def announce(sockets: Sockets, files: LaptopFiles, stdout: Output) -> None:
-    """All is up: tell programs in files, and the person on stdout."""
+def announce(sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output) -> None:
+    """All is up: tell programs in files, and the person on stdout, who learns of ports only what still matters now."""
     files.write_ready(
         {
             "console": url(sockets.console) + "/",
-            "kubeconfig": str(files.kubeconfig.absolute()) if files.kubeconfig else None,
+            "kubeconfig": str(files.kubeconfig) if files.kubeconfig else None,
             "cluster_exporter": url(sockets.cluster_exporter) + "/metrics",
             "gpu_exporter": url(sockets.gpu_exporter) + "/metrics",
         }
     )
+    for line in moved:
+        messages.info(line)
     lines = [
         ("console:", url(sockets.console) + "/"),
         ("kubeconfig:", str(files.kubeconfig) if files.kubeconfig else "none"),
+        *([("context:", f"{settings.LAPTOP_CONTEXT} in {files.shared}")] if files.shared else []),
         ("cluster exporter:", url(sockets.cluster_exporter) + "/metrics"),
         ("GPU exporter:", url(sockets.gpu_exporter) + "/metrics"),
     ]

@@ -60,7 +60,7 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
         _import_msgspec()
     from fairlead.worlds import ChosenWorld
 
-    world = ChosenWorld(options, os.environ, messages)
+    world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
     return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 from fairlead import settings
 from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.admission_webhook import webhook_app
-from fairlead.apps.api_credentials import make_credentials, render_kubeconfig
+from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.laptop import run_all
@@ -30,8 +30,8 @@ from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.apps.share_desk import ShareDesk
 from fairlead.beginnings import scenario_beginning
 from fairlead.cli.context import GlobalOptions
-from fairlead.cli.laptop_files import write_whole
 from fairlead.cli.messages import Messages
+from fairlead.cli.own_files import absolute
 from fairlead.cli.snapshot_load import load_snapshot
 from fairlead.cli.standard_streams import Stdout
 from fairlead.edge.clock import WallClock
@@ -40,6 +40,7 @@ from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.kubeconfig import find_connection
 from fairlead.edge.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
+from fairlead.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
 from fairlead.laptop_process import run_laptop
 from fairlead.ports import World
 from fairlead.replay import replayed_world
@@ -118,12 +119,16 @@ async def _run_api_server(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
     require_loopback(host, args.insecure_listen, "--insecure-listen")
+    beginning = scenario_beginning(args.scenario)
+    kubeconfig = SharedKubeconfig(absolute(args.kubeconfig or "fairlead.kubeconfig"))
+    kubeconfig.check()
     sock = bind_socket(host, port)
-    simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
+    simulation = Simulation(beginning.world(args.seed), args.speed)
     credentials = make_credentials()
     simulation.world.accounts.publish(credentials.authority.decode())
-    path = Path(args.kubeconfig or "fairlead.kubeconfig")
-    write_whole(path, render_kubeconfig(_url(sock, "https"), credentials))
+    kubeconfig.write(kubeconfig_entries(_url(sock, "https"), credentials))
+    context = "" if kubeconfig.opens_the_laptop else f" --context {settings.LAPTOP_CONTEXT}"
+    command = f"kubectl --kubeconfig {kubeconfig.path}{context} get pods -A"
     app = ApiServer(
         simulation.world.cluster,
         simulation.world.clock,
@@ -131,13 +136,16 @@ async def _run_api_server(asked: Invocation) -> None:
         logs=simulation.world.logs,
         catch_up=simulation.driver.catch_up,
     )
-    await run_all(
-        [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready, stopping=app.stop)],
-        [simulation.driver.run()],
-        probed=[],
-        on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: kubectl --kubeconfig {path} get pods -A"),
-        on_hangup=_keep_running,
-    )
+    try:
+        await run_all(
+            [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready, stopping=app.stop)],
+            [simulation.driver.run()],
+            probed=[],
+            on_ready=lambda: asked.messages.info(f"simulated cluster on {_url(sock, 'https')}: {command}"),
+            on_hangup=_keep_running,
+        )
+    finally:
+        end_kubeconfig(kubeconfig, asked.messages)
 
 
 async def _run_console(asked: Invocation) -> None:

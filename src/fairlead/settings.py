@@ -27,5 +27,13 @@ LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 READ_SECONDS: Final = 10.0
 """How long a client of a server of ours may take to send a request, head and body together (console and telemetry contracts)."""
 
+LAPTOP_CONTEXT: Final = "fairlead"
+"""The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
+
+LAPTOP_USER: Final = "fairlead-admin"
+
+LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
+"""The common name of the certificate authority that a laptop makes, by which its entries are known in a kubeconfig."""
+
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

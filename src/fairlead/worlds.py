@@ -17,6 +17,7 @@ from fairlead.cli.context import ClusterCrons, ClusterJobs, ClusterObjects, Clus
 from fairlead.cli.messages import Messages
 from fairlead.cli.parser import check_namespace
 from fairlead.errors import UserError
+from fairlead.settings import LAPTOP_CONTEXT
 
 if TYPE_CHECKING:
     from fairlead.edge.connection import Connection, LaptopPages
@@ -33,9 +34,10 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 
 
 class ChosenWorld:
-    """The world that the options, the environment and this machine's files mean."""
+    """The world that the options, the environment and this machine's files mean. `is_writing`: something will be changed in it."""
 
-    def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> None:
+    def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
+        self._is_writing = is_writing
         self._options = options
         self._env = env
         self._messages = messages
@@ -109,6 +111,9 @@ class ChosenWorld:
         from fairlead.edge.laptop_clock import LaptopClock as Running
 
         home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
+        named = None if state_dir else self._named_laptop
+        if named is not None:
+            return Running(named.console)
         laptop = laptop_in(home)
         if laptop is None:
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
@@ -126,11 +131,39 @@ class ChosenWorld:
 
         return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
 
+    @property
+    def _is_named(self) -> bool:
+        """Whether a person said which cluster is meant."""
+        return bool(self._options.kubeconfig or self._options.context or self._env.get("KUBECONFIG"))
+
+    @property
+    def _named_laptop(self) -> LaptopPages | None:
+        """The laptop that a person named by its kubeconfig. A cluster that flags name must be one; that of the variable need not."""
+        if not self._is_named or self._connection is None:
+            return None
+        if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
+            told = f"`{self._connection.server}`, context `{self._connection.context}` of {self._connection.origin}, is no laptop's cluster"
+            raise UserError(told, "only simulated time can be moved; leave out --kubeconfig and --context for the laptop that runs here")
+        return self._connection.laptop
+
+    def _say_what_is_written_to(self, connection: Connection) -> None:
+        """Nobody named a cluster and a laptop runs here: a newcomer may well mean that one."""
+        if not self._is_writing or self._is_named or connection.laptop is not None:
+            return
+        from fairlead.cli.laptop_state import running_laptop
+
+        laptop = running_laptop(self._env)
+        if laptop is not None:
+            where = f"context `{connection.context}` of {connection.origin}"
+            other = f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or --kubeconfig {laptop.kubeconfig}'
+            self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
+
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
         """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
         connection = self._connection or self._running_laptop
         if connection is None:
             return None
+        self._say_what_is_written_to(connection)
         _log_to(self._messages)
         from fairlead.edge.kube_blocking import KubeBlocking
 
@@ -147,7 +180,7 @@ class ChosenWorld:
         from fairlead.edge.kubeconfig import find_connection
 
         self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
-        return find_connection(laptop.kubeconfig, env=self._env)
+        return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
         """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.

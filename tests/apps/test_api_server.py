@@ -6,20 +6,17 @@ import asyncio
 import json
 import socket
 import ssl
-import stat
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.apps.running_console import until
 from tests.sim.objects import StillClock, config_map, pod
 
 from fairlead.apps import api_reads, api_watch, server
-from fairlead.apps.api_credentials import Credentials, make_credentials, render_kubeconfig, write_kubeconfig
+from fairlead.apps.api_credentials import Credentials, make_credentials
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.server import bind_socket, serve
 from fairlead.sim.cluster import Cluster
@@ -248,16 +245,6 @@ async def test_forms_of_openapi(cluster: Cluster) -> None:
 @pytest.fixture(scope="module")
 def credentials() -> Iterator[Credentials]:
     yield make_credentials()
-
-
-def test_the_kubeconfig_is_its_owners_alone_and_holds_all_that_is_needed(credentials: Credentials, tmp_path: Path) -> None:
-    target = tmp_path / "deep" / "kubeconfig"
-    write_kubeconfig(target, "https://127.0.0.1:1", credentials)
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    document = yaml.safe_load(target.read_text())
-    assert document == json.loads(render_kubeconfig("https://127.0.0.1:1", credentials))
-    assert document["users"][0]["user"] == {"token": credentials.token}
-    assert [path.name for path in target.parent.iterdir()] == ["kubeconfig"]
 
 
 def test_two_runs_share_no_secret(credentials: Credentials) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from fairlead.beginnings import scenario_beginning, snapshot_beginning
 from fairlead.edge.world_file import FILE, WorldFile
@@ -177,6 +178,28 @@ def test_a_world_goes_on_with_its_own_scenario_and_seed_when_nobody_names_them(t
     assert second.credentials == credentials, "who was let in before is let in again"
     assert abs(second.world.clock.now() - time.time()) < 60
     second.close()
+
+
+def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = opened(tmp_path)
+    first.close()
+    certificates = [x509.load_pem_x509_certificate(pem) for pem in (first.credentials.server, first.credentials.authority)]
+    now = time.time()
+    assert all(each.not_valid_before_utc.timestamp() < now - 23.9 * 3600 for each in certificates)
+    monkeypatch.setattr("fairlead.kept_world.time.time", lambda: now - 23 * 3600)
+    second = opened(tmp_path)
+    assert second.is_restored and second.credentials == first.credentials
+    second.close()
+
+
+def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = closed(tmp_path)
+    before, now = path.read_bytes(), time.time()
+    monkeypatch.setattr("fairlead.kept_world.time.time", lambda: now - 3 * 86400)
+    what, hint = refused(lambda: opened(tmp_path))
+    behind, begins = (time.strftime("%Y-%m-%dT%H:", time.gmtime(now - days * 86400)) for days in (3, 1))
+    assert what.startswith(f"this machine's clock is behind: it says {behind}") and f" is valid from {begins}" in what
+    assert hint.startswith("set the clock") and path.read_bytes() == before
 
 
 def test_what_the_world_does_by_itself_is_saved_with_the_next_save(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 START_SECONDS = 30.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
@@ -69,9 +71,28 @@ def get(url: str) -> str:
         return text
 
 
+PRODUCTION = """# of ann
+clusters:
+- cluster: {server: 'https://127.0.0.1:1'}
+  name: prod
+contexts:
+- context: {cluster: prod}
+  name: prod
+current-context: prod
+"""
+
+
+def with_production(folder: Path) -> Path:
+    """A kubeconfig as a person has one, whose current context is a real cluster's."""
+    path = folder / "config"
+    path.write_text(PRODUCTION)
+    return path
+
+
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
-    running = Laptop(tmp_path_factory.mktemp("laptop"), *PORTS, "--seed", "7")
+    folder = tmp_path_factory.mktemp("laptop")
+    running = Laptop(folder, *PORTS, "--seed", "7", "--kubeconfig", str(with_production(folder)))
     try:
         running.wait_ready()
         yield running
@@ -92,6 +113,18 @@ def test_the_kubeconfig_is_the_owners_alone(laptop: Laptop) -> None:
     path = Path(laptop.wait_ready()["kubeconfig"])
     assert path == laptop.home / ".local/state/fairlead/laptop/kubeconfig"
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_kubeconfig_with_production_in_it_gets_a_context_more_and_keeps_its_own(laptop: Laptop) -> None:
+    laptop.wait_ready()
+    path = laptop.home / "config"
+    document = yaml.safe_load(path.read_text())
+    assert document["current-context"] == "prod" and {"name": "prod", "context": {"cluster": "prod"}} in document["contexts"]
+    assert path.read_text().startswith("# of ann\n")
+    asked = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "whoami", "--context=fairlead"]
+    ended = subprocess.run([*asked, f"--kubeconfig={path}"], capture_output=True, text=True, env=environment(laptop.home), timeout=30)
+    assert "fairlead-admin" in ended.stdout, ended.stderr
+    assert f"context:           fairlead in {path}\n" in laptop.output()
 
 
 def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
@@ -131,6 +164,23 @@ def test_a_snapshot_of_the_laptop_answers_like_the_laptop(laptop: Laptop, tmp_pa
     assert table.stdout.startswith("NAME          IPADDRESS     ROLE           STATUS  GPU(Total)  GPU(Allocated)  GPU(Mode)")
 
 
+def test_who_may_read_nothing_saves_no_snapshot_over_a_good_one(laptop: Laptop, tmp_path: Path) -> None:
+    config = kubeconfig_of(laptop.wait_ready())
+    config["users"][0]["user"]["as"] = "nobody"
+    (tmp_path / "config").write_text(json.dumps(config))
+    (tmp_path / "s").write_bytes(b"")
+    save = [sys.executable, "-m", "fairlead", "snapshot", "save", f"--kubeconfig={tmp_path / 'config'}", str(tmp_path / "s")]
+    refused = subprocess.run(save, env=environment(laptop.home), timeout=60, check=False, capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout, (tmp_path / "s").read_bytes()) == (2, "", b""), refused.stderr
+    (error,) = (line for line in refused.stderr.splitlines() if line.startswith("error: "))
+    for name in ("nodes", "pods", "events", "elasticquotatrees", "mpijobs", "deployments.apps", "poddisruptionbudgets.policy"):
+        assert re.search(rf"[ :]{re.escape(name)}[, ]", error), name
+    assert refused.stderr.count('nodes is forbidden: User "nobody" cannot list resource "nodes"') == 1
+    assert "next try" not in refused.stderr, "a command tries once"
+    partial = subprocess.run([*save, "--partial"], env=environment(laptop.home), timeout=60, check=True, capture_output=True, text=True)
+    assert partial.stdout.startswith("saved 0 nodes, 0 pods and 0 jobs of ") and ", without " in partial.stdout
+
+
 def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -154,21 +204,35 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         (("--from-snapshot", "absent"), "snapshot `absent` cannot be read"),
         (("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"),
         (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
+        (("--state-dir", ""), "argument --state-dir: the name is empty"),
+        (("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
+        (("--ready-file", "THESIS"), "/thesis` cannot be written: another file stands there, which is no ready file"),
+        (("--kubeconfig", "THESIS"), "/thesis` is a str, not a mapping with clusters, users and contexts"),
     ],
 )
 def test_what_a_person_asked_for_and_cannot_have_ends_with_status_1(flags: tuple[str, ...], words: str, tmp_path: Path) -> None:
-    refused = Laptop(tmp_path, *PORTS, *flags)
-    refused.process.wait(timeout=START_SECONDS)
-    output = refused.output()
+    """And before anything is said of ports, which are taken. What stands there already stays."""
+    thesis = tmp_path / "thesis"
+    thesis.write_text("my thesis")
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # somebody else has it already
+            taken.bind(("127.0.0.1", 8080))
+            taken.listen()
+        refused = Laptop(tmp_path, *(flag.replace("THESIS", str(thesis)) for flag in flags))
+        try:
+            refused.process.wait(timeout=START_SECONDS)
+            output = refused.output()
+        finally:
+            refused.close()
     assert refused.process.returncode == 1, output
-    assert words in output
+    assert words in output and " is taken" not in output
     assert "hint: " in output and "Traceback" not in output
-    refused.close()
+    assert thesis.read_text() == "my thesis"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "the terminal is closed"])
 def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: signal.Signals, tmp_path: Path) -> None:
-    laptop = Laptop(tmp_path, *PORTS)
+    laptop = Laptop(tmp_path, *PORTS, "--kubeconfig", str(with_production(tmp_path)))
     state = tmp_path / ".local/state/fairlead/laptop"
     ready = laptop.wait_ready()
     assert Path(ready["kubeconfig"]) == state / "kubeconfig"
@@ -176,6 +240,7 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: 
     assert laptop.process.returncode == 0, laptop.output()
     assert seconds < 5
     assert not laptop.ready_file.exists() and list(state.iterdir()) == []
+    assert (tmp_path / "config").read_text() == PRODUCTION
     assert "Traceback" not in laptop.output()
     laptop.close()
 
@@ -222,7 +287,7 @@ def test_a_state_directory_that_cannot_be_written_costs_a_warning_when_nobody_na
     ready = laptop.wait_ready()
     kubeconfig = Path(ready["kubeconfig"])
     assert kubeconfig.exists()
-    assert "warning: `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: " in laptop.output()
+    assert "warning: kubeconfig `/proc/.local/state/fairlead/laptop/kubeconfig` cannot be written: " in laptop.output()
     laptop.end()
     assert (laptop.process.returncode, kubeconfig.parent.exists()) == (0, False)
     laptop.close()
@@ -242,9 +307,11 @@ def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_p
 
 
 def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: Path) -> None:
-    kept = ("--state-dir", str(tmp_path / "state"), "--seed", "7")
+    kept = ("--state-dir", os.path.relpath(tmp_path / "state"), "--seed", "7")
     first = Laptop(tmp_path, *PORTS, *kept, "--scenario", "empty")
     ready = first.wait_ready()
+    (told,) = re.findall(r"^kubeconfig: +(.+)$", first.output(), re.MULTILINE)
+    assert told.startswith("/") and Path(told).samefile(tmp_path / "state" / "kubeconfig"), "whoever is told it may be elsewhere"
     token = kubeconfig_of(ready)["users"][0]["user"]["token"]
     post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
     first.end(signal.SIGKILL)
@@ -255,7 +322,7 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     assert kubeconfig_of(ready)["users"][0]["user"]["token"] == token
     with pytest.raises(urllib.error.HTTPError, match="409"):
         post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
-    assert f"info: the world of scenario empty in `{tmp_path / 'state'}` goes on" in second.output()
+    assert f"info: the world of scenario empty in `{kept[1]}` goes on" in second.output()
     second.end()
     assert second.process.returncode == 0, second.output()
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["world.sqlite"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.apps.test_console_clock import moved
 from tests.cli.command import Printed
+from tests.cli.test_laptop_kubeconfig import laptop_config
 from tests.sim.small_world import EPOCH, pod
 
 from fairlead.cli import simulated_time
@@ -149,7 +150,7 @@ async def test_what_cannot_be_is_told_with_its_value_and_a_hint(line: str, told:
 
 
 def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> None:
-    world = ChosenWorld(None, {"XDG_STATE_HOME": str(tmp_path)}, Messages("fairlead", io.StringIO()))  # type: ignore[arg-type]
+    world = chosen({"XDG_STATE_HOME": str(tmp_path)})
     with pytest.raises(UserError, match="no laptop keeps its files in") as refused:
         world.laptop_clock("")
     assert str(tmp_path) in refused.value.what and "fairlead up" in refused.value.hint and "--state-dir" in refused.value.hint
@@ -158,3 +159,27 @@ def test_without_a_laptop_it_is_said_where_it_was_looked_for(tmp_path: Path) -> 
 def test_a_console_that_does_not_answer_is_the_outsides_failure() -> None:
     with pytest.raises(OutsideError, match="does not answer"):
         time_command("http://127.0.0.1:9", "show")
+
+
+def chosen(env: dict[str, str], *flags: str) -> ChosenWorld:
+    options = global_options(make_parser(simulated_time, "fairlead").parse(list(flags)))
+    return ChosenWorld(options, env, Messages("fairlead", io.StringIO()))
+
+
+def test_the_laptop_is_the_one_that_the_kubeconfig_names(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    path = laptop_config(tmp_path, "http://127.0.0.1:1", {"console": "http://127.0.0.1:2", "gpuExporter": "http://127.0.0.1:3"})
+    for world in (chosen({**home, "KUBECONFIG": str(path)}), chosen(home, f"--kubeconfig={path}")):
+        with pytest.raises(OutsideError, match=r"console at `http://127\.0\.0\.1:2` does not answer"):
+            world.laptop_clock("").read()
+    with pytest.raises(UserError, match="no laptop keeps its files in `/absent`"):
+        chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("/absent")
+
+
+def test_another_cluster_than_a_laptops_is_refused_by_flag_and_passed_by_as_the_variable(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    path = laptop_config(tmp_path, "http://127.0.0.1:1", None)
+    with pytest.raises(UserError, match=r"`http://127\.0\.0\.1:1`, context `c` of .* is no laptop's cluster"):
+        chosen(home, f"--kubeconfig={path}").laptop_clock("")
+    with pytest.raises(UserError, match="no laptop keeps its files in"):
+        chosen({**home, "KUBECONFIG": str(path)}).laptop_clock("")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.cli.api_objects import node, snapshot_of
 from tests.cli.command import run_command
 
 from fairlead.cli import snapshot_load
 from fairlead.cli.snapshot_load import load_snapshot
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.snapshot import Source
 
 NODES = snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})])
 
@@ -74,3 +77,60 @@ def test_a_pipe_or_device_is_never_replaced_by_a_snapshot(tmp_path: Path) -> Non
     with pytest.raises(UserError, match="it is no regular file"):
         run_command(f"snapshot save {fifo}", NODES, "fairlead")
     assert fifo.is_fifo()
+
+
+@pytest.mark.parametrize("content", [b"my thesis", b"\x1f\x8b\x08 not really", gzip.compress(b'{"kind": "Secret"}')])
+def test_a_file_that_is_no_snapshot_is_not_replaced_and_costs_no_work(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "thesis.gz"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as refusal:
+        run_command(f"snapshot save {path}", NODES, "fairlead")
+    assert refusal.value.what == f"snapshot `{path}` cannot be written: another file stands there, which is no snapshot"
+    assert refusal.value.hint == "name another file, or move this one away"
+    assert path.read_bytes() == content and list(tmp_path.iterdir()) == [path]
+
+
+def test_an_older_snapshot_even_a_damaged_one_and_an_empty_file_are_replaced(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    whole = path.read_bytes()
+    for before in (whole, whole[: len(whole) // 2], b""):
+        path.write_bytes(before)
+        saved(tmp_path)
+        assert len(load_snapshot(str(path)).snapshot.nodes) == 1
+
+
+SOURCES = {
+    "nodes": Source("nodes", "forbidden", 'User "ann" cannot list resource "nodes"', "ask"),
+    "pods": Source("pods"),
+    "mpijobs": Source("mpijobs", "failing", "mpijobs: etcd is away"),
+    "mpijobs.kubeflow.org": Source("mpijobs.kubeflow.org", "failing", "mpijobs: etcd is away"),
+    "rayjobs": Source("rayjobs", "missing", "this cluster does not serve `rayjobs.ray.io`"),
+    "gpu-telemetry": Source("gpu-telemetry", "off", "nobody asked"),
+}
+
+
+def test_what_cannot_be_read_is_named_and_the_old_file_stays(tmp_path: Path) -> None:
+    before = saved(tmp_path).read_bytes()
+    with pytest.raises(OutsideError) as refusal:
+        run_command(f"snapshot save {tmp_path / 's'}", replace(NODES, nodes=(), sources=SOURCES), "fairlead")
+    assert refusal.value.what == f"snapshot `{tmp_path / 's'}` is not saved: mpijobs, nodes cannot be read"
+    assert "--partial" in refusal.value.hint and refusal.value.exit_code == 2
+    assert (tmp_path / "s").read_bytes() == before
+
+
+def test_a_partial_snapshot_is_asked_for_and_says_what_it_lacks(tmp_path: Path) -> None:
+    done = run_command(f"snapshot save --partial {tmp_path / 's'}", replace(NODES, sources=SOURCES), "fairlead")
+    assert done.err.splitlines() == [
+        "warning: mpijobs cannot be read: mpijobs: etcd is away",
+        'warning: nodes cannot be read: User "ann" cannot list resource "nodes"',
+    ]
+    assert done.out.startswith("saved 1 nodes") and done.out.endswith(" bytes), without mpijobs, nodes\n")
+    shown = run_command(f"snapshot show {tmp_path / 's'}", NODES, "fairlead").out
+    assert 'forbidden: User "ann" cannot list resource "nodes"' in shown and "failing: mpijobs: etcd is away" in shown
+
+
+def test_a_link_to_a_snapshot_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "s").symlink_to(tmp_path / "far" / "kept")
+    assert saved(tmp_path).is_symlink()
+    assert load_snapshot(str(tmp_path / "far" / "kept")).snapshot.nodes

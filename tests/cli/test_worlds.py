@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.cli.api_objects import node, pod
 from tests.edge.scripted import Reply, ScriptedServer
 
 from fairlead.cli.arena_config import read_arena_config
+from fairlead.cli.verbs import verbs_of
 from fairlead.errors import UserError
 
 NODES = {"metadata": {"resourceVersion": "1"}, "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})]}
@@ -113,3 +115,68 @@ def test_an_arena_config_that_is_named_must_be_readable(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refusal:
         read_arena_config({"HOME": str(tmp_path), "ARENA_CONFIG": str(tmp_path / "absent")})
     assert "absent` cannot be read: No such file or directory" in refusal.value.what
+
+
+# --- while a laptop runs and nobody named a cluster ------------------------------------------------------------------------------------
+
+
+def running_laptop_of(home: Path) -> Path:
+    """The files of a laptop, whose process is this one; its kubeconfig."""
+    state = home / ".local" / "state" / "fairlead" / "laptop"
+    state.mkdir(parents=True)
+    (state / "kubeconfig").write_text("{}")
+    told = {"pid": os.getpid(), "kubeconfig": str(state / "kubeconfig"), "gpu_exporter": "http://x", "console": "http://127.0.0.1:1"}
+    (state / "laptop.json").write_text(json.dumps(told))
+    return state / "kubeconfig"
+
+
+def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_nothing(tmp_path: Path) -> None:
+    laptop = running_laptop_of(tmp_path)
+    (tmp_path / ".kube").mkdir()
+    with ScriptedServer({"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)]}) as server:
+        default = kubeconfig(tmp_path / ".kube", server.url)
+        reading = arena(tmp_path, "top", "node")
+        assert "real-1" in reading.stdout and reading.stderr == ""
+        writing = arena(tmp_path, "delete", "first")
+        (told,) = (line for line in writing.stderr.splitlines() if "this goes to" in line)
+        assert f"this goes to `{server.url}`, context `c` of `{default}`; the laptop (process {os.getpid()})" in told
+        assert 'eval \\"$(fairlead env)\\"' in told and f"--kubeconfig {laptop}" in told
+        for named in (["--kubeconfig", str(default)], ["--context", "c"]):
+            assert "this goes to" not in arena(tmp_path, "delete", "first", *named).stderr
+        assert "this goes to" not in arena(tmp_path, "delete", "first", KUBECONFIG=str(default)).stderr
+        assert "this goes to" not in arena(tmp_path, "prune", "--since=1h", "--dry-run").stderr
+        laptop.unlink()
+        assert "this goes to" not in arena(tmp_path, "delete", "first").stderr, "no laptop, no doubt"
+
+
+def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
+    """A new one has to be thought about here."""
+    reading = {verb.name for verb in verbs_of("arena") if not verb.is_writing}
+    assert reading == {
+        *("list", "get", "top node", "top job", "logs", "logviewer", "data list", "whoami", "completion", "version"),
+        *("serve list", "serve get", "serve logs", "cron list", "cron get"),
+    }
+    assert not [verb.name for verb in verbs_of("fairlead") if verb.is_writing and not verb.is_arenas]
+
+
+def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: Path) -> None:
+    home = tmp_path / "ann's home"
+    laptop = running_laptop_of(home)
+    code = "from fairlead.programs import run_fairlead; run_fairlead()"
+    program = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} env"
+    script = f'eval "$({program})" && printf %s "$KUBECONFIG"'
+    clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, env=clean, check=False)
+    assert (done.stdout, done.stderr) == (str(laptop), "")
+    named = subprocess.run(
+        ["sh", "-c", f"{program} --shell fish --state-dir {shlex.quote(str(laptop.parent))}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**clean, "HOME": str(tmp_path)},
+        check=False,
+    )
+    assert named.stdout == "set -gx KUBECONFIG '" + str(laptop).replace("'", "\\'") + "'\n"
+    laptop.unlink()
+    none = subprocess.run(["sh", "-c", program], capture_output=True, text=True, timeout=60, env=clean, check=False)
+    assert (none.returncode, none.stdout) == (1, "") and "start one with `fairlead up`" in none.stderr

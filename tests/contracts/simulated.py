@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlead.apps.api_credentials import make_credentials, write_kubeconfig
+from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials, render_kubeconfig
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.api_store import PodLogs
 from fairlead.apps.server import bind_socket, serve
@@ -64,7 +64,7 @@ def simulated_server(
     cluster = cluster or bare_cluster(clock, log_capacity)
     sock = bind_socket("127.0.0.1", 0)
     address = f"https://127.0.0.1:{sock.getsockname()[1]}"
-    write_kubeconfig(folder / "simulated.kubeconfig", address, credentials)
+    (folder / "simulated.kubeconfig").write_bytes(render_kubeconfig(kubeconfig_entries(address, credentials)))
     app = ApiServer(cluster, clock, [credentials.token], logs=written or logs, bookmark_seconds=bookmark_seconds)
     loop = asyncio.new_event_loop()
     ready = asyncio.Event()

@@ -167,7 +167,7 @@ def test_a_page_of_a_gpu_exporter_can_be_read_directly() -> None:
         assert [(gpu.node, gpu.index, gpu.utilization_ratio) for gpu in page_readings(server.url + "/metrics")] == [("gpu-1", 3, 0.05)]
 
 
-def test_objects_are_read_kind_after_kind_and_hold_no_environment(caplog: pytest.LogCaptureFixture) -> None:
+def test_objects_are_read_kind_after_kind_and_hold_no_environment() -> None:
     """What may not be read is said; a kind that is not served, or only in another version, is not missed."""
     mpi = "/apis/kubeflow.org/{}/mpijobs"
     job = {"metadata": {"name": "j", "namespace": "a", "uid": "j"}, "spec": {"slotsPerWorker": 1, "secret": "x"}}
@@ -180,9 +180,10 @@ def test_objects_are_read_kind_after_kind_and_hold_no_environment(caplog: pytest
         mpi.format("v2beta1"): [Reply(NOT_FOUND, 404)],
         mpi.format("v1"): [page(job)],
         "/apis/kubeflow.org/v1/tfjobs": [Reply(NOT_FOUND, 404)],
+        "/apis/batch/v1/cronjobs": [Reply({"kind": "Status", "message": "etcd is away", "code": 500}, 500)],
     }
     with cluster(**script) as (server, api):
-        objects = ClusterQuery(api).read_objects()
+        objects, unread = ClusterQuery(api).read_objects()
     assert [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in objects] == [
         ("v1", "Node", "gpu-1"),
         ("v1", "Node", "gpu-2"),
@@ -191,8 +192,10 @@ def test_objects_are_read_kind_after_kind_and_hold_no_environment(caplog: pytest
     ]
     assert objects[2]["spec"] == {"slotsPerWorker": 1}
     assert "hunter2" not in str(objects) and "PASSWORD" not in str(objects)
-    (told,) = (record.message for record in caplog.records)
-    assert told.startswith("replicasets.apps are not among the objects: configmaps is forbidden; hint: ")
+    assert [(source.name, source.state, source.message) for source in unread] == [
+        ("replicasets.apps", "forbidden", "configmaps is forbidden"),
+        ("cronjobs.batch", "failing", unread[-1].message),
+    ]
     assert not [each.path for each in server.seen if "secrets" in each.path or "configmaps" in each.path]
 
 

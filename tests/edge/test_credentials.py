@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.edge.certificate import common_name, valid_until
+from fairlead.edge.certificate import common_name, validity
 from fairlead.edge.connection import make_ssl_context
 from fairlead.edge.credentials import Credentials, Issued, token_file_source
 from fairlead.edge.kubeconfig_file import Cluster, Exec, User
@@ -149,7 +149,7 @@ def test_a_relative_plugin_is_found_beside_its_kubeconfig(tmp_path: Path, plugin
 
 def test_rotated_certificate_files_are_read_again(tmp_path: Path) -> None:
     now = Hands()
-    first, second = CA.issue("ann", days=36500), CA.issue("ann", days=36500)
+    first, second = (CA.issue("ann", days=36500, begins_in_days=-9000) for _ in range(2))
 
     def write(pair: tuple[bytes, bytes]) -> None:
         (tmp_path / "c").write_bytes(pair[0])
@@ -214,10 +214,11 @@ def test_a_certificate_tells_its_end_and_its_name() -> None:
     for days in (1, 20000, 40000):  # past 2050 the encoding of times changes
         pair = CA.issue("ännchen", days=days)
         parsed = x509.load_pem_x509_certificate(pair.certificate_pem)
-        assert valid_until(pair.certificate_pem) == parsed.not_valid_after_utc.timestamp()
+        times = (parsed.not_valid_before_utc.timestamp(), parsed.not_valid_after_utc.timestamp())
+        assert validity(pair.certificate_pem) == times
         assert common_name(pair.certificate_pem) == "ännchen"
 
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", CA.pem[:100]])
 def test_what_is_no_certificate_has_neither(pem: bytes) -> None:
-    assert (valid_until(pem), common_name(pem)) == (None, None)
+    assert (validity(pem), common_name(pem)) == (None, None)

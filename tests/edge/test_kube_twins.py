@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from fairlead.edge.api_failure import ApiFailure, Conflict, ForbiddenByServer, NotServed, Unauthorized, Unreachable
 from fairlead.edge.api_request import Selection
@@ -303,6 +306,20 @@ def test_an_expired_server_certificate_is_told(twin: MakeTwin) -> None:
         twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
     assert "expired" in caught.value.what
     assert "renewed" in caught.value.hint
+
+
+def test_a_clock_that_is_behind_is_told_with_both_times(twin: MakeTwin) -> None:
+    pair = CA.issue("server", days=9, begins_in_days=2)
+    begins = x509.load_pem_x509_certificate(pair.certificate_pem).not_valid_before_utc
+    with ScriptedServer({PODS_PATH: [page([])]}, pair) as server, pytest.raises(Unreachable) as caught:
+        twin(server.url, ca_pem=CA.pem).call("list_all", pod_reader())
+    told = re.fullmatch(
+        r"the certificate of .+ is not valid yet: it is valid from (\S+), and this machine's clock says (\S+)", caught.value.what
+    )
+    assert told is not None, caught.value.what
+    assert datetime.fromisoformat(told[1]) == begins
+    assert abs(datetime.fromisoformat(told[2]) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert "clock" in caught.value.hint and "another" not in caught.value.hint
 
 
 def test_insecure_asks_no_questions(twin: MakeTwin) -> None:

@@ -146,6 +146,7 @@ def test_a_faulty_file_is_told_with_its_name_and_place(tmp_path: Path, text: str
 
 
 OTHER = CA.issue("ann", days=-2)
+TO_COME = CA.issue("ann", days=9, begins_in_days=2)
 LOCKED = CA.issue("ann", key_password=b"secret")
 FRESH = CA.issue("ann")
 
@@ -154,6 +155,11 @@ USERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         {},
         {"client-certificate-data": encoded(OTHER.certificate_pem), "client-key-data": encoded(OTHER.key_pem)},
         ["expired at 20", "`dev-user`"],
+    ),
+    "certificate to come": (
+        {},
+        {"client-certificate-data": encoded(TO_COME.certificate_pem), "client-key-data": encoded(TO_COME.key_pem)},
+        ["`dev-user` is not valid yet: it is valid from 20", "this machine's clock says 20"],
     ),
     "certificate without key": ({}, {"client-certificate-data": encoded(FRESH.certificate_pem)}, ["client-key"]),
     "certificate file missing": ({}, {"client-certificate": "nope.crt", "client-key": "nope.key"}, ["nope.crt", "No such file"]),

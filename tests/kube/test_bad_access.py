@@ -36,6 +36,19 @@ def test_forbidden_names_the_verb_and_the_resource(control_plane: ControlPlane) 
     assert "hint:" in said
 
 
+def test_a_snapshot_of_which_nothing_may_be_read_is_not_saved_and_what_is_missing_is_named(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": READ}]
+    kubeconfig = control_plane.write_service_account_kubeconfig("only-nodes", rules)
+    status, said = run("snapshot", "save", str(tmp_path / "s"), kubeconfig=kubeconfig)
+    assert status == 2
+    assert not (tmp_path / "s").exists()
+    (error,) = (line for line in said.splitlines() if line.startswith("error: "))
+    assert " events, " in error and " pods, " in error and " deployments.apps, " in error and " nodes" not in error
+    assert 'warning: pods cannot be read: pods is forbidden: User "system:serviceaccount:default:only-nodes" cannot list' in said
+
+
 def test_a_token_that_is_none_is_told_to_be_refused(control_plane: ControlPlane, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "config", control_plane.server, control_plane.authority, token_user("not-a-token"))
     status, said = run("top", "node", kubeconfig=kubeconfig)

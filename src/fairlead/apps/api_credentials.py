@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import os
 import secrets
 import ssl
 import tempfile
@@ -25,8 +24,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairlead.errors import UserError
+from fairlead.settings import LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_USER
+
 VALID_DAYS: Final = 365
-_CLOCK_SKEW: Final = timedelta(hours=1)
+_CLOCK_SKEW: Final = timedelta(days=1)
+"""So far a clock may be set back without shutting anybody out."""
 _ENOUGH: Final = timedelta(days=30)
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -49,7 +52,7 @@ class Credentials:
 def make_credentials() -> Credentials:
     """A new authority, a server certificate for the loopback names, and a token nobody can guess."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fairlead laptop authority")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, LAPTOP_AUTHORITY)])
     authority = _authority(name, authority_key)
     certificate = _server(name, authority_key, server_key)
     key = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -63,46 +66,40 @@ def render_credentials(credentials: Credentials) -> str:
 
 
 def parse_credentials(text: str, now: float) -> Credentials | None:
-    """What `render_credentials` wrote; None when the certificate ends within a month. Raises ValueError for anything else."""
+    """What `render_credentials` wrote; None when the certificate ends within a month.
+
+    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything else.
+    """
     found = msgspec.json.decode(text, type=Credentials)
-    ends = x509.load_pem_x509_certificate(found.server).not_valid_after_utc
-    return found if ends > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
+    certificate = x509.load_pem_x509_certificate(found.server)
+    if (begins := certificate.not_valid_before_utc.timestamp()) > now:
+        told = f"this machine's clock is behind: it says {_utc(now)}, and the world's certificate is valid from {_utc(begins)}"
+        raise UserError(told, "set the clock, or begin another world in another directory")
+    return found if certificate.not_valid_after_utc > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
-def render_kubeconfig(
-    server: str,
-    credentials: Credentials,
-    *,
-    context: str = "fairlead",
-    namespace: str = "default",
-    extensions: Mapping[str, Any] | None = None,
-) -> bytes:
-    """A kubeconfig (JSON, which is YAML) with the authority embedded. `extensions` of its cluster are for whoever knows their names."""
+def kubeconfig_entries(server: str, credentials: Credentials, extensions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever knows their names."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
     if extensions:
         cluster["extensions"] = [{"name": name, "extension": extension} for name, extension in extensions.items()]
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": context, "cluster": cluster}],
-        "users": [{"name": f"{context}-admin", "user": {"token": credentials.token}}],
-        "contexts": [{"name": context, "context": {"cluster": context, "user": f"{context}-admin", "namespace": namespace}}],
-        "current-context": context,
+    context = {"cluster": LAPTOP_CONTEXT, "user": LAPTOP_USER, "namespace": "default"}
+    return {
+        "clusters": {"name": LAPTOP_CONTEXT, "cluster": cluster},
+        "users": {"name": LAPTOP_USER, "user": {"token": credentials.token}},
+        "contexts": {"name": LAPTOP_CONTEXT, "context": context},
     }
+
+
+def render_kubeconfig(entries: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """A kubeconfig (JSON, which is YAML) of these entries alone."""
+    sections = {section: [entry] for section, entry in entries.items()}
+    kubeconfig = {"apiVersion": "v1", "kind": "Config", **sections, "current-context": entries["contexts"]["name"]}
     return msgspec.json.format(msgspec.json.encode(kubeconfig)) + b"\n"
 
 
-def write_kubeconfig(path: Path, server: str, credentials: Credentials, *, context: str = "fairlead") -> None:
-    """Write the kubeconfig, readable by its owner alone, in one step: a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(render_kubeconfig(server, credentials, context=context))
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:

@@ -6,7 +6,7 @@ import argparse
 
 from fairlead.cli.context import Context
 from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.server_flags import add_listen, add_scenario
+from fairlead.cli.server_flags import add_listen, add_scenario, path_name
 
 NAME = "api-server"
 READS_A_CLUSTER = False
@@ -19,7 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, "127.0.0.1:6443")
     parser.add_argument("--insecure-listen", action=BooleanFlag, help="listen where others can reach it (the token still guards it)")
     add_scenario(parser)
-    parser.add_argument("--kubeconfig", metavar="FILE", default="", help="where to write the kubeconfig (default ./fairlead.kubeconfig)")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        type=path_name,
+        help="where to write the kubeconfig (default ./fairlead.kubeconfig); into one that exists the context `fairlead` is merged, "
+        "and taken out at the end",
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

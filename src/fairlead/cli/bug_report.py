@@ -23,7 +23,8 @@ def write_bug_report(program: str, argv: Sequence[str], error: BaseException, en
         path = directory / f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            with path.open("x") as file:  # whatever stands there is not ours, and a link in /tmp may lead anywhere
+                file.write(text)
         except OSError:
             continue
         return path

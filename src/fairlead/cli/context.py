@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import Streams
     from fairlead.wire.exec_channels import ProgramEnd
+    from fairlead.wire.kept_objects import KeptObjects
 
 
 class GlobalOptions(NamedTuple):
@@ -53,7 +54,7 @@ class ClusterReader(Protocol):
         """Everything the model knows: what `snapshot save` writes."""
         ...
 
-    def read_objects(self) -> Sequence[dict[str, Any]] | None:
+    def read_objects(self) -> KeptObjects | None:
         """The objects that a simulated cluster can go on from, with what may be saved of them; None when nobody knows them any more."""
         ...
 
@@ -214,7 +215,10 @@ class World(Protocol):
         ...
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
-        """The clock of the laptop that keeps its files in `state_dir` (empty: the usual place). Raises UserError when none runs."""
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
+
+        Raises UserError when none runs.
+        """
         ...
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

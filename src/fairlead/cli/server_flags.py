@@ -41,6 +41,13 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prometheus-ca-file", metavar="FILE", default="", help="certificate authority of its address")
 
 
+def path_name(text: str) -> str:
+    """The name of a file or a directory. An empty one is a variable that was not set, and not the same as no flag."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; leave the flag out, or see whether a variable is set")
+    return text
+
+
 def whole(low: int, high: int) -> Callable[[str], int]:
     """A whole number between `low` and `high`, as an argparse type."""
 

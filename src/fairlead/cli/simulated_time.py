@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import Context, LaptopClock
 from fairlead.cli.flags import BooleanFlag
+from fairlead.cli.server_flags import path_name
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 NAME = "time"
 READS_A_CLUSTER = False
-HELP = """Show and move the time of the laptop that runs on this machine (`fairlead up`). ACTION is one of
+HELP = """Show and move the time of a laptop (`fairlead up`): of the one that KUBECONFIG names, else of the one that runs on this
+machine. ACTION is one of
 
     show           what time it is there, and how fast it goes by (default)
     pause          stand still: the API answers and takes writes, watches stay open, nothing moves; ends a run
@@ -42,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("value", metavar="VALUE", nargs="?", default="", help="for advance, until and speed")
     parser.add_argument("--output", "-o", metavar="FORMAT", choices=("text", "json"), default="text", help="text or json (default text)")
     parser.add_argument("--no-wait", action=BooleanFlag, help="begin a run and do not wait for its end")
-    parser.add_argument("--state-dir", metavar="DIR", default="", help="of the laptop, if it was started with one")
+    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="of the laptop, if it was started with one")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     order = read_order(args.action, args.value)
-    clock = context.world.laptop_clock(args.state_dir)
+    clock = context.world.laptop_clock(args.state_dir or "")
     if order is None:
         context.stdout.write(_face_text(clock.read(), args.output))
         return 0

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.wire.kept_objects import KeptObjects
 
 Object = dict[str, Any]
 
@@ -33,8 +34,10 @@ class SnapshotReader:
     def read_all(self) -> ClusterSnapshot:
         return self._snapshot
 
-    def read_objects(self) -> Sequence[Object] | None:
-        return self._objects()
+    def read_objects(self) -> KeptObjects | None:
+        """The `sources` of the snapshot say what could not be read when it was saved."""
+        objects = self._objects()
+        return None if objects is None else KeptObjects(objects)
 
     def describe(self) -> str:
         return self._description

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.context import Context
-from fairlead.cli.server_flags import add_scenario, port
+from fairlead.cli.flags import BooleanFlag
+from fairlead.cli.server_flags import add_scenario, path_name, port
 
 NAME = "up"
 READS_A_CLUSTER = False
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-snapshot",
         metavar="FILE",
-        default="",
+        type=path_name,
         help="begin with the cluster of a saved snapshot, instead of a scenario",
     )
     parser.add_argument("--port", metavar="P", type=port, help="port of the console (default 8080)")
@@ -39,11 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
-        default="",
+        type=path_name,
         help="keep the world here: go on with the one that is there, or begin it (default: each start is a new one)",
     )
-    parser.add_argument("--kubeconfig", metavar="FILE", default="", help="where to write the kubeconfig (default: in the state directory)")
-    parser.add_argument("--ready-file", metavar="FILE", default="", help="write the addresses here as JSON once all of them answer")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        type=path_name,
+        help="also write a kubeconfig here (default: only in the state directory); into one that exists the laptop's context "
+        "is merged, for `kubectl --context fairlead`, and taken out at the end",
+    )
+    parser.add_argument("--use-context", action=BooleanFlag, help="make it the current context of that kubeconfig until the end")
+    parser.add_argument("--ready-file", metavar="FILE", type=path_name, help="write the addresses here as JSON once all of them answer")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -8,6 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+_WRITING: Final = frozenset(
+    (
+        *("submit", "attach", "delete", "prune", "scaleout", "scalein"),
+        *("serve custom", "serve tensorflow", "serve triton", "serve kserve", "serve attach", "serve delete"),
+        *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
+    )
+)
+"""Verbs, and first words of verbs, that change a cluster."""
+
 
 class Verb(NamedTuple):
     """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
@@ -33,9 +42,19 @@ class Verb(NamedTuple):
         """
         return ", ".join((self.name, *self.aliases))
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether it changes the cluster that it speaks to, or what runs there.
+
+        >>> Verb(("submit", "mpijob"), "", "").is_writing, Verb(("serve", "list"), "", "").is_writing
+        (True, False)
+        """
+        return self.words[0] in _WRITING or self.name in _WRITING
+
 
 VERBS: Final = (
     Verb(("up",), "up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
+    Verb(("env",), "laptop_env", "print what makes the running laptop the cluster of a shell"),
     Verb(("console",), "console", "serve the console (the boards) of a cluster"),
     Verb(("cluster-exporter",), "cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "gpu_exporter", "serve Prometheus metrics of GPU devices"),

@@ -9,6 +9,7 @@ import base64
 import calendar
 import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from fairlead.edge.timestamp import render_rfc3339
 from fairlead.errors import UserError
@@ -18,19 +19,58 @@ _COMMON_NAME = bytes([0x55, 0x04, 0x03])  # object identifier 2.5.4.3
 _UTC_TIME, _CONTEXT_0, _SEQUENCE, _OBJECT_IDENTIFIER = 0x17, 0xA0, 0x30, 0x06
 
 
-def check_not_expired(pem: bytes, what: str, now: float) -> None:
-    """Raises UserError when the certificate's time is over. A certificate that cannot be read is left to OpenSSL to judge."""
-    ends_at = valid_until(pem)
-    if ends_at is not None and ends_at < now:
+ASK_SECONDS = 3.0
+CLOCK_HINT = "set this machine's clock; where it is right, the certificate was made by a machine whose clock is ahead"
+
+
+def check_in_time(pem: bytes, what: str, now: float) -> None:
+    """Raises UserError outside the certificate's time. A certificate that cannot be read is left to OpenSSL to judge."""
+    begins_at, ends_at = validity(pem) or (now, now)
+    if ends_at < now:
         raise UserError(f"{what} expired at {render_rfc3339(ends_at)}", "get a new certificate, and put it into the kubeconfig")
+    if now < begins_at:
+        raise UserError(f"{what} is not valid yet: {not_yet(begins_at, now)}", CLOCK_HINT)
 
 
-def valid_until(pem: bytes) -> float | None:
-    """notAfter of the first certificate in epoch seconds; None when it cannot be read."""
+def not_yet(begins_at: float | None, now: float) -> str:
+    """Both times, as far as they are known: what a person needs to see whose clock is wrong.
+
+    >>> not_yet(60.0, 0.0)
+    "it is valid from 1970-01-01T00:01:00Z, and this machine's clock says 1970-01-01T00:00:00Z"
+    """
+    begin = f"it is valid from {render_rfc3339(begins_at)}, and " if begins_at is not None and begins_at > now else ""
+    return f"{begin}this machine's clock says {render_rfc3339(now)}"
+
+
+def asked_begin(server: str, server_name: str | None) -> float | None:
+    """From when on the certificate is valid that the server of a URL shows, asked without trust, and without saying anything to it.
+
+    None where it cannot be had: it only makes a message better.
+    """
+    import socket
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    parts = urlsplit(server)
+    try:
+        with (
+            socket.create_connection((parts.hostname or "", parts.port or 443), ASK_SECONDS) as line,
+            context.wrap_socket(line, server_hostname=server_name or parts.hostname) as tls,
+        ):
+            shown = tls.getpeercert(binary_form=True)
+    except (OSError, ValueError):
+        return None
+    found = validity(ssl.DER_cert_to_PEM_cert(shown).encode()) if shown else None
+    return found[0] if found else None
+
+
+def validity(pem: bytes) -> tuple[float, float] | None:
+    """notBefore and notAfter of the first certificate in epoch seconds; None when it cannot be read."""
     try:
         _, validity, _ = _issuer_validity_subject(pem)
-        _, (tag, value) = _elements(validity)
-        return _parse_time(tag, value.decode("ascii"))
+        (begin_tag, begin), (end_tag, end) = _elements(validity)
+        return _parse_time(begin_tag, begin.decode("ascii")), _parse_time(end_tag, end.decode("ascii"))
     except (ValueError, IndexError):
         return None
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.edge.api_failure import Unreachable
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
 from fairlead.edge.kube_blocking import KubeBlocking
@@ -25,11 +26,11 @@ from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, WITHHELD_GPUS, ClusterSnapshot, Source
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
 from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
-from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, WireKept, parse_kept
+from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
 BY_NAME_MAX: Final = 5
@@ -66,7 +67,7 @@ class ClusterQuery:
             sources={source.name: source for source in sources},
             taken_at=time.time(),
             topologies=topologies,
-            withheld=self._withheld(nodes) if with_withheld else {},
+            withheld=self._withheld(nodes)[0] if with_withheld else {},
         )
         return self._with_readings(snapshot) if with_readings else snapshot
 
@@ -74,17 +75,30 @@ class ClusterQuery:
         """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
         import asyncio
 
-        snapshot = asyncio.run(self._read_once())
+        with _no_promises():
+            snapshot = asyncio.run(self._read_once())
+        for source in snapshot.sources.values():
+            if source.is_unread:
+                log.warning("%s cannot be read: %s", source.name, source.message or source.state)
         topologies, sources = self._topologies(snapshot.nodes)
-        told = {**snapshot.sources, **{source.name: source for source in sources}}
-        return self._with_readings(
-            msgspec.structs.replace(snapshot, topologies=topologies, sources=told, withheld=self._withheld(snapshot.nodes))
-        )
+        withheld, unread = self._withheld(snapshot.nodes)
+        told = {**snapshot.sources, **{source.name: source for source in (*sources, *unread)}}
+        return self._with_readings(msgspec.structs.replace(snapshot, topologies=topologies, sources=told, withheld=withheld))
 
-    def read_objects(self) -> list[dict[str, Any]]:
-        """Kind after kind, nodes before pods. What may not be read is said and left out; what is not served is not missed."""
+    def read_objects(self) -> KeptObjects:
+        """Kind after kind, nodes before pods. What is not served is not missed."""
+        objects: list[dict[str, Any]] = []
+        unread: list[Source] = []
         with _no_collector():
-            return [obj for kind in KEPT_KINDS for obj in self._objects(kind)]
+            for kind in KEPT_KINDS:
+                try:
+                    objects += self._objects(kind)
+                except Unreachable:
+                    raise
+                except OutsideError as error:
+                    state = "forbidden" if isinstance(error, Forbidden) else "failing"
+                    unread.append(Source(f"{kind.plural}.{kind.group}".rstrip("."), state, error.what, error.hint))
+        return KeptObjects(objects, unread)
 
     def _objects(self, kind: KeptKind) -> list[dict[str, Any]]:
         for version in kind.versions:
@@ -95,9 +109,6 @@ class ClusterQuery:
                 return [row for row in self._api.list_all(reader).rows.values() if row is not None]
             except NotFound:
                 continue
-            except Forbidden as error:
-                log.warning("%s are not among the objects: %s", resource.label, error.log_line)
-                return []
         return []
 
     async def _read_once(self) -> ClusterSnapshot:
@@ -111,7 +122,7 @@ class ClusterQuery:
             cluster = KubeCluster(api, WallClock())
             reading = asyncio.create_task(cluster.run())
             try:
-                while not cluster.is_ready:
+                while any(source.state == "syncing" for source in cluster.snapshot().sources.values()):
                     await cluster.wait_changed(cluster.version, _LOOK_SECONDS)
                     _raise_trouble(cluster.snapshot())
                 return cluster.snapshot()
@@ -148,18 +159,18 @@ class ClusterQuery:
         told = dict(rows.values())
         return {name: told[name] for name in labelled if name in told}, [Source(GPU_TOPOLOGIES)]
 
-    def _withheld(self, nodes: Sequence[Node]) -> dict[str, tuple[int, ...]]:
+    def _withheld(self, nodes: Sequence[Node]) -> tuple[dict[str, tuple[int, ...]], list[Source]]:
         """Only when a node shares GPUs. Whoever may not read ConfigMaps of kube-system does not know of them."""
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
-            return {}
+            return {}, []
         reader = ItemReader(CONFIG_MAPS, WireConfigMap, withheld_row)
         try:
             rows = self._api.list_all(reader, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE)).rows
         except Forbidden as error:
             log.debug("GPUs that an operator took out are not known: %s", error.log_line)
-            return {}
-        return {row.node: tuple(sorted(row.indexes)) for row in rows.values() if row.node in shared and row.indexes}
+            return {}, [Source(WITHHELD_GPUS, "forbidden", error.what, error.hint)]
+        return {row.node: tuple(sorted(row.indexes)) for row in rows.values() if row.node in shared and row.indexes}, []
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
@@ -168,7 +179,10 @@ class ClusterQuery:
             known = snapshot.node_by_name
             return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
+            from fairlead.edge.gpu_query import NoPrometheus
+
+            state = "missing" if isinstance(error, NoPrometheus) else "failing"
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, state, error.what, error.hint))
 
 
 def _raise_trouble(snapshot: ClusterSnapshot) -> None:
@@ -182,6 +196,20 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
 def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
     labels = wire.metadata.labels or {}
     return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+@contextmanager
+def _no_promises() -> Iterator[None]:
+    """A service says of what it cannot read when it tries again; a command does not, so it says for itself what is missing."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return record.module != "reflector"
+
+    log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told)
 
 
 @contextmanager

@@ -6,9 +6,18 @@ deepest one is read and neither client need be imported.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 
-def explain_connection(peer: str, where: str, address: str, error: BaseException) -> tuple[str, str]:
+from fairlead.edge.certificate import CLOCK_HINT, not_yet
+
+
+def explain_connection(
+    peer: str, where: str, address: str, error: BaseException, begins_at: float | None = None, now: Callable[[], float] = time.time
+) -> tuple[str, str]:
     """(what, hint). `peer` names the server with its address, `where` the place of its settings.
+
+    `begins_at`: from when on its certificate is valid, for an error that `is_not_yet_valid`, where somebody asked.
 
     >>> explain_connection("Prometheus `http://p`", "in the settings", "http://p", ConnectionRefusedError())[0]
     'Prometheus `http://p` refused the connection'
@@ -16,6 +25,8 @@ def explain_connection(peer: str, where: str, address: str, error: BaseException
     cause = _root(error)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
     name = type(cause).__name__
+    if is_not_yet_valid(error):
+        return f"the certificate of {peer} is not valid yet: {not_yet(begins_at, now())}", CLOCK_HINT
     if name == "SSLCertVerificationError":
         return _distrusted(peer, where, str(getattr(cause, "verify_message", "") or words))
     if name.startswith("SSL"):
@@ -31,6 +42,12 @@ def explain_connection(peer: str, where: str, address: str, error: BaseException
     return f"the connection to {peer} failed: {words}", "check the address and the network"
 
 
+def is_not_yet_valid(error: BaseException) -> bool:
+    """Whether a certificate was refused because its time is to come, by this machine's clock."""
+    return getattr(_root(error), "verify_code", None) == _NOT_YET_VALID
+
+
+_NOT_YET_VALID = 9  # OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID
 _CUT = {
     "TransferEncodingError": "in the middle of an answer",
     "ContentLengthError": "in the middle of an answer",

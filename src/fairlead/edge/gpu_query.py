@@ -42,6 +42,10 @@ PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
 
+class NoPrometheus(PrometheusFailure):
+    """The cluster has none that we could find, which is no fault of anybody's."""
+
+
 def gpu_query(namespace: str = "") -> str:
     """One expression for all that readings are made from; with a namespace only of cards that its pods hold, parts of cards included.
 
@@ -92,7 +96,7 @@ def _find_service(api: KubeBlocking) -> str:
     failures = [each for each in found if isinstance(each, ApiFailure)]
     if failures:
         raise PrometheusFailure(f"services cannot be listed: {failures[0].message}; {_NAME_IT}")
-    raise PrometheusFailure(f"no Prometheus Service is labelled {' or '.join(labels for labels, _ in KNOWN_SERVICES)}; {_NAME_IT}")
+    raise NoPrometheus(f"no Prometheus Service is labelled {' or '.join(labels for labels, _ in KNOWN_SERVICES)}; {_NAME_IT}")
 
 
 def _services(api: KubeBlocking, labels: str) -> list[tuple[str, str]]:

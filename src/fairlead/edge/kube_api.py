@@ -27,6 +27,7 @@ from fairlead.edge.api_failure import (
     ApiFailure,
     Gone,
     Unauthorized,
+    Unreachable,
     expired_token_words,
     failure_of_answer,
     failure_of_connection,
@@ -35,7 +36,9 @@ from fairlead.edge.api_failure import (
 from fairlead.edge.api_page import Change, ItemReader, Listing, Page, WatchEnded
 from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.backoff import Backoff
+from fairlead.edge.certificate import asked_begin
 from fairlead.edge.connection import Connection, make_ssl_context
+from fairlead.edge.connection_failure import is_not_yet_valid
 from fairlead.edge.credentials import ClientCertificate, Issued
 from fairlead.edge.decoders import decoder_of
 from fairlead.edge.lines import LineSplitter
@@ -180,7 +183,7 @@ class KubeApi:
             async with asyncio.timeout(READ_SECONDS):  # a watch may be silent for ever, once it has begun
                 response = await self._open_authorized(request, limits=limits)
         except TimeoutError as error:
-            raise failure_of_connection(self._label, error) from error
+            raise await self._no_answer(error) from error
         splitter = LineSplitter()
         try:
             yield []
@@ -193,7 +196,7 @@ class KubeApi:
         except NOT_JSON as error:
             raise not_its_json(self._label, request, error) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise failure_of_connection(self._label, error) from error
+            raise await self._no_answer(error) from error
         finally:
             response.close()
 
@@ -256,7 +259,7 @@ class KubeApi:
         try:
             return Answer(await _body(response), response.headers.get("Content-Type", ""))
         except (aiohttp.ClientError, OSError) as error:
-            raise failure_of_connection(self._label, error) from error
+            raise await self._no_answer(error) from error
         finally:
             response.release()
 
@@ -300,8 +303,13 @@ class KubeApi:
                 return response
             body = await _body(response)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise failure_of_connection(self._label, error) from error
+            raise await self._no_answer(error) from error
         raise failure_of_answer(self._label, request, response.status, body, response.headers.get("Retry-After"))
+
+    async def _no_answer(self, error: BaseException) -> Unreachable:
+        asked = self.connection.server, self.connection.tls_server_name
+        begins_at = await asyncio.to_thread(asked_begin, *asked) if is_not_yet_valid(error) else None
+        return failure_of_connection(self._label, error, begins_at)
 
     async def _issued(self) -> Issued:
         credentials = self.connection.credentials

@@ -24,6 +24,7 @@ from fairlead.edge.api_failure import (
     ApiFailure,
     Gone,
     Unauthorized,
+    Unreachable,
     expired_token_words,
     failure_of_answer,
     failure_of_connection,
@@ -32,7 +33,9 @@ from fairlead.edge.api_failure import (
 from fairlead.edge.api_page import ItemReader, Listing, early_token
 from fairlead.edge.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
 from fairlead.edge.backoff import Backoff
+from fairlead.edge.certificate import asked_begin
 from fairlead.edge.connection import Connection, make_ssl_context
+from fairlead.edge.connection_failure import is_not_yet_valid
 from fairlead.edge.credentials import ClientCertificate, Issued
 from fairlead.edge.decoders import decoder_of
 from fairlead.edge.http_blocking import open_connection, request_target
@@ -225,7 +228,7 @@ class KubeBlocking:
             while piece := response.read1(1 << 16):
                 yield piece
         except _BROKEN as error:
-            raise failure_of_connection(self._label, error) from error
+            raise self._no_answer(error) from error
         finally:
             line.close()
 
@@ -236,7 +239,7 @@ class KubeBlocking:
         try:
             line.connect()
         except _BROKEN as error:
-            raise failure_of_connection(self._label, error) from error
+            raise self._no_answer(error) from error
         with self._lock:
             self.requests_total += 1
         server = self.connection.server
@@ -267,10 +270,14 @@ class KubeBlocking:
         try:
             response, body = self._transfer(request, issued, encoding)
         except _BROKEN as error:
-            raise failure_of_connection(self._label, error) from error
+            raise self._no_answer(error) from error
         if not 200 <= response.status < 300:
             raise failure_of_answer(self._label, request, response.status, body, response.getheader("Retry-After"))
         return body, response.getheader("Content-Type", "")
+
+    def _no_answer(self, error: BaseException) -> Unreachable:
+        asked = self.connection.server, self.connection.tls_server_name
+        return failure_of_connection(self._label, error, asked_begin(*asked) if is_not_yet_valid(error) else None)
 
     def _transfer(self, request: ApiRequest, issued: Issued, encoding: str) -> tuple[http.client.HTTPResponse, bytes]:
         """One request and its whole answer. A kept connection that the server has closed meanwhile is replaced once, for reads."""

@@ -118,7 +118,12 @@ class _File(Struct, frozen=True):
 
 def read_kubeconfig_file(path: Path) -> Kubeconfig:
     """The entries of one file. Raises UserError naming the file, and the line or the field at fault."""
-    file = _convert(path, _parse_yaml(path, _read_text(path)))
+    return parse_kubeconfig(path, _read_text(path))
+
+
+def parse_kubeconfig(path: Path, text: str) -> Kubeconfig:
+    """The entries of a text that `path` holds. Raises as `read_kubeconfig_file`."""
+    file = _convert(path, _parse_yaml(path, text))
     _refuse_twins(path, "cluster", [entry.name for entry in file.clusters or ()])
     _refuse_twins(path, "user", [entry.name for entry in file.users or ()])
     _refuse_twins(path, "context", [entry.name for entry in file.contexts or ()])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from fairlead.edge.certificate import check_not_expired
+from fairlead.edge.certificate import check_in_time
 from fairlead.edge.credentials import ClientCertificate, Credentials, Issued, basic, bearer, token_file_source
 from fairlead.edge.kubeconfig_file import Cluster, User
 from fairlead.edge.pem import read_pem
@@ -70,7 +70,7 @@ def _certificate_source(user: User, user_name: str, now: Callable[[], float]) ->
         key_pem = read_pem("client-key", user.client_key_data, user.client_key)
         assert certificate_pem is not None
         assert key_pem is not None
-        check_not_expired(certificate_pem, f"the client certificate of user `{user_name}`", now())
+        check_in_time(certificate_pem, f"the client certificate of user `{user_name}`", now())
         return Issued(
             certificate=ClientCertificate(certificate_pem, key_pem), expires_at=now() + CERTIFICATE_FILE_SECONDS if is_file else None
         )

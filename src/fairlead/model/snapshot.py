@@ -26,7 +26,8 @@ Item = TypeVar("Item")
 
 GPU_TELEMETRY: Final = "gpu-telemetry"
 GPU_TOPOLOGIES: Final = "gpu-topologies"
-"""Names of two sources that are no API resource: readings of GPUs, topology ConfigMaps."""
+WITHHELD_GPUS: Final = "withheld-gpus"
+"""Names of sources that are no API resource: readings of GPUs, topology ConfigMaps, and those that take shared GPUs out."""
 
 
 class Source(Struct, frozen=True, gc=False):
@@ -40,6 +41,11 @@ class Source(Struct, frozen=True, gc=False):
     message: str = ""
     hint: str = ""
     good_at: Moment | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it is there and was not read. What a cluster does not have, or nobody wanted, is not missed."""
+        return self.state in ("forbidden", "failing", "syncing")
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):

@@ -6,15 +6,24 @@ arguments, volumes, data of any kind and everything that nobody thought of are l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from fairlead.model.snapshot import Source
 from fairlead.wire.names import KEPT_ANNOTATION_PREFIXES, QUOTA_GROUP, QUOTA_PLURAL, QUOTA_VERSION
 
 Object = dict[str, Any]
+
+
+class KeptObjects(NamedTuple):
+    """What could be read of a cluster's objects, and the kinds that could not, each as a source."""
+
+    objects: Sequence[Object]
+    unread: Sequence[Source] = ()
+
 
 _AS_IS: Final = "as it is"
 _ANY_KEY: Final = "*"

@@ -23,6 +23,7 @@ _OLDEST: Final = 1
 """Without objects: what it shows can be read, but no cluster can go on from it."""
 _LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_BEGIN: Final = b'{"snapshot":{'
 _SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
 BYTES_MAX: Final = 4 << 30
 """Unpacked. The largest cluster we know of has a tenth of it; what asks for more is damage or malice."""
@@ -78,6 +79,18 @@ def check_magic(data: bytes, name: str) -> None:
     if not data.startswith(_GZIP_MAGIC):
         what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
         raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
+
+
+def begins_as_snapshot(begin: bytes) -> bool:
+    """Whether the first bytes of a file are those of one that `render_snapshot` made, a damaged one or one of another version included.
+
+    >>> begins_as_snapshot(render_snapshot(SavedSnapshot(ClusterSnapshot()))), begins_as_snapshot(gzip.compress(b'{"a":1}'))
+    (True, False)
+    """
+    try:
+        return zlib.decompressobj(wbits=31).decompress(begin, len(_BEGIN)) == _BEGIN
+    except zlib.error:
+        return False
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
