@@ -140,8 +140,9 @@ def test_schedules_that_controllers_know(schedule: str) -> None:
 
 
 def test_a_cron_that_is_there_is_told_of() -> None:
-    with pytest.raises(UserError, match="the cron nightly is already exist, please delete it first"):
+    with pytest.raises(UserError, match="the cron nightly is already exist, please delete it first") as refused:
         run_verb(f"{CRON} run", KeepingCluster(full=["nightly"]))
+    assert refused.value.hint == "`arena cron delete nightly -n default` removes it"
 
 
 LISTED = Reply({"metadata": {"resourceVersion": "1"}, "items": [NIGHTLY, BARE]})

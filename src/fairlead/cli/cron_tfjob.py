@@ -23,6 +23,7 @@ _WORDS: Final = Words(
     "The cron tfjob {name} has been submitted successfully",
     "You can run `arena cron get {name}` to check the cron status",
     "the cron {name} is already exist, please delete it first. use 'arena cron delete {name}'",
+    "`arena cron delete {name} -n {namespace}` removes it",
 )
 _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 
