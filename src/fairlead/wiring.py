@@ -33,6 +33,7 @@ from fairlead.sim.driver import Driver
 from fairlead.sim.resources import NODES
 from fairlead.sim.snapshot import take_snapshot
 from fairlead.sim.world import World
+from fairlead.wire.terminal_text import escape_terminal
 
 NODES_LIVED_TWICE: Final = 200
 """As many nodes as the console's built-in series keep (decision 9)."""
@@ -149,9 +150,16 @@ def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock:
     return ExporterPages(args.gpu_exporter, clock)
 
 
+class LogLine(logging.Formatter):
+    """What the cluster said may be part of it, and a person's terminal shows it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_terminal(super().format(record))
+
+
 def log_to_stderr(level: str) -> None:
     """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
-    logging.basicConfig(
-        stream=sys.stderr, level=_LEVELS[level], format="%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%Y-%m-%dT%H:%M:%S%z"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    logging.basicConfig(handlers=[handler], level=_LEVELS[level])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port

@@ -48,6 +48,13 @@ class OneWorld:
         raise AssertionError(f"{name} is no reading command")
 
 
+class KeptOutput(io.StringIO):
+    """A stdout that keeps what is written, bytes too (`cli.context.Output`)."""
+
+    def write_bytes(self, data: bytes, /) -> object:
+        return self.write(data.decode())
+
+
 class Printed(Struct):
     status: int
     out: str
@@ -62,7 +69,7 @@ def run_command(
     env: Mapping[str, str] | None = None,
 ) -> Printed:
     """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = KeptOutput(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), program)
     assert verb is not None, line
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 from tests.cli.api_objects import Object
-from tests.cli.command import OneWorld, Printed
+from tests.cli.command import KeptOutput, OneWorld, Printed
 from tests.cli.job_objects import CREATED, moment
 
 from fairlead.cli.context import ClusterServings, Context
@@ -144,7 +144,7 @@ class _World(OneWorld):
 
 def run_serving(line: str, cluster: Servings | None) -> Printed:
     """`line` without `arena`. Errors come as exceptions, as `main` sees them."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = KeptOutput(), io.StringIO()
     verb, rest = split_verb(shlex.split(line), "arena")
     assert verb is not None, line
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))

@@ -113,6 +113,12 @@ def test_a_dry_run_is_what_is_created() -> None:
         ("cron tfjob --name=j --image=i --schedule=often run", "--schedule is invalid: `often`"),
         ("cron tfjob --name=j --image=i --schedule='* * * *' run", "--schedule is invalid"),
         ("cron tfjob --name=j --image=i --schedule='* * * * $(x)' run", "--schedule is invalid"),
+        ("cron tfjob --name=j --image=i --schedule='0 0 22 * * ?' run", "`0 0 22 * * ?`: expected exactly 5 fields, found 6"),
+        ("cron tfjob --name=j --image=i --schedule='0 0 * * 7' run", "`0 0 * * 7`: end of range (7) above maximum (6): 7"),
+        ("cron tfjob --name=j --image=i --schedule='@every 1d' run", 'unknown unit "d" in duration "1d"'),
+        ("cron tfjob --name=j --image=i --schedule=@reboot run", "`@reboot`: unrecognized descriptor: @reboot"),
+        ("cron tfjob --name=j --image=i --schedule='TZ=Mars/One @daily' run", "unknown time zone Mars/One"),
+        ("cron tfjob --name=j --image=i --schedule='0 0 31 2 *' run", "`0 0 31 2 *` never comes"),
         (f"{CRON} --concurrency-policy=Maybe run", "--concurrency-policy is invalid: unknown value Maybe"),
         (f"{CRON} --deadline=tomorrow run", "--deadline is invalid: `tomorrow` is no time"),
         (f"{CRON} --history-limit=-1 run", "--history-limit is invalid"),
@@ -127,15 +133,16 @@ def test_what_cannot_be_is_told_before_anything_is_asked(line: str, told: str) -
     assert told in refused.value.what and cluster.calls == []
 
 
-@pytest.mark.parametrize("schedule", ["*/30 8-18 * * MON-FRI", "@daily", "@every 1h30m", "0 0 22 * * ?", "TZ=Asia/Shanghai 0 22 * * *"])
+@pytest.mark.parametrize("schedule", ["*/30 8-18 * * MON-FRI", "@daily", "@every 1h30m", "0 22 ? * 0", "TZ=Asia/Shanghai 0 22 * * *"])
 def test_schedules_that_controllers_know(schedule: str) -> None:
     [cron] = dry_run_of(f"cron tfjob --name=j --image=i --schedule='{schedule}' --dry-run run")
     assert cron["spec"]["schedule"] == schedule
 
 
 def test_a_cron_that_is_there_is_told_of() -> None:
-    with pytest.raises(UserError, match="the cron nightly is already exist, please delete it first"):
+    with pytest.raises(UserError, match="the cron nightly is already exist, please delete it first") as refused:
         run_verb(f"{CRON} run", KeepingCluster(full=["nightly"]))
+    assert refused.value.hint == "`arena cron delete nightly -n default` removes it"
 
 
 LISTED = Reply({"metadata": {"resourceVersion": "1"}, "items": [NIGHTLY, BARE]})

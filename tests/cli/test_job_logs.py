@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from tests.cli.job_objects import job_pod
 from tests.cli.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, listed, run, script, status
+from tests.cli.test_worlds import kubeconfig
+
+from fairlead.main import main
 
 POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"
@@ -71,12 +74,12 @@ def test_bad_flags_are_refused_before_anything_is_asked(flags: str, told: str, t
     assert done.returncode == 1 and told in done.stderr
 
 
-def test_a_log_comes_as_it_is_written_and_letters_may_be_cut(tmp_path: Path) -> None:
+def test_a_log_comes_as_it_is_written_and_letters_may_be_cut(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     word = "训练\n".encode()
     stream = Stream([word[:2], word[2:], b"\xff broken\n"], pause=0.05)
     with ScriptedServer(with_pods(bert_launcher_x=[stream])) as server:
-        done = run(tmp_path, server, "logs", "bert", "-f", PYTHONIOENCODING="utf-8")
-    assert (done.returncode, done.stdout) == (0, "训练\n\ufffd broken\n")
+        assert main("arena", ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "logs", "bert", "-f"]) == 0
+    assert capfdbinary.readouterr().out == word + b"\xff broken\n"
 
 
 def test_following_waits_for_the_pod_and_for_its_container(tmp_path: Path) -> None:

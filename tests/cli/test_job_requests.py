@@ -97,6 +97,7 @@ FOUND = {
         ("get bert -T mpijob -g", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
         ("top job bert -T mpijob", {"/apis": 1, "mpijobs/bert": 1, "pods": 1, "query": 1}),
         ("delete bert -T mpijob", {"/apis": 1, "mpijobs/bert": 2}),
+        ("delete gone -T mpijob", {"/apis": 1, "mpijobs/gone": 1, "configmaps": 1, "deployments": 1, "services": 1}),
     ],
 )
 def test_the_budget(line: str, expected: dict[str, int], tmp_path: Path) -> None:
@@ -245,6 +246,70 @@ def test_what_the_reference_left_beside_a_job_goes_with_it(tmp_path: Path) -> No
         deleted = [each for each in server.seen if each.method == "DELETE"]
     assert [each.path for each in deleted] == [f"{collection('mpijobs')}/bert", note]
     assert deleted[0].json()["propagationPolicy"] == "Background"
+
+
+OURS: dict[str, str] = {"heritage": "fairlead", "release": "bert", "app": "mpijob"}
+CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
+BOARD = (f"{APPS}/deployments/bert-tensorboard", f"{CORE}/services/bert-tensorboard")
+FOLDER = "bert-0123456789abcde"
+
+
+def beside(**meta: Any) -> dict[str, Any]:
+    return {"metadata": {"namespace": "default", "labels": OURS, **meta}}
+
+
+@pytest.mark.parametrize(("board", "boards"), [({}, 0), ({"fairlead.io/tensorboard": "bert-tensorboard"}, 1)])
+def test_what_came_with_a_job_of_ours_and_belongs_to_nobody_goes_with_it(board: dict[str, str], boards: int, tmp_path: Path) -> None:
+    """One list more, and two where it has a TensorBoard. What belongs to it goes by itself; what has another name is not ours."""
+    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS, annotations=board)
+    owner = {"ownerReferences": [{"uid": ours["metadata"]["uid"], "kind": "MPIJob", "name": "bert"}]}
+    more: dict[str, list[Reply | Stream]] = {
+        f"{collection('mpijobs')}/bert": [Reply(ours)],
+        f"{CORE}/configmaps": [listed([beside(name=FOLDER), beside(name="bert-123456789abcdef", **owner), beside(name="bert-notes")])],
+        f"{APPS}/deployments": [listed([beside(name="bert-tensorboard")])],
+        f"{CORE}/services": [listed([beside(name="bert-tensorboard"), beside(name="bert")])],
+        **{path: [Reply({})] for path in (f"{CORE}/configmaps/{FOLDER}", *BOARD)},
+    }
+    with ScriptedServer(script() | more) as server:
+        done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
+        deleted = sorted(each.path for each in server.seen if each.method == "DELETE")
+        asked = [each.query for each in server.seen if each.path == f"{CORE}/configmaps" and each.method == "GET"]
+    assert deleted == sorted([f"{collection('mpijobs')}/bert", f"{CORE}/configmaps/{FOLDER}", *BOARD * boards])
+    assert [each["labelSelector"] for each in asked] == ["heritage=fairlead,release=bert,app in (mpijob)"]
+    assert "The training job bert has been deleted successfully" in done.stderr
+
+
+def test_companions_stay_when_the_job_cannot_be_deleted(tmp_path: Path) -> None:
+    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
+    steps = [Reply(ours), status(403, "Forbidden", "no, no")]
+    more: dict[str, list[Reply | Stream]] = {
+        f"{collection('mpijobs')}/bert": [*steps],
+        f"{CORE}/configmaps": [listed([beside(name=FOLDER)])],
+    }
+    with ScriptedServer(script() | more) as server:
+        done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
+        assert [each.path for each in server.seen if each.method == "DELETE"] == [f"{collection('mpijobs')}/bert"]
+    assert done.returncode == 1 and "no, no" in done.stderr
+
+
+@pytest.mark.parametrize("refused", [status(403, "Forbidden", "configmaps" + WHO), status(404, "NotFound", "not here")])
+def test_who_may_not_list_companions_deletes_the_job_all_the_same(refused: Reply, tmp_path: Path) -> None:
+    ours = job("MPIJob", "bert", {"Worker": (1, 1)}, labels=OURS)
+    more: dict[str, list[Reply | Stream]] = {f"{collection('mpijobs')}/bert": [Reply(ours)], f"{CORE}/configmaps": [refused]}
+    with ScriptedServer(script() | more) as server:
+        done = run(tmp_path, server, "delete", "bert", "-T", "mpijob")
+    assert done.returncode == 0 and "has been deleted successfully" in done.stderr
+
+
+def test_what_is_left_of_a_job_that_is_gone(tmp_path: Path) -> None:
+    more: dict[str, list[Reply | Stream]] = {
+        f"{CORE}/configmaps": [listed([beside(name="gone-0123456789abcde"), beside(name=FOLDER)])],
+        f"{CORE}/configmaps/gone-0123456789abcde": [Reply({})],
+    }
+    with ScriptedServer(script() | more) as server:
+        done = run(tmp_path, server, "delete", "gone", "-T", "mpijob")
+        assert [each.path for each in server.seen if each.method == "DELETE"] == [f"{CORE}/configmaps/gone-0123456789abcde"]
+    assert "what was left of it has been deleted: configmap/gone-0123456789abcde" in done.stderr
 
 
 def test_metrics_that_cannot_be_had_cost_one_warning(tmp_path: Path) -> None:

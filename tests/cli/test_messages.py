@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import logging
 
 import pytest
 
 from fairlead.cli.messages import Messages
+from fairlead.wiring import LogLine
 
 
 class Terminal(io.StringIO):
@@ -64,3 +66,18 @@ def test_a_warning_that_repeats_itself_is_said_once() -> None:
     for text in ("skipped pods", "skipped pods", "metrics are gone", "skipped pods"):
         messages.warn(text)
     assert stream.getvalue() == "warning: skipped pods\nwarning: metrics are gone\n"
+
+
+def test_what_the_cluster_says_never_moves_the_cursor() -> None:
+    plain, coloured = io.StringIO(), Terminal()
+    for messages in (Messages("fairlead", plain), Messages("arena", coloured, now=lambda: 0.0)):
+        messages.error("no \x1b[2J", "see \x1b[2J\r")
+        messages.plain("note \x1b[2J")
+    assert plain.getvalue() == "error: no ^[[2J\nhint: see ^[[2J\\r\nnote ^[[2J\n"
+    assert "\x1b[2J" not in coloured.getvalue() and coloured.getvalue().count("^[[2J") == 3
+    assert coloured.getvalue().startswith("\x1b[31mERRO\x1b[0m[0000] no ^[[2J")
+
+
+def test_a_log_line_of_a_server_neither() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "told: %s", ("\x1b[2J\r",), None)
+    assert LogLine("%(levelname)s %(message)s").format(record) == "WARNING told: ^[[2J\\r"

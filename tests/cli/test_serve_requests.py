@@ -54,7 +54,7 @@ LISTS = {"GET default": 1, "GET deployments": 1, "GET inferenceservices": 1, "GE
         ("serve list", {}),
         ("serve get fast", {}),
         ("serve logs fast", {"GET log": 1}),
-        ("serve delete fast", {"DELETE fast-v1-x": 1, "DELETE fast-v1": 1}),
+        ("serve delete fast", {"DELETE fast-v1-x": 1, "DELETE fast-v1": 1, "GET configmaps": 1}),
     ],
 )
 def test_the_budget(line: str, more: dict[str, int], tmp_path: Path) -> None:

@@ -236,8 +236,9 @@ def test_one_request_per_object() -> None:
 
 def test_what_is_there_already_stays() -> None:
     cluster = KeepingCluster(full=["fast-v1-custom-serving"])
-    with pytest.raises(UserError, match=r"the job fast is already exist, please delete it first. use 'arena serve delete fast'"):
+    with pytest.raises(UserError, match=r"the job fast is already exist, please delete it first. use 'arena serve delete fast'") as refused:
         serve(CUSTOM, cluster)
+    assert refused.value.hint == "`arena serve delete fast --version v1 -n default` removes it"
     assert cluster.created == cluster.deleted == []
 
 

@@ -101,6 +101,7 @@ def test_a_job_that_exists_is_left_alone() -> None:
     with pytest.raises(UserError) as refused:
         submit(f"{PT} --tensorboard run", cluster)
     assert refused.value.what == "the job j is already exist, please delete it first. use 'arena delete j'"
+    assert refused.value.hint == "`arena delete j --type pytorchjob -n default` removes it"
     assert refused.value.printed.out == ""  # type: ignore[attr-defined]
     assert (cluster.created, cluster.deleted) == ([], [])
 

@@ -120,7 +120,7 @@ def test_a_secret_of_that_name_is_in_the_way() -> None:
     with pytest.raises(UserError) as refused:
         submit("et --name=j --image=i run", cluster)
     assert "the secret j is already exist, so the job j was not submitted" in refused.value.what
-    assert refused.value.hint == "delete secret/j" and cluster.created == []
+    assert refused.value.hint == "`kubectl delete secret/j -n default` removes it" and cluster.created == []
 
 
 @pytest.mark.parametrize("trouble", [{"full": ["TrainingJob j"]}, {"bad_parents": ["j"]}])

@@ -90,9 +90,12 @@ def test_objects_of_kubernetes_are_created_as_they_are(tmp_path: Path) -> None:
     assert cluster.created == objects
     assert list(yaml.safe_load_all(submit(f"tfjob -f {name} --dry-run").out)) == objects
     broken = KeepingCluster(full=["b"])
-    with pytest.raises(UserError, match="the job b is already exist"):
+    with pytest.raises(UserError, match="the configmap b is already exist, so nothing of the file was created") as refused:
         submit(f"tfjob -f {name}", broken)
+    assert refused.value.hint == "`kubectl delete configmap/b -n own` removes it", "`arena delete b` would find no job"
     assert broken.deleted == ["TFJob a"]
+    with pytest.raises(UserError, match=r"the job a is already exist, please delete it first\. use 'arena delete a'"):
+        submit(f"tfjob -f {name}", KeepingCluster(full=["a"]))
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

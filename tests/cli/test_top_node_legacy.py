@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 from tests.cli.command import run_command
+from tests.cli.test_jobs import company
 
 from fairlead.cli.arena_config import is_legacy_layout
 from fairlead.cli.inspect_tables import trimmed
+from fairlead.cli.messages import Messages
 from fairlead.model.snapshot import ClusterSnapshot
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "top_node"
@@ -189,10 +192,28 @@ def test_json_has_no_legacy_layout() -> None:
 
 
 def test_the_layout_of_a_site(tmp_path: Path) -> None:
+    told = io.StringIO()
+    messages = Messages("fairlead", told)
     home = {"HOME": str(tmp_path)}
-    assert not is_legacy_layout(home)
-    assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"})
-    (tmp_path / ".arena").mkdir()
-    (tmp_path / ".arena" / "config").write_text("output=legacy\n")
-    assert is_legacy_layout(home)
-    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"})
+    assert not is_legacy_layout(home, messages)
+    assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"}, messages)
+    config = tmp_path / ".arena" / "config"
+    config.parent.mkdir()
+    config.write_text("output=legacy\n")
+    assert is_legacy_layout(home, messages)
+    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, messages)
+    assert told.getvalue() == ""
+    config.write_text("output=wrong\n")
+    assert not is_legacy_layout(home, messages) and not is_legacy_layout(home, messages)
+    is_wrong = f"warning: `output=wrong` in `{config}` is no layout of tables and is left aside: it is `legacy` or `current`\n"
+    assert told.getvalue() == is_wrong
+    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, messages)
+    assert told.getvalue().removeprefix(is_wrong).startswith("warning: `ARENA_OUTPUT=Legacy` is no layout")
+
+
+@pytest.mark.parametrize("line", ["top node", "list", "get bert", "top job"])
+def test_a_layout_that_there_is_none_of_is_told_once(line: str) -> None:
+    snapshot = document_003(*NOTEBOOKS) if line == "top node" else company()
+    printed = run_command(line, snapshot, env={"ARENA_OUTPUT": "0.4"})
+    assert printed.out == run_command(line, snapshot).out
+    assert printed.err.count("`ARENA_OUTPUT=0.4` is no layout") == 1

@@ -144,6 +144,41 @@ def test_the_keys_of_a_training_job_belong_to_it(cluster: ControlPlane) -> None:
     wait_until("its keys go with it", lambda: not [each for each in cluster.admin.get("secrets") if each["metadata"]["name"] == "deep"])
 
 
+FILE = "--config-file=/etc/hostname:/etc/h"
+APPLIED = {
+    "submit tf --name=t --image=i --tensorboard " + FILE: ("delete t", {"configmap", "deployment", "service"}),
+    "submit deepspeedjob --name=t --image=i": ("delete t", {"secret"}),
+    "cron tfjob --name=t --image=i --schedule=@daily " + FILE: ("cron delete t", {"configmap"}),
+    "serve custom --name=t --version=v1 --image=i --port=1 " + FILE: ("serve delete t", {"configmap", "deployment", "service"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_gone"),
+    [*((line, False) for line in APPLIED), (next(iter(APPLIED)), True)],
+    ids=["TensorBoard", "ssh keys", "cron", "serve", "the job is gone"],
+)
+def test_what_kubectl_applied_goes_with_the_job(cluster: ControlPlane, line: str, is_gone: bool) -> None:
+    """Nothing belongs to anything there; what has our labels and another name, or belongs to another job, stays."""
+    delete, kinds = APPLIED[line]
+    space = f"applied-{list(APPLIED).index(line)}-{int(is_gone)}"
+    cluster.admin.run("create", "namespace", space)
+    printed = arena(cluster, *line.split(), "-n", space, "--dry-run", "run")
+    objects = [each for each in yaml.safe_load_all(printed.stdout) if each]
+    [main] = [each for each in objects if each["metadata"]["name"] in ("t", "t-v1-custom-serving") and each["kind"] != "Secret"]
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**main["metadata"], "name": "t-mine"}}
+    another = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"t-{'0' * 15}", "labels": {"heritage": "fairlead"}}}
+    wanted = [*(each for each in objects if not is_gone or each is not main), theirs, another]
+    cluster.admin.run("apply", "-n", space, "-f", "-", stdin=yaml.safe_dump_all(wanted))
+    ended = arena(cluster, *delete.split(), "-n", space)
+    assert ended.returncode == 0 and "deleted" in ended.stderr + ended.stdout, ended.stderr
+    left = {
+        (each["kind"].lower(), each["metadata"]["name"]) for kind in kinds | {"configmap"} for each in cluster.admin.get(kind, "-n", space)
+    }
+    assert left - {("configmap", "kube-root-ca.crt")} == {("configmap", "t-mine"), ("configmap", f"t-{'0' * 15}")}
+    assert {each["kind"].lower() for each in objects} >= kinds
+
+
 LIVES = [
     ("volcanojob --name=life --task-images=i", "jobs.batch.volcano.sh", {"state": {"phase": "Inqueue"}}, "SUBMITTED", "VOLCANOJOB"),
     ("sparkjob --name=life", "sparkapplications", {"applicationState": {"state": "FAILED"}, "driverInfo": {}}, "FAILED", "SPARKJOB"),

@@ -105,3 +105,16 @@ def test_its_jobs_go_with_it() -> None:
     world.cluster.delete(CRONS, NAMESPACE, "tick")
     live(world, 120)
     assert jobs(world) == [] and pods(world) == []
+
+
+def test_every_ninety_seconds_from_its_creation_on() -> None:
+    world = world_with(cron(schedule="@every 90s"))
+    live(world, 280)
+    assert jobs(world) == [f"tick-{int(EPOCH) + late}" for late in (90, 180, 270)]
+    assert reasons(world, "tick").count("InvalidSchedule") == 0
+
+
+def test_a_schedule_may_name_its_time_zone() -> None:
+    world = world_with(cron(schedule="TZ=Asia/Shanghai 5 16 * * *"))
+    live(world, 301)
+    assert jobs(world) == [name(1)]

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from fairlead.cli.messages import Messages
 from fairlead.errors import UserError
 
 SETTINGS: Final[Mapping[str, str]] = {
     "namespace": "where to work, unless `-n` says otherwise",
-    "output": "`legacy`: tables as arena 0.4 printed them (ARENA_OUTPUT comes first)",
+    "output": "`legacy`: tables as arena 0.4 printed them; `current`: as now (ARENA_OUTPUT comes first)",
     "prometheus_address": "`http://[user:password@]host:9090` of the Prometheus that knows the GPUs (PROMETHEUS_ADDRESS comes first)",
     "prometheus_token": "its bearer token (PROMETHEUS_TOKEN comes first)",
     "prometheus_ca_file": "the authority of its certificate",
@@ -23,11 +24,12 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """What the file may say, for the reference. Other keys are arena's, and left alone."""
 
+LAYOUTS: Final = ("legacy", "current")
+
 
 def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
     """The settings; empty when there is no file. A file that `ARENA_CONFIG` names must be readable."""
-    named = env.get("ARENA_CONFIG", "")
-    path = Path(named).expanduser() if named else Path(env.get("HOME") or "~", ".arena", "config").expanduser()
+    named, path = env.get("ARENA_CONFIG", ""), _config_file(env)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -38,9 +40,23 @@ def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
     return parse_arena_config(text)
 
 
-def is_legacy_layout(env: Mapping[str, str]) -> bool:
-    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the file."""
-    return (env.get("ARENA_OUTPUT") or read_arena_config(env).get("output", "")) == "legacy"
+def _config_file(env: Mapping[str, str]) -> Path:
+    named = env.get("ARENA_CONFIG", "")
+    return Path(named).expanduser() if named else Path(env.get("HOME") or "~", ".arena", "config").expanduser()
+
+
+def is_legacy_layout(env: Mapping[str, str], messages: Messages) -> bool:
+    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the file.
+
+    `current` is the other layout, as no word is; any other word is told, once.
+    """
+    told = env.get("ARENA_OUTPUT", "")
+    where, word = ("ARENA_OUTPUT=", told) if told else ("output=", read_arena_config(env).get("output", ""))
+    if word not in ("", *LAYOUTS):
+        known = " or ".join(f"`{each}`" for each in LAYOUTS)
+        place = "" if told else f" in `{_config_file(env)}`"
+        messages.warn(f"`{where}{word}`{place} is no layout of tables and is left aside: it is {known}")
+    return word == "legacy"
 
 
 def parse_arena_config(text: str) -> dict[str, str]:

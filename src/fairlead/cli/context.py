@@ -84,6 +84,10 @@ class ClusterJobs(Protocol):
         """Delete a job and, in the background, all that belongs to it; False when it is gone already."""
         ...
 
+    def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
+        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME` each."""
+        ...
+
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
         ...

@@ -9,6 +9,7 @@ from fairlead.model.cron import Cron, CronRun
 from fairlead.model.moment import Moment
 from fairlead.wire.kube_time import render_time
 from fairlead.wire.tabwriter import align, render_rows
+from fairlead.wire.terminal_text import first_line, join_cells
 
 _LIST: Final = ("NAME", "TYPE", "SCHEDULE", "SUSPEND", "DEADLINE", "CONCURRENCYPOLICY")
 _RUNS: Final = ("NAME", "STATUS", "TYPE", "CREATETIME", "FINISHTIME")
@@ -35,9 +36,9 @@ def cron_block(cron: Cron) -> str:
         "LastScheduleTime": _time(cron.scheduled_at),
         "Deadline": _time(cron.deadline),
     }
-    lines = [f"{key + ':':<{_OFFSET}}{value}" for key, value in facts.items()]
+    lines = [f"{key + ':':<{_OFFSET}}{first_line(value)}" for key, value in facts.items()]
     lines += ["", "History:", "\t".join(_RUNS), "\t".join("-" * len(cell) for cell in _RUNS)]
-    lines += ["\t".join((run.name, run.status, run.kind, _time(run.created_at), _time(run.finished_at))) for run in cron.runs]
+    lines += [join_cells((run.name, run.status, run.kind, _time(run.created_at), _time(run.finished_at))) for run in cron.runs]
     return align("\n".join(lines) + "\n")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
 NAME = "cron tfjob"
 HELP = """Make a TFJob again and again: each time of --schedule a new one, called after the cron and the time.
 
-A schedule has five fields, as cron has them (`*/30 * * * *`), or is a word like @daily."""
+A schedule has five fields, as cron has them (`*/30 * * * *`), or is a word like @daily, or a pace: `@every 1h30m`. `TZ=Asia/Shanghai `
+before it names a time zone. What its controller would not take, or what never comes, is refused."""
 
 _WORDS: Final = Words(
     "The cron tfjob {name} has been submitted successfully",
     "You can run `arena cron get {name}` to check the cron status",
     "the cron {name} is already exist, please delete it first. use 'arena cron delete {name}'",
+    "`arena cron delete {name} -n {namespace}` removes it",
 )
 _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
-_SCHEDULE: Final = re.compile(r"(?:TZ=\S+ +|CRON_TZ=\S+ +)?(?:@[a-z]+(?: +[0-9a-z.]+)?|[-0-9A-Za-z*/,?#]+(?: +[-0-9A-Za-z*/,?#]+){4,5})")
-"""Five fields, or six for controllers that count seconds; which values a field may have, the controller says."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,20 +51,35 @@ def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str
 
     if not args.schedule:
         raise values.invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")
-    if not _SCHEDULE.fullmatch(args.schedule.strip()):
-        raise values.invalid(f"--schedule is invalid: `{args.schedule}`", "minute, hour, day of month, month, day of week: `0 22 * * *`")
+    schedule = _schedule(args.schedule)
     if args.tensorboard:
         raise values.invalid("--tensorboard is invalid: a cron has none", "its jobs are new ones each time")
     return replace(
         tf_spec(args, namespace, config),
         options=CronOptions(
-            schedule=args.schedule.strip(),
+            schedule=schedule,
             concurrency=values.word("concurrency-policy", args.concurrency_policy, _CONCURRENCY),
             is_suspended=args.suspend,
             deadline=_deadline(args.deadline),
             history_limit=values.count("history-limit", args.history_limit),
         ),
     )
+
+
+def _schedule(text: str) -> str:
+    """As the controller of Crons reads it: with the parser of Kubernetes' CronJobs."""
+    from fairlead.cli.submit_values import invalid
+    from fairlead.wire.cron_schedule import parse_schedule
+
+    schedule = text.strip()
+    try:
+        is_never = parse_schedule(schedule).next_after(0.0) is None
+    except ValueError as error:
+        hint = "minute, hour, day of month, month, day of week: `0 22 * * *`; or `@daily`, or `@every 1h30m`"
+        raise invalid(f"--schedule is invalid: `{text}`: {error}", hint) from None
+    if is_never:
+        raise invalid(f"--schedule is invalid: `{text}` never comes", "no minute of the years to come fits it, as 31 February")
+    return schedule
 
 
 def _deadline(text: str) -> float | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.kind import JobKind
 
 NAME = "delete"
-HELP = "Delete training jobs with their pods. A name that does not exist is told and skipped."
+HELP = "Delete training jobs with their pods and what else came with them. A name that does not exist is told and skipped."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,5 +50,7 @@ def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name:
     by_type = {kind.TYPE: kind for kind in kinds}
     if found.jobs and jobs.delete(by_type[found.jobs[0].type], found.jobs[0]):
         context.messages.info(f"The training job {name} has been deleted successfully")
+    elif left := jobs.delete_left(kinds, namespace, name):
+        context.messages.info(f"The training job {name} was gone already; what was left of it has been deleted: {', '.join(left)}")
     else:
         context.messages.warn(f"The training job '{name}' does not exist,skip to delete it")

@@ -10,6 +10,7 @@ from fairlead.model.event import Event
 from fairlead.rules.job_report import InstanceReport, JobReport
 from fairlead.rules.job_status import SUCCEEDED
 from fairlead.wire.tabwriter import align
+from fairlead.wire.terminal_text import first_line, join_cells
 
 _MODEL_LABELS: Final = (("ModelName:", "modelName"), ("ModelVersion:", "modelVersion"))
 _GET_GPUS: Final = ("INSTANCE", "NODE(IP)", "GPU(Requested)", "GPU(IndexId)", "GPU(DutyCycle)", "GPU Memory(Used/Total)")
@@ -34,7 +35,7 @@ def get_blocks(
     if tensorboard:
         lines += ["", "Tensorboard:", "  Your tensorboard will be available on: ", f"  {tensorboard}"]
     if pending:
-        lines += ["", "Pending:", *(f"  {sentence}" for sentence in pending)]
+        lines += ["", "Pending:", *(f"  {first_line(sentence)}" for sentence in pending)]
     if events is not None:
         lines += ["", "Events:", *_event_lines(events, now)]
     return align("\n".join(lines) + "\n")
@@ -59,9 +60,9 @@ def _facts(report: JobReport) -> Iterator[str]:
     yield f"EndTime:\t{local_time(report.ended_at)}"
     for key, label in _MODEL_LABELS:
         if job.labels.get(label):
-            yield f"{key}\t{job.labels[label]}"
+            yield f"{key}\t{first_line(job.labels[label])}"
     if job.annotations.get("modelSource"):
-        yield f"ModelSource:\t{job.annotations['modelSource']}"
+        yield f"ModelSource:\t{first_line(job.annotations['modelSource'])}"
 
 
 def _get_instance(instance: InstanceReport) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ def _event_lines(events: Events, now: float) -> Iterator[str]:
     for source, found in events:
         for event in found:
             age = short_duration(now - event.at) if event.at is not None else NOTHING
-            yield _row((source, event.type, age, f"[{event.reason}] {' '.join(event.message.split())}"))
+            yield _row((source, event.type, age, " ".join(f"[{event.reason}] {event.message}".split())))
         yield ""
 
 
@@ -117,4 +118,4 @@ def _head(cells: Sequence[str]) -> tuple[str, str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "  " + "\t".join(cells)
+    return "  " + join_cells(cells)

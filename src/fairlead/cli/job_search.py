@@ -175,7 +175,7 @@ def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's `output=legacy`."""
     from fairlead.cli.arena_config import is_legacy_layout
 
-    return args.legacy or is_legacy_layout(context.env)
+    return args.legacy or is_legacy_layout(context.env, context.messages)
 
 
 def check_output(output: str, *more: str) -> None:

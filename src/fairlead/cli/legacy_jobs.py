@@ -8,6 +8,7 @@ from fairlead.cli.job_text import NOTHING, host_ip, node_ip, short_duration
 from fairlead.rules.job_report import InstanceReport, JobReport
 from fairlead.rules.job_status import RUNNING
 from fairlead.wire.tabwriter import align, render_rows
+from fairlead.wire.terminal_text import join_cells
 
 
 def legacy_list(reports: Sequence[JobReport], *, has_namespace: bool) -> str:
@@ -31,7 +32,7 @@ def legacy_get(report: JobReport) -> str:
     ]
     for instance in report.instances:
         age = short_duration(instance.age)
-        lines.append("\t".join((job.name, instance.pod.phase.upper(), job.type.upper(), age, instance.pod.name, host_ip(instance))))
+        lines.append(join_cells((job.name, instance.pod.phase.upper(), job.type.upper(), age, instance.pod.name, host_ip(instance))))
     return align("\n".join(lines) + "\n")
 
 
@@ -43,7 +44,7 @@ def legacy_top(reports: Sequence[JobReport], *, has_namespace: bool) -> str:
         rows.append((job.namespace, job.name, *counts, report.status, job.type, short_duration(report.duration), node_ip(report)))
     running = [report for report in reports if report.status == RUNNING]
     held, asked = sum(report.gpus_allocated for report in running), sum(report.gpus_requested for report in running)
-    lines = ["\t".join(row if has_namespace else row[1:]) for row in rows]
+    lines = [join_cells(row if has_namespace else row[1:]) for row in rows]
     lines += ["", "", "Total Allocated GPUs of Training Job:", f"{held} \t", "", "Total Requested GPUs of Training Job:", f"{asked} \t"]
     return align("\n".join(lines) + "\n")
 

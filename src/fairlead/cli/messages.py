@@ -1,7 +1,8 @@
 """How does a command speak on stderr? Two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines (contract §9.1).
 
 What a newcomer gets wrong: arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a
-pipe (logfmt). Nothing here ever goes to stdout; a closed stderr is not an error.
+pipe (logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as kubectl shows it, in
+logfmt as Go quotes it; the colours are ours.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, TextIO
 
 from fairlead.cli.standard_streams import silence
+from fairlead.wire.terminal_text import escape_terminal
 
 LEVELS: Final = ("debug", "info", "warn", "error")
 _LOGFMT_LEVEL: Final = {"warn": "warning"}
@@ -36,7 +38,7 @@ class Messages:
     def error(self, what: str, hint: str = "") -> None:
         self._say("error", what)
         if hint:
-            self._write(f"hint: {hint}\n") if self._program != "arena" else self._say("info", f"hint: {hint}")
+            self._write(f"hint: {escape_terminal(hint)}\n") if self._program != "arena" else self._say("info", f"hint: {hint}")
 
     def warn(self, text: str) -> None:
         """Once: what repeats itself until Ctrl-C (`-w`, `-r`) would say it every two seconds."""
@@ -52,16 +54,16 @@ class Messages:
 
     def plain(self, line: str) -> None:
         """A line that has no level in either dialect, as pflag writes its notes."""
-        self._write(f"{line}\n")
+        self._write(f"{escape_terminal(line)}\n")
 
     def _say(self, level: str, text: str) -> None:
         if LEVELS.index(level) < LEVELS.index(self.level):
             return
         if self._program != "arena":
             words = _KUBECTL_WORD if self._program.startswith("kubectl") else _FAIRLEAD_WORD
-            self._write(f"{words[level]}: {text}\n")
+            self._write(f"{words[level]}: {escape_terminal(text)}\n")
         elif self._stream.isatty():
-            self._write(terminal_line(level, text, self._now() - self._started_at))
+            self._write(terminal_line(level, escape_terminal(text), self._now() - self._started_at))
         else:
             self._write(logfmt_line(level, text, self._now()))
 

@@ -6,8 +6,6 @@ What a newcomer gets wrong: a container that waits for its next try has a log, o
 from __future__ import annotations
 
 import argparse
-import codecs
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.context import ClusterJobs, Context
@@ -114,15 +112,6 @@ def waits_for(pod: Pod, container: str) -> str:
 
 
 def print_log(context: Context, jobs: ClusterJobs, pod: Pod, container: str, options: dict[str, str | int]) -> None:
-    """As it comes."""
-    for text in _decoded(jobs.log(pod.namespace, pod.name, {"container": container, **options})):
-        context.stdout.write(text)
-        context.stdout.flush()
-
-
-def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Text whose letters may be cut between two pieces; bytes that are no text are shown as `�`."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for piece in pieces:
-        yield decoder.decode(piece)
-    yield decoder.decode(b"", final=True)
+    """As it comes, byte for byte: a log may be no text, and may colour itself, as with kubectl."""
+    for piece in jobs.log(pod.namespace, pod.name, {"container": container, **options}):
+        context.stdout.write_bytes(piece)

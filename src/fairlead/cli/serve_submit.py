@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.cli.context import Context
+from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.kinds.job_parts import Manifest
@@ -36,8 +37,11 @@ def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, obj
     objects = objects_of(replace(spec, user=cluster.submitter() if cluster is not None else ""))
     if args.dry_run or cluster is None:
         return print_objects(context, objects)
-    there_already = f"the job {spec.name} is already exist, please delete it first. use 'arena serve delete {spec.name}'"
-    made = create_all(cluster, objects, spec.namespace, there_already)
+    exists = UserError(
+        f"the job {spec.name} is already exist, please delete it first. use 'arena serve delete {spec.name}'",
+        f"`arena serve delete {spec.name} --version {spec.version} -n {spec.namespace}` removes it",
+    )
+    made = create_all(cluster, objects, spec.namespace, exists)
     context.stdout.write("".join(created_line(each) for each in reversed(made)))
     context.stdout.flush()
     context.messages.info(f"The Job {spec.name} has been submitted successfully")

@@ -13,6 +13,7 @@ from fairlead.model.resources import GPU_CORE, counted
 from fairlead.rules.pod_devices import memory_units
 from fairlead.rules.serving_report import ServingInstance, ServingReport
 from fairlead.wire.tabwriter import align, render_rows
+from fairlead.wire.terminal_text import first_line, join_cells
 
 _LIST: Final = ("NAME", "TYPE", "VERSION", "DESIRED", "AVAILABLE", "ADDRESS", "PORTS")
 _INSTANCES: Final = ("NAME", "STATUS", "AGE", "READY", "RESTARTS")
@@ -57,7 +58,7 @@ def _facts(report: ServingReport) -> Iterator[str]:
         yield f"{name + ':':<12}{value}"
     labels = serving.workload.labels
     models = (("ModelName", labels.get("modelName")), ("ModelVersion", labels.get("modelVersion")))
-    yield from (f"{name + ':':<14}{value}" for name, value in models if value)
+    yield from (f"{name + ':':<14}{first_line(value)}" for name, value in models if value)
 
 
 def _ports(report: ServingReport) -> str:
@@ -72,7 +73,7 @@ def _instance_cells(instance: ServingInstance, *, has_gpus: bool) -> tuple[str, 
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "  " + "\t".join(cells)
+    return "  " + join_cells(cells)
 
 
 def serving_document(report: ServingReport) -> dict[str, Any]:

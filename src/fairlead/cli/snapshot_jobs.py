@@ -45,6 +45,9 @@ class SnapshotJobs:
     def delete(self, kind: JobKind, job: Job) -> bool:
         self._refuse("cannot be changed")
 
+    def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
+        return []
+
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         self._refuse("has no logs")
 

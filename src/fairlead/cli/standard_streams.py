@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from fairlead.errors import OutsideError
+from fairlead.wire.terminal_text import escape_terminal
 
 
 def fill_standard_streams() -> None:
@@ -42,14 +43,17 @@ def silence(stream: TextIO) -> None:
 
 
 class Stdout:
-    """A stream whose failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a BrokenPipeError."""
+    """Where verbs print: text as a terminal may show it, bytes (logs, what a program in a container writes) as they are.
+
+    Its failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a BrokenPipeError.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> object:
         try:
-            return self._stream.write(text)
+            return self._stream.write(escape_terminal(text))
         except OSError as error:
             raise self._failure(error) from error
 

@@ -26,12 +26,14 @@ class Words(NamedTuple):
     done: str
     look: str
     there_already: str
+    removal: str
 
 
 JOB_WORDS: Final = Words(
     "The Job {name} has been submitted successfully",
     "You can run `arena get {name} --type {type} -n {namespace}` to check the job status",
     "the job {name} is already exist, please delete it first. use 'arena delete {name}'",
+    "`arena delete {name} --type {type} -n {namespace}` removes it",
 )
 
 
@@ -85,18 +87,22 @@ def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, subm
         raise no_cluster()
     if args.dry_run or cluster is None:
         return print_objects(context, _objects(*_as_served(args, context, cluster, spec, submission)))
-    there_already = words.there_already.format(name=spec.name)
-    made = _create_unasked(cluster, spec, submission, there_already)
+    made = _create_unasked(cluster, spec, submission, _exists(words, spec, submission))
     if made is None:
         spec, submission, served = _as_served(args, context, cluster, spec, submission)
         objects = _objects(spec, submission, served)
         place = next(place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND)
-        made = create_all(cluster, objects, spec.namespace, there_already, place)
+        made = create_all(cluster, objects, spec.namespace, _exists(words, spec, submission), place)
     context.stdout.write("".join(created_line(each) for each in made))
     context.stdout.flush()
     for sentence in (words.done, words.look):
         context.messages.info(sentence.format(name=spec.name, type=submission.kind.TYPE, namespace=spec.namespace))
     return 0
+
+
+def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
+    told = {"name": spec.name, "type": submission.kind.TYPE, "namespace": spec.namespace}
+    return UserError(words.there_already.format(**told), words.removal.format(**told))
 
 
 def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
@@ -106,7 +112,7 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
     return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
 
 
-def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, there_already: str) -> list[Manifest] | None:
+def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
     """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
     from fairlead.kinds.submission import Served
 
@@ -121,7 +127,7 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
     except NotAsWritten:
         return None
     if job is None:
-        raise UserError(there_already)
+        raise exists
     return _with_companions(cluster, job, objects[1:], spec.namespace)
 
 
@@ -180,11 +186,11 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
             context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
 
 
-def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, there_already: str, place: int = 0) -> list[Manifest]:
+def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
     """Creates what the object at `place` needs, the object, and its companions, and returns what was made. Whatever goes wrong on the way,
     nothing stays behind.
 
-    `there_already`: what to say when the object exists.
+    `exists`: what to say when the object is there already.
     """
     made: list[Manifest] = []
     main = objects[place]
@@ -192,11 +198,11 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
         for manifest in objects[:place]:
             created = cluster.create(manifest, namespace)
             if created is None:
-                raise UserError(there_already) if cluster.is_there(main, namespace) else _in_the_way(manifest, main)
+                raise exists if cluster.is_there(main, namespace) else _in_the_way(manifest, main, namespace)
             made.append(created)
         job = cluster.create(main, namespace)
         if job is None:
-            raise UserError(there_already)
+            raise exists
         made.append(job)
         for each in made[:place]:
             cluster.adopt(each, job)
@@ -206,11 +212,9 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
     return _with_companions(cluster, job, objects[place + 1 :], namespace, made)
 
 
-def _in_the_way(manifest: Manifest, job: Manifest) -> UserError:
-    label, name = _label(manifest), manifest["metadata"]["name"]
-    return UserError(
-        f"the {label} {name} is already exist, so the job {job['metadata']['name']} was not submitted", f"delete {label}/{name}"
-    )
+def _in_the_way(manifest: Manifest, job: Manifest, namespace: str) -> UserError:
+    what = f"the {_label(manifest)} {manifest['metadata']['name']} is already exist, so the job {job['metadata']['name']} was not submitted"
+    return UserError(what, _removal(manifest, namespace))
 
 
 def _with_companions(
@@ -224,7 +228,7 @@ def _with_companions(
         for manifest in companions:
             created = cluster.create(owned_by(manifest, job), namespace)
             if created is None:
-                raise _in_the_way(manifest, job)
+                raise _in_the_way(manifest, job, namespace)
             made.append(created)
     except BaseException as error:
         _remove(cluster, made, error)
@@ -256,14 +260,29 @@ def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequ
         for document in documents:
             created = cluster.create(document, namespace)
             if created is None:
-                name = document["metadata"].get("name")
-                raise UserError(f"the job {name} is already exist, please delete it first. use 'arena delete {name}'")
+                raise _there_already(document, namespace)
             made.append(created)
     except BaseException as error:
         _remove(cluster, made, error)
         raise
     context.stdout.write("".join(created_line(each) for each in made))
     return 0
+
+
+def _there_already(document: Manifest, namespace: str) -> UserError:
+    """Of an object of a file: a job in arena's words, anything else as what it is."""
+    from fairlead.kinds.registry import KINDS
+
+    group, name = str(document["apiVersion"]).rpartition("/")[0], document["metadata"].get("name")
+    if any((group, document["kind"]) == (kind.GROUP, kind.KIND) for kind in KINDS):
+        return UserError(f"the job {name} is already exist, please delete it first. use 'arena delete {name}'")
+    return UserError(f"the {_label(document)} {name} is already exist, so nothing of the file was created", _removal(document, namespace))
+
+
+def _removal(manifest: Manifest, namespace: str) -> str:
+    """The command that removes what is there, whoever made it."""
+    meta = manifest["metadata"]
+    return f"`kubectl delete {_label(manifest)}/{meta['name']} -n {meta.get('namespace') or namespace}` removes it"
 
 
 def print_objects(context: Context, objects: Sequence[Manifest]) -> int:

@@ -56,7 +56,7 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
     rows = [("Pod:", pod.key), ("Status:", f"{pod_status(pod)}{node}, priority {pod.priority}, scheduler {pod.scheduler or 'unknown'}")]
     wait = why_pod_waits(pod)
     if wait is not None:
-        rows.append(("Told:", f"{wait.reason}: {wait.message}"))
+        rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
     if gpu_need(pod).is_nothing:
         rows.append(("Shared GPUs:", "it asks for none"))
         return render_rows(rows)

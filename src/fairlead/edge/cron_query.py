@@ -8,10 +8,12 @@ from typing import Any, Final
 from fairlead.edge.api_failure import NotServed
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
+from fairlead.edge.companions import delete_with_companions
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.resource import Resource
 from fairlead.errors import UserError
 from fairlead.kinds import cron as kind
+from fairlead.kinds.companions import beside_cron
 from fairlead.model.cron import Cron
 from fairlead.wire.kubedl import WireCron, parse_cron
 
@@ -41,7 +43,10 @@ class CronQuery:
         return self._one(partial(self._api.patch, CRONS, name, {"spec": {"suspend": is_suspended}}, namespace)) is not None
 
     def delete(self, namespace: str, name: str) -> bool:
-        return self._one(partial(self._api.delete, CRONS, name, namespace)) is not None
+        deleted, left = delete_with_companions(
+            self._api, partial(self._one, partial(self._api.delete, CRONS, name, namespace)), beside_cron(name), namespace
+        )
+        return deleted is not None or bool(left)
 
     def _one(self, call: Any) -> Any:
         """The answer, or None when there is no such cron: a server that knows no crons at all says the same 404 without naming one."""

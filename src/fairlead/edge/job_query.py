@@ -18,11 +18,13 @@ from fairlead.edge.api_discovery import Discovery
 from fairlead.edge.api_failure import ApiFailure, ForbiddenByServer, NotServed, Unauthorized, Unreachable
 from fairlead.edge.api_page import UNREADABLE, ItemReader
 from fairlead.edge.api_request import ApiRequest, Selection, with_query
+from fairlead.edge.companions import delete_with_companions
 from fairlead.edge.isolation import CONFIG_MAPS, config_data, isolated_namespaces
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import EVENTS, PODS, Resource
 from fairlead.edge.who_am_i import user_name
 from fairlead.errors import NotFound, OutsideError
+from fairlead.kinds.companions import beside_job, of_gone_job
 from fairlead.kinds.registry import kind_of, one_per_resource
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
@@ -96,13 +98,18 @@ class JobQuery:
         resource = self._resource(kind)
         if resource is None:
             return False
-        try:
-            self._api.delete(resource, job.name, job.namespace)
-        except NotFound:
+        deleted, _ = delete_with_companions(
+            self._api, partial(self._api.delete, resource, job.name, job.namespace), beside_job(job), job.namespace
+        )
+        if isinstance(deleted, NotFound):
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
             delete_chart_note(self._api, f"{job.name}-{job.type}", job.namespace)
         return True
+
+    def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
+        companions = of_gone_job(name, [kind.TYPE for kind in kinds])
+        return delete_with_companions(self._api, lambda: None, companions, namespace)[1]
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         path = with_query(PODS.path(namespace, pod, "log"), **options)

@@ -14,17 +14,20 @@ from typing import Any, Final
 from fairlead.edge.api_failure import ForbiddenByServer
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
+from fairlead.edge.companions import delete_with_companions
 from fairlead.edge.isolation import isolated_namespaces
 from fairlead.edge.job_query import SERVICES, delete_chart_note, sorted_out
 from fairlead.edge.kube_blocking import KubeBlocking, in_parallel
 from fairlead.edge.resource import NODES, PODS, Resource
 from fairlead.errors import NotFound
+from fairlead.kinds.companions import beside_serving
 from fairlead.kinds.serving import INFERENCE_SERVICES, selector, servings_of
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
 from fairlead.model.serving import Claim, FoundClaims, FoundServings, Serving
 from fairlead.model.snapshot import Source
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.names import LABEL_SERVING_TYPE
 from fairlead.wire.serving import (
     WireClaim,
     WireDeployment,
@@ -72,9 +75,14 @@ class ServingQuery:
         return FoundServings(servings, units, sources, self._now(), isolated)
 
     def delete(self, serving: Serving) -> None:
-        """The workload, whose children go with it, and the Services and the note that the reference makes beside it."""
+        """The workload, whose children go with it, the Services and the note that the reference makes beside it, and files of ours that
+        belong to nobody.
+        """
         workload = serving.workload
-        self._delete(_BY_KIND[workload.kind], workload.name, workload.namespace)
+        delete = partial(self._delete, _BY_KIND[workload.kind], workload.name, workload.namespace)
+        chosen = f"{selector(serving.name, serving.version)},{LABEL_SERVING_TYPE}={serving.type}"
+        files = beside_serving(f"{serving.name}-{serving.version}", chosen, workload.labels)
+        delete_with_companions(self._api, delete, files, serving.namespace)
         for service in serving.services if workload.kind == DEPLOYMENTS.kind else ():
             self._delete(SERVICES, service.name, service.namespace)
         if workload.labels.get("heritage") != "fairlead":

@@ -1,31 +1,27 @@
-"""What does the CronJob controller do? A Job at every strike of its schedule, as its concurrency policy allows; it forgets old ones.
-
-Time zones are left out: schedules are read in UTC.
-"""
+"""What does the CronJob controller do? A Job at every strike of its schedule, as its concurrency policy allows; it forgets old ones."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from fairlead.sim.conditions import is_true
-from fairlead.sim.cron_schedule import Schedule, parse_schedule
 from fairlead.sim.job import is_finished
 from fairlead.sim.plan import Plan, View, owned_by
+from fairlead.wire.cron_schedule import Schedule, find_zone, parse_schedule
 from fairlead.wire.kube_time import parse_time, render_time
 
 Object = dict[str, Any]
 
-MOST_MISSED = 100
-
 
 def reconcile(obj: Object, view: View) -> Plan:
     plan = Plan()
-    jobs = [child for child in view.owned(obj["metadata"]["uid"]) if child["kind"] == "Job"]
+    jobs = _jobs(obj, view)
     status: Object = {**(obj.get("status") or {})}
     active = _active(status, jobs, plan)
     _forget_old(obj["spec"], jobs, plan)
     try:
-        schedule = parse_schedule(str(obj["spec"]["schedule"]))
+        schedule = parse_schedule(_zoned(obj["spec"]))
     except ValueError as error:
         plan.warning("UnparseableSchedule", f'unparseable schedule: "{obj["spec"]["schedule"]}" : {error}')
     else:
@@ -33,6 +29,10 @@ def reconcile(obj: Object, view: View) -> Plan:
             _start_due(obj, schedule, active, status, view, plan)
     plan.status = with_active(status, active)
     return plan
+
+
+def _jobs(obj: Object, view: View) -> list[Object]:
+    return [child for child in view.owned(obj["metadata"]["uid"]) if child["kind"] == "Job"]
 
 
 def _active(status: Object, jobs: list[Object], plan: Plan) -> list[Object]:
@@ -56,14 +56,25 @@ def _forget_old(spec: Object, jobs: list[Object], plan: Plan) -> None:
             plan.normal("SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
 
 
+def _zoned(spec: Object) -> str:
+    """The schedule behind its time zone, as the real controller writes it for robfig's parser."""
+    schedule, zone = str(spec["schedule"]), spec.get("timeZone")
+    return schedule if "TZ" in schedule or zone is None else f"TZ={zone} {schedule}"
+
+
 def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Object, view: View, plan: Plan) -> None:
     """Start the latest strike that is due and not yet served, then come back at the next one."""
     since = parse_time(status.get("lastScheduleTime") or obj["metadata"]["creationTimestamp"])
-    due, following = latest_strike(schedule, since, view.now)
+    following = latest_strike(schedule, since, view.now)[1]
     if following is not None:
         plan.wake(following)
     deadline = obj["spec"].get("startingDeadlineSeconds")
-    if due is None or (deadline is not None and view.now - due > int(deadline)):
+    earliest = since if deadline is None else max(since, view.now - int(deadline))
+    due = latest_strike(schedule, earliest, view.now)[0]
+    if due is None:
+        return
+    job = _job(obj, due)
+    if _is_among(job, active):
         return
     policy = obj["spec"].get("concurrencyPolicy", "Allow")
     if policy == "Forbid" and active:
@@ -73,26 +84,41 @@ def _start_due(obj: Object, schedule: Schedule, active: list[Object], status: Ob
         plan.delete += active
         plan.tell += [("Normal", "SuccessfulDelete", f"Deleted job {job['metadata']['name']}") for job in active]
         active.clear()
-    job = _job(obj, due)
-    plan.create.append(job)
-    plan.normal("SuccessfulCreate", f"Created job {job['metadata']['name']}")
+    if not _is_among(job, _jobs(obj, view)):
+        plan.create.append(job)
+        plan.normal("SuccessfulCreate", f"Created job {job['metadata']['name']}")
     status["lastScheduleTime"] = render_time(due)
 
 
+def _is_among(job: Object, jobs: list[Object]) -> bool:
+    """Whether this strike's minute has had its job (`@every 20s` strikes three times in one)."""
+    return any(job["metadata"]["name"] == other["metadata"]["name"] for other in jobs)
+
+
 def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float | None, float | None]:
-    """The last strike up to `now`, and the first after it."""
-    due, strike = None, schedule.next_after(since)
-    for _ in range(MOST_MISSED):
-        if strike is None or strike > now:
-            return due, strike
+    """The last strike after `since` and up to `now`, and the first after it; None where there is none.
+
+    Far behind, it does not count every strike: it looks from one or two of the first gaps before `now` on, as `mostRecentScheduleTime`
+    of the real controller does, and as there a strike before that (of Friday, on Sunday) is lost.
+    """
+    first = schedule.next_after(since)
+    if first is None or first > now:
+        return None, first
+    due: float | None = first
+    strike = schedule.next_after(first)
+    gap = strike - first if strike is not None else now
+    if now - first >= 2 * gap:
+        due, strike = None, schedule.next_after(first + ((now - first) // gap - 1) * gap)
+    while strike is not None and strike <= now:
         due, strike = strike, schedule.next_after(strike)
-    return schedule.next_after(now - 60), schedule.next_after(now)
+    return due, strike
 
 
 def _job(obj: Object, due: float) -> Object:
     """Named after the minute it was due, so that no strike is served twice."""
     template, metadata = obj["spec"]["jobTemplate"], obj["spec"]["jobTemplate"].get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), "batch.kubernetes.io/cronjob-scheduled-timestamp": render_time(due)}
+    told = _in_zone(due, obj["spec"].get("timeZone") or "")
+    annotations = {**(metadata.get("annotations") or {}), "batch.kubernetes.io/cronjob-scheduled-timestamp": told}
     new = {
         "name": f"{obj['metadata']['name']}-{int(due) // 60}",
         "namespace": obj["metadata"]["namespace"],
@@ -101,6 +127,11 @@ def _job(obj: Object, due: float) -> Object:
         "ownerReferences": owned_by(obj),
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": new, "spec": template["spec"]}
+
+
+def _in_zone(due: float, name: str) -> str:
+    zone = find_zone(name)
+    return render_time(due) if zone in (None, UTC) else datetime.fromtimestamp(due, zone).isoformat(timespec="seconds")
 
 
 def with_active(status: Object, jobs: list[Object]) -> Object:

@@ -1,6 +1,6 @@
 """What does KubeDL's controller do for a Cron? A job from its template at every strike of its schedule, and a memory of those it made.
 
-Unlike a CronJob it deletes none of them, and it may make jobs of any kind. Schedules are read in UTC.
+Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in the schedule itself (`TZ=…`).
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.sim.cron_job import latest_strike, with_active
-from fairlead.sim.cron_schedule import Schedule, parse_schedule
 from fairlead.sim.kubeflow_status import is_over
 from fairlead.sim.plan import Plan, View, owned_by
+from fairlead.wire.cron_schedule import Schedule, parse_schedule
 from fairlead.wire.kube_time import parse_time, render_time
 from fairlead.wire.names import LABEL_CRON
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import zoneinfo
+import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from fairlead.sim import resources as served
-from fairlead.sim.cron_schedule import parse_schedule
 from fairlead.sim.field_rules import Rule, at_least, fields, frozen, labels, object_of, one_of, selector, share
 from fairlead.sim.pod_validation import pod_errors
 from fairlead.sim.watch_log import Object
+from fairlead.wire.cron_schedule import find_zone, parse_schedule
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
 from fairlead.wire.kube_status import FieldError, forbidden_field, required, shown, unsupported, wrong_value
 
 _LONGEST_CRON_NAME = 52
+_ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _NOT_NEGATIVE = at_least(0)
 TEMPLATED = (served.DEPLOYMENTS, served.REPLICA_SETS, served.STATEFUL_SETS, served.DAEMON_SETS)
 
@@ -163,12 +163,12 @@ _CRON_JOB = fields(
 def _cron_job_errors(obj: Object, spec: Object) -> list[FieldError]:
     errors = _job_errors("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {}) + _CRON_JOB("spec", spec)
     schedule, zone = spec.get("schedule"), spec.get("timeZone")
+    if schedule and (fault := _schedule_fault(schedule)):
+        errors.append(wrong_value("spec.schedule", schedule, fault))
     if schedule and "TZ" in schedule:
         errors.append(wrong_value("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
-    elif schedule and (fault := _schedule_fault(schedule)):
-        errors.append(wrong_value("spec.schedule", schedule, fault))
-    if zone is not None and zone not in _time_zones():
-        errors.append(wrong_value("spec.timeZone", zone, f"unknown time zone {zone}"))
+    if zone is not None:
+        errors += [wrong_value("spec.timeZone", zone, fault) for fault in _zone_faults(zone)]
     if len(obj["metadata"]["name"]) > _LONGEST_CRON_NAME:
         errors.append(wrong_value("metadata.name", obj["metadata"]["name"], f"must be no more than {_LONGEST_CRON_NAME} characters"))
     return errors
@@ -182,6 +182,13 @@ def _schedule_fault(schedule: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=1)
-def _time_zones() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones())
+def _zone_faults(zone: str) -> list[str]:
+    if not zone:
+        return ["timeZone must be nil or non-empty string"]
+    unknown = f"unknown time zone {zone}"
+    if any(part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
+        return [unknown]
+    if zone.lower() == "local":
+        own = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        return [own] if zone == "Local" else [own, unknown]
+    return [] if find_zone(zone) else [unknown]

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from fairlead.wire.terminal_text import join_cells
+
 PADDING: Final = 2
 
 
 def render_rows(rows: Iterable[Sequence[str]], padding: int = PADDING) -> str:
-    """Aligned lines of cells, each ending with a newline. The last cell of a row is not padded.
+    """Aligned lines of cells as a terminal may show them, each ending with a newline. The last cell of a row is not padded.
 
     >>> print(render_rows([("NAME", "GPU"), ("node-1", "4")]), end="")
     NAME    GPU
     node-1  4
     """
-    return align("".join("\t".join(row) + "\n" for row in rows), padding)
+    return align("".join(join_cells(row) + "\n" for row in rows), padding)
 
 
 def align(text: str, padding: int = PADDING) -> str:

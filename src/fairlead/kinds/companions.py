@@ -1,0 +1,65 @@
+"""Where is what came with a job, should nothing say that it belongs to it? Our labels and names tell; `job_companions` writes them.
+
+What a newcomer gets wrong: one name may be that of several jobs of different kinds, so the label `app` is part of every search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.job import Job
+from fairlead.wire import names
+
+_FILES: Final = ("ConfigMap",)
+_BOARD: Final = ("Deployment", "Service")
+_KEYS: Final = ("Secret",)
+_WITH_KEYS: Final = frozenset(("etjob", "deepspeedjob"))
+
+
+class Companions(Struct, frozen=True):
+    """`kinds` of objects, with the labels of `selector` and names that begin with `name`."""
+
+    kinds: tuple[str, ...]
+    selector: str
+    name: str
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether we give this name.
+
+        >>> [Companions((), "", "j").has("ConfigMap", name) for name in ("j-0123456789abcde", "j-mine")]
+        [True, False]
+        """
+        suffix = {"ConfigMap": "-[0-9a-f]{15}", "Secret": ""}.get(kind, "-tensorboard")
+        return re.fullmatch(re.escape(self.name) + suffix, name) is not None
+
+
+def beside_job(job: Job) -> Companions:
+    """The job tells itself whether we wrote it, and whether it has a TensorBoard."""
+    is_ours = job.labels.get("heritage") == "fairlead"
+    board = _BOARD if job.annotations.get(names.ANNOTATION_TENSORBOARD) else ()
+    keys = _KEYS if job.type in _WITH_KEYS else ()
+    return Companions((*_FILES, *board, *keys) if is_ours else (), _selector(job.name, (job.type,)), job.name)
+
+
+def of_gone_job(name: str, types: Sequence[str]) -> Companions:
+    """All that a job of one of these arena types may have had."""
+    keys = _KEYS if _WITH_KEYS & set(types) else ()
+    return Companions((*_FILES, *_BOARD, *keys), _selector(name, types), name)
+
+
+def beside_cron(name: str) -> Companions:
+    return Companions(_FILES, _selector(name, ("cron",)), name)
+
+
+def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
+    """`selector` finds the serving job's own objects; its Services are found by it as well, and need no look here."""
+    is_ours = labels.get("heritage") == "fairlead"
+    return Companions(_FILES if is_ours else (), f"{selector},heritage=fairlead,release={release}", release)
+
+
+def _selector(release: str, types: Sequence[str]) -> str:
+    return f"heritage=fairlead,release={release},app in ({','.join(sorted(types))})"
