@@ -256,23 +256,6 @@ def _cron_job(obj: Object) -> Object:
 # --- the rest ----------------------------------------------------------------------------------------------------------------------
 
 
-def with_address(service: Object, number: int) -> Object:
-    """A Service with its cluster address, the `number`-th of 10.96.0.0/12, and with ports on the nodes where its type has them.
-
-    Node ports follow from the number, too: two of 2768 Services in a row never share one.
-    """
-    spec = service["spec"]
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        ports = enumerate(spec.get("ports") or ())
-        spec = {**spec, "ports": [{"nodePort": 30000 + (number * 13 + index) % 2768, **port} for index, port in ports]}
-        service = {**service, "spec": spec}
-    if spec["type"] == "ExternalName":
-        return service
-    address = spec.get("clusterIP") or f"10.{96 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
-    families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-    return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
-
-
 def _pod_template(obj: Object) -> Object:
     template = obj.get("template") or {}
     return {**obj, "template": {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}}
@@ -283,13 +266,37 @@ def _replication_controller(obj: Object) -> Object:
     return {**filled, "spec": _templated(filled.get("spec") or {})}
 
 
+_WORDLESS: tuple[Any, ...] = ("", 0, [], {}, None)  # what Go leaves out of an answer
+_CLIENT_SECONDS = 10800
+
+
 def _service(obj: Object) -> Object:
-    spec = _filled(obj.get("spec") or {}, internalTrafficPolicy="Cluster", sessionAffinity="None", type="ClusterIP")
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    """What is empty in a Service is not there: a `nodePort` of 0 asks for any, a `clusterIP` of "" for the one that it has."""
+    held = {key: value for key, value in (obj.get("spec") or {}).items() if key in _MAY_BE_EMPTY or value not in _WORDLESS}
+    spec = _filled(held, sessionAffinity="None", type="ClusterIP")
+    if spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
         spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+    else:
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif (((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds")) is None:
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _CLIENT_SECONDS}}
     if spec.get("ports"):
-        spec["ports"] = [_filled(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
+        spec["ports"] = [_service_port(port) for port in spec["ports"]]
     return {**obj, "spec": spec}
+
+
+_MAY_BE_EMPTY = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "sessionAffinityConfig")
+
+
+def _service_port(port: Object) -> Object:
+    held = {key: value for key, value in port.items() if key == "port" or value not in _WORDLESS}
+    return _filled(held, protocol="TCP", targetPort=port.get("port"))
 
 
 def _namespace(obj: Object) -> Object:

@@ -1,7 +1,7 @@
 """Which objects does the API server refuse, and with what words?
 
 Names, namespaces, labels and owners of every kind stand here; what is within them is asked of the neighbours: `pod_validation`,
-`workload_validation`, `core_validation`, `custom_validation`, `rbac_objects`.
+`workload_validation`, `core_validation`, `service_validation`, `custom_validation`, `rbac_objects`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fairlead.sim.custom_validation import definition_errors
 from fairlead.sim.field_rules import labels
 from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.pod_validation import new_pod_errors, pod_change_errors, pod_errors
+from fairlead.sim.service_validation import service_errors
 from fairlead.sim.stored_rules import stored_errors
 from fairlead.sim.watch_log import Object
 from fairlead.sim.workload_validation import workload_change_errors, workload_errors
@@ -44,6 +45,8 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
         errors += rbac_objects.rbac_errors(ref, new, old)
     if is_new_spec:
         errors += count_errors(ref, new.get("spec"))
+    if ref is served.SERVICES and is_new_spec:
+        errors += service_errors(new, old)
     if errors:
         raise invalid(ref, new["metadata"].get("name", ""), errors)
 

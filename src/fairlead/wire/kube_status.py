@@ -147,6 +147,11 @@ def bad_request(message: str) -> ApiStatus:
     return ApiStatus(400, "BadRequest", message)
 
 
+def internal_error(why: str) -> ApiStatus:
+    """500: the server could not do what it should."""
+    return ApiStatus(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})
+
+
 def gone(message: str) -> ApiStatus:
     """410: what a watch or a continued list asks for is no longer kept."""
     return ApiStatus(410, "Expired", message)
