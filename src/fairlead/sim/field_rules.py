@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fairlead.wire.kube_names import label_value_faults, qualified_name_faults
+from fairlead.wire.kube_names import label_value_faults, port_name_faults, qualified_name_faults
 from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
 
 Rule = Callable[[str, Any], list[FieldError]]
@@ -72,6 +72,14 @@ def at_least(least: int) -> Rule:
 def between(least: int, most: int) -> Rule:
     why = f"must be between {least} and {most}, inclusive"
     return lambda field, value: [wrong_value(field, value, why)] if isinstance(value, int) and not least <= value <= most else []
+
+
+_port_number = between(1, 65535)
+
+
+def port_or_name(field: str, value: Any) -> list[FieldError]:
+    """A port as probes and Services name it."""
+    return _port_number(field, value) if isinstance(value, int) else spelled(port_name_faults)(field, value)
 
 
 def spelled(faults: Callable[[str], list[str]]) -> Rule:

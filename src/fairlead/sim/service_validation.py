@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any
 
-from fairlead.sim.field_rules import between, each, fields, labels, one_of, spelled
+from fairlead.sim.field_rules import between, each, fields, labels, one_of, port_or_name, spelled
+from fairlead.sim.pod_settings import is_address
 from fairlead.sim.watch_log import Object
-from fairlead.wire.kube_names import label_faults, port_name_faults, qualified_name_faults, subdomain_faults
+from fairlead.wire.kube_names import label_faults, qualified_name_faults, subdomain_faults
 from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
 
 # --- what a Service is -------------------------------------------------------------------------------------------------------------
@@ -79,12 +79,7 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
 _NUMBER = between(1, 65535)
 _OTHERS = "may only be used when `type` is 'LoadBalancer'"
 
-
-def _port_or_name(field: str, value: Any) -> list[FieldError]:
-    return _NUMBER(field, value) if isinstance(value, int) else spelled(port_name_faults)(field, value)
-
-
-_PORT = fields({"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": _port_or_name, "name": spelled(label_faults)})
+_PORT = fields({"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": port_or_name, "name": spelled(label_faults)})
 _PORTS = each(_PORT, unique="name")
 _SELECTOR = fields({"selector": labels})
 _AFFINITY = one_of("ClientIP", "None")
@@ -231,7 +226,7 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
     field = "spec.clusterIPs"
     if len(addresses) > 1 and addresses[0] == "None":
         return [wrong_value(field, addresses, "'None' must be the first and only value")]
-    faulty = [(index, address) for index, address in enumerate(addresses) if address != "None" and not _is_address(address)]
+    faulty = [(index, address) for index, address in enumerate(addresses) if address != "None" and not is_address(address)]
     if faulty:
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [wrong_value(f"{field}[{index}]", address, why) for index, address in faulty]
@@ -244,11 +239,3 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
             why = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
             errors.append(wrong_value(f"{field}[{index}]", addresses[index], why))
     return errors
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
