@@ -218,6 +218,7 @@ class Cluster:
     def update(self, obj: Object, user: str = "") -> Object:
         """Replace everything but system metadata and status. A resourceVersion, where given, must be the stored one (409)."""
         ref, old = self._stored_like(obj)
+        validation.check_deletion(ref, obj, old)
         new = {**obj, "metadata": self._kept_metadata(obj, old)}
         if "status" in ref.subresources:
             new = _with_field(new, "status", old.get("status"))

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlead.sim import resources as served
-from fairlead.sim.field_rules import (
-    each,
-    fields,
-    frozen,
-    one_of,
-    selector,
-    share,
-    spelled,
-)
+from fairlead.sim.field_rules import bounded_share, each, fields, frozen, one_of, selector, spelled
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_names import config_key_faults, qualified_name_faults
 from fairlead.wire.kube_resource import ResourceKind
@@ -105,12 +97,23 @@ def _claim(obj: Object) -> list[FieldError]:
 
 
 def _claim_change(old: Object, new: Object) -> list[FieldError]:
-    before, after = ({**(obj.get("spec") or {}), "resources": None, "volumeName": None} for obj in (old, new))
+    """Of a claim that is bound the size may grow; a volume is given once."""
+    is_bound = (new.get("status") or {}).get("phase") == "Bound"
+    has_volume = bool((old.get("spec") or {}).get("volumeName"))
+    free = {**({"resources": None} if is_bound else {}), **({} if has_volume else {"volumeName": None})}
+    before, after = ({**(obj.get("spec") or {}), **free} for obj in (old, new))
     why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
     return [forbidden_field("spec", why)] if before != after else []
 
 
-_BUDGET = fields({"minAvailable": share, "maxUnavailable": share, "selector": selector})
+_BUDGET = fields(
+    {
+        "minAvailable": bounded_share,
+        "maxUnavailable": bounded_share,
+        "unhealthyPodEvictionPolicy": one_of("AlwaysAllow", "IfHealthyBudget"),
+        "selector": selector,
+    }
+)
 
 
 def _budget(obj: Object) -> list[FieldError]:

@@ -5,6 +5,7 @@ Defaults never overwrite. They are those that programs and `kubectl describe` re
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -207,14 +208,23 @@ def _replica_set(obj: Object) -> Object:
 
 
 def _stateful_set(obj: Object) -> Object:
-    update = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
-    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": "", "updateStrategy": update}
-    return {**obj, "spec": _templated(obj.get("spec") or {}, **values)}
+    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": ""}
+    spec = _templated(obj.get("spec") or {}, **values)
+    spec["updateStrategy"] = _filled(spec.get("updateStrategy") or {"rollingUpdate": {}}, type="RollingUpdate")
+    if spec["updateStrategy"]["type"] == "RollingUpdate" and isinstance(spec["updateStrategy"].get("rollingUpdate"), dict):
+        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"]["rollingUpdate"], partition=0)
+    spec["persistentVolumeClaimRetentionPolicy"] = _filled(
+        spec.get("persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain"
+    )
+    return {**obj, "spec": spec}
 
 
 def _daemon_set(obj: Object) -> Object:
-    update = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
-    return {**obj, "spec": _templated(obj.get("spec") or {}, revisionHistoryLimit=10, updateStrategy=update)}
+    spec = _templated(obj.get("spec") or {}, revisionHistoryLimit=10)
+    spec["updateStrategy"] = _filled(spec.get("updateStrategy"), type="RollingUpdate")
+    if spec["updateStrategy"]["type"] == "RollingUpdate":
+        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"].get("rollingUpdate"), maxSurge=0, maxUnavailable=1)
+    return {**obj, "spec": spec}
 
 
 def _job_spec(spec: Object) -> Object:
@@ -224,6 +234,7 @@ def _job_spec(spec: Object) -> Object:
         backoffLimit=6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1,
         completionMode="NonIndexed",
         completions=1 if unset else None,
+        manualSelector=False,
         parallelism=1,
         podReplacementPolicy="TerminatingOrFailed",
         suspend=False,
@@ -310,7 +321,12 @@ def _claim(obj: Object) -> Object:
 
 
 def _secret(obj: Object) -> Object:
-    return _filled(obj, type="Opaque")
+    """What is written in plain words (`stringData`) becomes data; it is never shown again."""
+    rest = {key: value for key, value in obj.items() if key != "stringData"}
+    plain = obj.get("stringData") or {}
+    if plain:
+        rest["data"] = {**(obj.get("data") or {}), **{key: b64encode(text.encode()).decode() for key, text in plain.items()}}
+    return _filled(rest, type="Opaque")
 
 
 def _storage_class(obj: Object) -> Object:

@@ -97,6 +97,13 @@ def share(field: str, value: Any) -> list[FieldError]:
     return [wrong_value(field, value, f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")]
 
 
+def bounded_share(field: str, value: Any) -> list[FieldError]:
+    errors = share(field, value)
+    if not errors and isinstance(value, str) and int(value[:-1]) > 100:
+        return [wrong_value(field, value, "must not be greater than 100%")]
+    return errors
+
+
 def labels(field: str, value: Any) -> list[FieldError]:
     errors = []
     for key, text in value.items() if isinstance(value, dict) else ():

@@ -327,6 +327,7 @@ def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
             yield forbidden_field(f"spec.schedulingGates[{index}].name", why)
             return
+    yield from _deadline_change(before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds"))
     kept = after.get("tolerations") or ()
     if any(toleration not in kept for toleration in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
@@ -334,6 +335,15 @@ def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
     free = _MUTABLE | (_MUTABLE_WHILE_GATED if gates else set())
     if _frozen_part(before, free) != _frozen_part(after, free):
         yield forbidden_field("spec", _POD_RULE)
+
+
+def _deadline_change(before: int | None, after: int | None) -> Iterator[FieldError]:
+    """A deadline may only come nearer."""
+    field = "spec.activeDeadlineSeconds"
+    if before is not None and after is None:
+        yield wrong_value(field, None, "must not update from a positive integer to nil value")
+    elif before is not None and after is not None and after > before:
+        yield wrong_value(field, after, "must be less than or equal to previous value")
 
 
 def _frozen_part(spec: Object, free: set[str]) -> Object:

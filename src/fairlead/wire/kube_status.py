@@ -124,6 +124,11 @@ def shown(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
+def shown_as_written(value: Any) -> str:
+    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of their declaration."""
+    return msgspec.json.encode(value).decode()
+
+
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:
     """The 422 for an object that breaks the rules of its kind; several faults are told in one bracket."""
     told = [f"{error.field}: {error.message}" for error in errors]
