@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from tests.apps.test_api_server import TOKEN, ask
 from tests.sim.objects import StillClock
+from tests.sim.small_world import small_world
 
 from fairlead.apps.api_server import ApiServer
 from fairlead.rules import access
 from fairlead.sim.accounts import Accounts
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from fairlead.sim.resources import CLUSTER_ROLES, CONFIG_MAPS, ELASTIC_QUOTA_TREES, NAMESPACES, RESOURCES, SERVICE_ACCOUNTS
 from fairlead.sim.roles import install_roles
+from fairlead.wire.kube_resource import ResourceKind
 
 KEY = b"a key of the test's own"
 TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
@@ -177,3 +179,26 @@ def test_roles_that_people_changed_stay_changed() -> None:
     install_roles(cluster)
     changed = cluster.get(CLUSTER_ROLES, None, "system:discovery")
     assert changed is not None and changed["rules"] == []
+
+
+# --- the roles that operators bring --------------------------------------------------------------------------------------------------
+
+JOB_KINDS = [ref for ref in RESOURCES if ref.is_custom and ref is not ELASTIC_QUOTA_TREES]
+
+
+@pytest.mark.parametrize(("role", "may_write"), [("view", False), ("edit", True), ("admin", True)])
+@pytest.mark.parametrize("ref", JOB_KINDS, ids=lambda ref: ref.plural)
+async def test_the_roles_of_a_world_cover_the_kinds_of_its_operators(ref: ResourceKind, role: str, may_write: bool) -> None:
+    """Asked with the rights of a ServiceAccount of one namespace, not as a review: of rights that gathering has brought together."""
+    cluster = small_world().cluster
+    app = server(cluster)
+    rbac, account = "rbac.authorization.k8s.io", {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
+    bound = {"roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role}, "subjects": [account]}
+    cluster.create({"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", "metadata": {"name": "b", "namespace": "default"}, **bound})
+    as_account = {"impersonate-user": "system:serviceaccount:default:default", "content-type": "application/json"}
+    path = f"/apis/{ref.api_version}/namespaces/default/{ref.plural}"
+    body = json.dumps({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": "a"}, "spec": {}}).encode()
+    assert (await ask(app, "GET", path, headers=as_account))[0] == 200
+    assert (await ask(app, "GET", path.replace("/default/", "/kube-system/"), headers=as_account))[0] == 403
+    assert (await ask(app, "POST", path, body, as_account))[0] == (201 if may_write else 403)
+    assert (await ask(app, "DELETE", f"{path}/a", headers=as_account))[0] == (200 if may_write else 403)

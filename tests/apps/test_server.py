@@ -79,6 +79,27 @@ async def test_it_serves_says_when_it_is_ready_and_stops_despite_a_client_that_n
         pass
 
 
+@pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
+async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_logged(
+    caplog: pytest.LogCaptureFixture, protocol: str
+) -> None:
+    """`kubectl exec` asks for a WebSocket, then for SPDY, and prints the sentence that the app answers."""
+    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    task = asyncio.create_task(serve(APP, sock=sock, ready=ready))
+    await asyncio.wait_for(ready.wait(), 5)
+    upgrade = f"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
+    with caplog.at_level("INFO"):
+        writer.write(upgrade.encode())
+        told = await asyncio.wait_for(reader.readuntil(b"hello"), 5)
+    writer.close()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told.startswith(b"HTTP/1.1 200 OK")
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
 async def test_the_first_failure_ends_every_loop() -> None:
     cancelled = asyncio.Event()
 

@@ -104,7 +104,6 @@ def _version(api: ApiClient, space: str) -> str:
 
 
 _HOST_PORTS = [{"containerPort": port, "hostPort": 80} for port in (80, 81)]
-_SERVICE = {"metadata": {"name": "a"}, "spec": {"clusterIP": "1.2.3.4", "ports": [{"port": 80}]}}
 _JOB = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}
 _LABELLED_JOB = {"suspend": True, "template": {"metadata": {"labels": {"job-name": "other"}}, "spec": _JOB}}
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -179,10 +178,6 @@ DIFFERENCES = (
     Difference(
         *("Objects", "a RuntimeClass that does not exist", "403 Forbidden", "201", "no runtime to choose"),
         _asked("POST", "/api/v1/namespaces/{s}/pods", pod(spec={"runtimeClassName": "nobody"})),
-    ),
-    Difference(
-        *("Objects", "a cluster address out of range", "422 Invalid", "201", "addresses lead nowhere here"),
-        _asked("POST", "/api/v1/namespaces/{s}/services", _SERVICE),
     ),
     Difference(
         *("Objects", "a Job whose pods carry another Job's name", "422 Invalid", "201", "the label is overwritten"),

@@ -12,13 +12,16 @@ import yaml
 from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
+from tests.kube.servers import run_arena
 
 from fairlead.edge.clock import WallClock
+from fairlead.sim.roles import install_operator_roles
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedServer]:
     with simulated_server(tmp_path_factory.mktemp("access"), WallClock()) as running:
+        running.do(lambda cluster: install_operator_roles(cluster, 0))
         yield running
 
 
@@ -139,6 +142,15 @@ def test_a_revoked_token_opens_nothing(kubectl: Kubectl, server: SimulatedServer
     kubectl.run("create", "serviceaccount", "short", "-n", "team")
     with pytest.raises(KubectlError, match="You must be logged in to the server"):
         short.run("auth", "whoami")
+
+
+def test_an_editor_submits_and_lists_jobs(ci: Kubectl) -> None:
+    """The role `edit` is gathered from those of the operators, too."""
+    run_arena("submit", "mpijob", "--name=m", "--gpus=1", "--workers=1", "--image=x", "sleep 5", "-n", "team", kubeconfig=ci.kubeconfig)
+    assert run_arena("list", "-n", "team", kubeconfig=ci.kubeconfig).splitlines()[1].split()[:2] == ["m", "PENDING"]
+    run_arena("delete", "m", "-n", "team", kubeconfig=ci.kubeconfig)
+    with pytest.raises(AssertionError, match="the user has no privileges to list the training jobs in namespace default"):
+        run_arena("list", "-n", "default", kubeconfig=ci.kubeconfig)
 
 
 def test_the_questions_are_served_for_discovery(kubectl: Kubectl) -> None:

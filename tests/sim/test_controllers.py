@@ -8,7 +8,19 @@ import pytest
 from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, reasons, small_world, states
 
 from fairlead.sim.plan import View, is_active
-from fairlead.sim.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, PODS, PYTORCH_JOBS, REPLICA_SETS, SECRETS, SERVICES, TF_JOBS
+from fairlead.sim.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    JOBS,
+    MPI_JOBS,
+    PODS,
+    PYTORCH_JOBS,
+    REPLICA_SETS,
+    SECRETS,
+    SERVICES,
+    TF_JOBS,
+)
 from fairlead.sim.training_job import reconcile
 from fairlead.sim.world import World
 from fairlead.wire.names import LABEL_REPLICA_INDEX
@@ -75,6 +87,23 @@ def test_a_deployment_becomes_available_through_one_replica_set() -> None:
     (owner,) = world.cluster.list(REPLICA_SETS, NAMESPACE)
     assert {item["metadata"]["ownerReferences"][0]["uid"] for item in pods(world)} == {owner["metadata"]["uid"]}
     assert owner["metadata"]["labels"]["pod-template-hash"] in owner["metadata"]["name"]
+
+
+def test_pods_without_their_account_come_when_it_comes() -> None:
+    world, body = small_world(), deployment()
+    body["spec"]["template"]["spec"]["serviceAccountName"] = "late"
+    world.cluster.create(body)
+    live(world, 10)
+    assert pods(world) == []
+    (replica_set,) = world.cluster.list(REPLICA_SETS, NAMESPACE)
+    name = replica_set["metadata"]["name"]
+    (event,) = [event for event in world.cluster.list(EVENTS, NAMESPACE) if event["reason"] == "FailedCreate"]
+    why = f'error looking up service account {NAMESPACE}/late: serviceaccount "late" not found'
+    assert event["message"] == f'Error creating: pods "{name}-" is forbidden: {why}'
+    assert 3 <= event["count"] <= 5, "one pod is tried at a time, after longer and longer pauses"
+    world.cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "late", "namespace": NAMESPACE}})
+    live(world, 40)
+    assert len(pods(world)) == 3
 
 
 def test_a_deleted_pod_is_replaced() -> None:

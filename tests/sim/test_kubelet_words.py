@@ -150,3 +150,21 @@ def test_probes_are_taken_and_never_asked() -> None:
     world = world_with({"containers": [container("pause:35", livenessProbe=probe, readinessProbe=probe, startupProbe=probe)]})
     live(world, 90)
     assert pod_status(get_pod(world))[:3] == ("Running", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("image", "fault"),
+    [
+        ("bad image", "invalid reference format"),
+        ("Upper", "invalid reference format: repository name (library/Upper) must be lowercase"),
+        ("x@sha256:12", "invalid reference format"),
+        ("x:", "invalid reference format"),
+    ],
+)
+def test_the_words_of_a_name_that_no_image_can_have(image: str, fault: str) -> None:
+    world = world_with({"containers": [container(image)]})
+    assert words(world, 30) == ["Pending", "InvalidImageName"]
+    told = f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {fault}'
+    assert get_pod(world)["status"]["containerStatuses"][0]["state"]["waiting"] == {"reason": "InvalidImageName", "message": told}
+    assert messages(world, "InspectFailed") == {told}
+    assert "Error: InvalidImageName" in messages(world, "Failed")

@@ -34,8 +34,8 @@ _SPEC: dict[str, Any] = {
             "ports": [{"containerPort": 1, "name": "x"}],
             "env": [{"name": "a", "value": "x"}],
             "volumeMounts": [{"name": "v", "mountPath": "/x"}],
-            "livenessProbe": {"exec": {}, "periodSeconds": 1},
-            "lifecycle": {"preStop": {"exec": {}}},
+            "livenessProbe": {"exec": {"command": ["x"]}, "periodSeconds": 1},
+            "lifecycle": {"preStop": {"exec": {"command": ["x"]}}},
             "resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "2"}, "requests": {"cpu": "1"}},
         }
     ],

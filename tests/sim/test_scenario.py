@@ -129,6 +129,9 @@ until = "3h"
 """
 
 
+_NODE_PORT_SERVICE = '\n\n[[network_services]]\nname = "{}"\nnamespace = "a"\ntype = "NodePort"\nports = ["80:30080/TCP"]\n'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "told"),
     [
@@ -206,6 +209,20 @@ until = "3h"
         ('ports = ["53/UDP"]', 'ports = ["53"]', "network_services[0].ports", "`53` is not a port such as"),
         ('ports = ["53/UDP"]', 'ports = ["53:30053/UDP"]', "network_services[0].ports", "a Service of type `ClusterIP` does not have"),
         ('cluster_ip = "10.96.0.10"', 'cluster_ip = "here"', "network_services[0].cluster_ip", "`here` is no IPv4 address"),
+        ('cluster_ip = "10.96.0.10"', 'cluster_ip = "10.0.0.1"', "network_services[0].cluster_ip", "`10.0.0.1` is not in 10.96.0.0/12"),
+        ('cluster_ip = "10.96.0.10"', 'cluster_ip = "10.96.0.1"', "network_services[0].cluster_ip", "is that of the Service `kubernetes`"),
+        (
+            'ports = ["53/UDP"]',
+            'type = "NodePort"\nports = ["53:20053/UDP"]',
+            "network_services[0].ports",
+            "20053 is no port on the nodes: they are 30000 to 32767",
+        ),
+        (
+            'ports = ["53/UDP"]',
+            'ports = ["53/UDP"]' + "".join(_NODE_PORT_SERVICE.format(name) for name in ("n1", "n2")),
+            "network_services[2].ports",
+            "`30080` is that of the Service `n1` already",
+        ),
         ("code = 79", "code = 0", "xids[0].code", "0 is no XID"),
         ('at = "1h"', 'at = "-1h"', "xids[0].at", "`-1h` is not a length of time"),
         ('until = "3h"', 'until = "1h"', "outages[0].until", "is not after `at`"),

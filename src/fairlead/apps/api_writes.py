@@ -20,6 +20,7 @@ from fairlead.wire.kube_crd_schema import Schema
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_schema import SCHEME, Unhandled, check_kind, strict_error, typed
 from fairlead.wire.kube_status import bad_request, method_not_allowed, not_found, update_without_version
+from fairlead.wire.kube_warnings import service_warnings
 
 # Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
 _ANSWER_WITH_OBJECT = frozenset(
@@ -111,7 +112,7 @@ class Writes:
     def _create(self, request: ApiRequest, obj: Object) -> Object:
         if self._check is not None:
             self._check(request.who, request, obj, None)
-        return self._store_for(request).create(obj, request.who.name)
+        return _warned_of(request, self._store_for(request).create(obj, request.who.name))
 
     def _write(self, request: ApiRequest, obj: Object) -> Object:
         store = self._store_for(request)
@@ -119,7 +120,9 @@ class Writes:
             self._check(request.who, request, obj, self._reads.existing(request))
         if request.path.subresource == "scale":
             return store.scale(request.ref, request.namespace, request.path.name, obj)
-        return store.update_status(obj) if request.path.subresource == "status" else store.update(obj, request.who.name)
+        if request.path.subresource == "status":
+            return store.update_status(obj)
+        return _warned_of(request, store.update(obj, request.who.name))
 
     def _delete(self, request: ApiRequest, name: str, options: Object, found: Object | None = None) -> Object:
         conditions = options.get("preconditions") or {}
@@ -156,6 +159,12 @@ class Writes:
         if ref.kind == "CustomResourceDefinition":
             request.warnings.extend(ignored_parts(read))
         return read
+
+
+def _warned_of(request: ApiRequest, stored: Object) -> Object:
+    if (request.ref.group, request.ref.kind) == ("", "Service"):
+        request.warnings.extend(service_warnings(stored))
+    return stored
 
 
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:

@@ -15,7 +15,11 @@ PEER_CERTIFICATE: Final = "fairlead.peer_certificate"
 
 
 class TellingProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP/1.1, with `PEER_CERTIFICATE` in the scope."""
+    """uvicorn's HTTP/1.1, with `PEER_CERTIFICATE` in the scope.
+
+    Who asks for another protocol (`kubectl exec` for a WebSocket) is answered in this one, as HTTP allows; uvicorn logs two lines about
+    libraries that could be installed, and an operator has nothing to install here.
+    """
 
     _has_certificate = False
 
@@ -26,3 +30,6 @@ class TellingProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope[PEER_CERTIFICATE] = self._has_certificate  # type: ignore[typeddict-unknown-key]
+
+    def _unsupported_upgrade_warning(self) -> None:
+        pass

@@ -21,6 +21,7 @@ from fairlead.sim.object_names import ObjectNames
 from fairlead.sim.pod_account import with_account
 from fairlead.sim.priority import with_priority
 from fairlead.sim.resources import NAMESPACES, PODS, RESOURCES, SERVICES
+from fairlead.sim.service_allocation import allocated
 from fairlead.sim.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
 from fairlead.wire.kube_patch import apply_merge_patch
 from fairlead.wire.kube_resource import ResourceKind
@@ -178,10 +179,10 @@ class Cluster:
             new = with_priority(self, with_account(self, new))
         new = defaults.new_status(ref, defaults.with_defaults(ref, new))
         new = self._admitted(Write(CREATE, ref, user, new))
+        if ref is SERVICES:
+            new = self._allocated(new, None)
         if not is_trusted:
             validation.check(ref, new)
-        if ref is SERVICES:
-            new = defaults.with_address(new, self.names.counter)
         if self.get(ref, metadata.get("namespace"), metadata["name"]) is not None:
             raise already_exists(ref, metadata["name"])
         return self._store(ref, new, None, ADDED)
@@ -217,6 +218,7 @@ class Cluster:
     def update(self, obj: Object, user: str = "") -> Object:
         """Replace everything but system metadata and status. A resourceVersion, where given, must be the stored one (409)."""
         ref, old = self._stored_like(obj)
+        validation.check_deletion(ref, obj, old)
         new = {**obj, "metadata": self._kept_metadata(obj, old)}
         if "status" in ref.subresources:
             new = _with_field(new, "status", old.get("status"))
@@ -335,6 +337,8 @@ class Cluster:
         """Check and store a changed object; nothing happens when nothing changed. What is no wish (a status) is no new generation."""
         if new.get("spec") is not old.get("spec") or "spec" not in new:  # a status write, the most frequent one, has nothing to fill in
             new = defaults.with_defaults(ref, new)
+            if ref is SERVICES:
+                new = self._allocated(new, old)
         if new == old:
             return old
         if not is_trusted:
@@ -343,6 +347,11 @@ class Cluster:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         stored = self._store(ref, new, old, MODIFIED)
         return deletion.finish_if_free(self, ref, stored)
+
+    def _allocated(self, new: Object, old: Object | None) -> Object:
+        """A Service with the address and the ports on the nodes that it is given."""
+        number = self.names.counter + (self.resource_version if old else 0)  # what was given back does not come back at once
+        return allocated(new, old, lambda: self.scan(SERVICES), number)
 
     def _name_new(self, ref: ResourceKind, metadata: Object) -> None:
         prefix = metadata.get("generateName")

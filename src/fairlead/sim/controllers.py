@@ -70,6 +70,8 @@ Object = dict[str, Any]
 Key = tuple[ResourceKind, str, str]
 
 REACTION_SECONDS = 0.05
+FIRST_RETRY_SECONDS = 1.28  # client-go's queue begins at 5 ms and doubles, too; the pauses before this one add up to as much
+LONGEST_RETRY_SECONDS = 1000.0
 _CHANGEABLE = ("annotations", "labels", "ownerReferences", "finalizers")
 
 CONTROLLERS: dict[ResourceKind, tuple[str, Callable[[Object, View], Plan]]] = {
@@ -110,6 +112,8 @@ class Controllers:
         self._seed = seed
         self._due: dict[Key, None] = {}
         self._wakes: dict[Key, float] = {}
+        self._refusals: dict[Key, int] = {}
+        self._retries: set[Key] = set()
         self._created = 0
         self._orphans = Orphans(cluster)
         for ref in (*CONTROLLERS, *_OWNED):
@@ -207,6 +211,7 @@ class Controllers:
         ref, namespace, name = key
         obj = self._cluster.get(ref, namespace, name)
         if obj is None or ("deletionTimestamp" in obj["metadata"] and ref not in _LAST_CARE):
+            self._refusals.pop(key, None)
             return
         component, reconcile = CONTROLLERS[ref]
         try:
@@ -242,8 +247,7 @@ class Controllers:
         return self._cluster.get(ref, namespace, reference["name"]) if ref else None
 
     def _carry_out(self, key: Key, obj: Object, plan: Plan, component: str) -> None:
-        for new in plan.create:
-            self._create(new, obj, component)
+        self._retry(key, is_refused=not all(self._create(new, obj, component) for new in plan.create))
         for old, new in plan.change:
             self._change(old, new)
         for gone in plan.delete:
@@ -260,13 +264,30 @@ class Controllers:
         if plan.wake_at is not None:
             self._wake(key, plan.wake_at)
 
-    def _create(self, new: Object, owner: Object, component: str) -> None:
+    def _create(self, new: Object, owner: Object, component: str) -> bool:
+        """Whether it is there now; what comes after a refusal is not tried."""
         self._created += 1
         try:
             self._cluster.create(new)
         except ApiStatus as refusal:
             if refusal.reason != "AlreadyExists":
                 self._recorder.warning(owner, "FailedCreate", f"Error creating: {refusal.message}", component)
+                return False
+        return True
+
+    def _retry(self, key: Key, *, is_refused: bool) -> None:
+        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack may come."""
+        if not is_refused:
+            self._refusals.pop(key, None)
+        elif key not in self._retries:
+            seconds = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** self._refusals.get(key, 0))
+            self._refusals[key] = self._refusals.get(key, 0) + 1
+            self._retries.add(key)
+            self._timers.after(seconds, partial(self._try_again, key))
+
+    def _try_again(self, key: Key) -> None:
+        self._retries.discard(key)
+        self._enqueue(key)
 
     def _change(self, old: Object, new: Object) -> None:
         """Carry over what the controller changed; what others wrote meanwhile stays."""

@@ -1,27 +1,15 @@
-"""Which objects does the API server refuse that make no pods: ConfigMaps, Secrets, Services, claims, budgets, classes, nodes, events?"""
+"""Which objects does the API server refuse that make no pods: ConfigMaps, Secrets, claims, budgets, classes, nodes, events?"""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fairlead.sim import resources as served
-from fairlead.sim.field_rules import (
-    between,
-    each,
-    fields,
-    frozen,
-    labels,
-    one_of,
-    selector,
-    share,
-    spelled,
-)
+from fairlead.sim.field_rules import bounded_share, each, fields, frozen, one_of, selector, spelled
 from fairlead.sim.watch_log import Object
-from fairlead.wire.kube_names import config_key_faults, label_faults, port_name_faults, qualified_name_faults
+from fairlead.wire.kube_names import config_key_faults, qualified_name_faults
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, shown, too_long, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, required, shown, too_long, unsupported, wrong_value
 from fairlead.wire.quantity import parse_quantity
 
 _MOST_DATA_BYTES = 1024 * 1024
@@ -90,64 +78,6 @@ def _secret_change(old: Object, new: Object) -> list[FieldError]:
     return errors + _frozen_data(old, new)
 
 
-# --- Services ----------------------------------------------------------------------------------------------------------------------
-
-_NUMBER = between(1, 65535)
-
-
-def _port_or_name(field: str, value: Any) -> list[FieldError]:
-    return _NUMBER(field, value) if isinstance(value, int) else spelled(port_name_faults)(field, value)
-
-
-_SERVICE_PORT = fields(
-    {"port": _NUMBER, "protocol": one_of("SCTP", "TCP", "UDP"), "targetPort": _port_or_name, "name": spelled(label_faults)}
-)
-_SERVICE = fields(
-    {
-        "type": one_of("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
-        "sessionAffinity": one_of("ClientIP", "None"),
-        "selector": labels,
-        "ports": each(_SERVICE_PORT, unique="name"),
-    }
-)
-
-
-def _service(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    ports, address = spec.get("ports") or (), spec.get("clusterIP") or ""
-    if spec.get("type") == "ExternalName":
-        return [] if spec.get("externalName") else [required("spec.externalName")]
-    errors = [required("spec.ports")] if not ports and address != "None" else []
-    errors += _SERVICE("spec", spec)
-    for index, port in enumerate(ports):
-        here = f"spec.ports[{index}]"
-        if len(ports) > 1 and not port.get("name"):
-            errors.append(required(f"{here}.name"))
-        if port.get("nodePort") and spec.get("type", "ClusterIP") == "ClusterIP":
-            errors.append(forbidden_field(f"{here}.nodePort", "may not be used when `type` is 'ClusterIP'"))
-        if (port.get("port"), port.get("protocol")) in [(held.get("port"), held.get("protocol")) for held in ports[:index]]:
-            written = {"AppProtocol": None, "Name": "", "NodePort": 0, "Port": port.get("port"), "TargetPort": 0}
-            errors.append(duplicate(here, written | {"Protocol": port.get("protocol")}))
-    if address and address != "None" and not _is_address(address):
-        errors.append(wrong_value("spec.clusterIPs[0]", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
-    return errors
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _service_change(old: Object, new: Object) -> list[FieldError]:
-    before, after = (obj.get("spec") or {} for obj in (old, new))
-    if before.get("type") == after.get("type") == "ClusterIP" and before.get("clusterIP") != after.get("clusterIP"):
-        return [wrong_value("spec.clusterIPs[0]", [after.get("clusterIP")], "may not change once set")]
-    return []
-
-
 # --- claims, budgets, classes ------------------------------------------------------------------------------------------------------
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -167,12 +97,23 @@ def _claim(obj: Object) -> list[FieldError]:
 
 
 def _claim_change(old: Object, new: Object) -> list[FieldError]:
-    before, after = ({**(obj.get("spec") or {}), "resources": None, "volumeName": None} for obj in (old, new))
+    """Of a claim that is bound the size may grow; a volume is given once."""
+    is_bound = (new.get("status") or {}).get("phase") == "Bound"
+    has_volume = bool((old.get("spec") or {}).get("volumeName"))
+    free = {**({"resources": None} if is_bound else {}), **({} if has_volume else {"volumeName": None})}
+    before, after = ({**(obj.get("spec") or {}), **free} for obj in (old, new))
     why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
     return [forbidden_field("spec", why)] if before != after else []
 
 
-_BUDGET = fields({"minAvailable": share, "maxUnavailable": share, "selector": selector})
+_BUDGET = fields(
+    {
+        "minAvailable": bounded_share,
+        "maxUnavailable": bounded_share,
+        "unhealthyPodEvictionPolicy": one_of("AlwaysAllow", "IfHealthyBudget"),
+        "selector": selector,
+    }
+)
 
 
 def _budget(obj: Object) -> list[FieldError]:
@@ -220,7 +161,6 @@ def _event(obj: Object) -> list[FieldError]:
 _RULES: Mapping[ResourceKind, Callable[[Object], list[FieldError]]] = {
     served.CONFIG_MAPS: _config_map,
     served.SECRETS: _secret,
-    served.SERVICES: _service,
     served.PERSISTENT_VOLUME_CLAIMS: _claim,
     served.POD_DISRUPTION_BUDGETS: _budget,
     served.PRIORITY_CLASSES: _priority_class,
@@ -230,6 +170,5 @@ _RULES: Mapping[ResourceKind, Callable[[Object], list[FieldError]]] = {
 _CHANGE_RULES: Mapping[ResourceKind, Callable[[Object, Object], list[FieldError]]] = {
     served.CONFIG_MAPS: _frozen_data,
     served.SECRETS: _secret_change,
-    served.SERVICES: _service_change,
     served.PERSISTENT_VOLUME_CLAIMS: _claim_change,
 }

@@ -5,6 +5,7 @@ Defaults never overwrite. They are those that programs and `kubectl describe` re
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -207,14 +208,23 @@ def _replica_set(obj: Object) -> Object:
 
 
 def _stateful_set(obj: Object) -> Object:
-    update = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
-    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": "", "updateStrategy": update}
-    return {**obj, "spec": _templated(obj.get("spec") or {}, **values)}
+    values = {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10, "serviceName": ""}
+    spec = _templated(obj.get("spec") or {}, **values)
+    spec["updateStrategy"] = _filled(spec.get("updateStrategy") or {"rollingUpdate": {}}, type="RollingUpdate")
+    if spec["updateStrategy"]["type"] == "RollingUpdate" and isinstance(spec["updateStrategy"].get("rollingUpdate"), dict):
+        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"]["rollingUpdate"], partition=0)
+    spec["persistentVolumeClaimRetentionPolicy"] = _filled(
+        spec.get("persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain"
+    )
+    return {**obj, "spec": spec}
 
 
 def _daemon_set(obj: Object) -> Object:
-    update = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
-    return {**obj, "spec": _templated(obj.get("spec") or {}, revisionHistoryLimit=10, updateStrategy=update)}
+    spec = _templated(obj.get("spec") or {}, revisionHistoryLimit=10)
+    spec["updateStrategy"] = _filled(spec.get("updateStrategy"), type="RollingUpdate")
+    if spec["updateStrategy"]["type"] == "RollingUpdate":
+        spec["updateStrategy"]["rollingUpdate"] = _filled(spec["updateStrategy"].get("rollingUpdate"), maxSurge=0, maxUnavailable=1)
+    return {**obj, "spec": spec}
 
 
 def _job_spec(spec: Object) -> Object:
@@ -224,6 +234,7 @@ def _job_spec(spec: Object) -> Object:
         backoffLimit=6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1,
         completionMode="NonIndexed",
         completions=1 if unset else None,
+        manualSelector=False,
         parallelism=1,
         podReplacementPolicy="TerminatingOrFailed",
         suspend=False,
@@ -256,23 +267,6 @@ def _cron_job(obj: Object) -> Object:
 # --- the rest ----------------------------------------------------------------------------------------------------------------------
 
 
-def with_address(service: Object, number: int) -> Object:
-    """A Service with its cluster address, the `number`-th of 10.96.0.0/12, and with ports on the nodes where its type has them.
-
-    Node ports follow from the number, too: two of 2768 Services in a row never share one.
-    """
-    spec = service["spec"]
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        ports = enumerate(spec.get("ports") or ())
-        spec = {**spec, "ports": [{"nodePort": 30000 + (number * 13 + index) % 2768, **port} for index, port in ports]}
-        service = {**service, "spec": spec}
-    if spec["type"] == "ExternalName":
-        return service
-    address = spec.get("clusterIP") or f"10.{96 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
-    families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-    return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
-
-
 def _pod_template(obj: Object) -> Object:
     template = obj.get("template") or {}
     return {**obj, "template": {**template, "metadata": template.get("metadata") or {}, "spec": _template_spec(template.get("spec") or {})}}
@@ -283,13 +277,37 @@ def _replication_controller(obj: Object) -> Object:
     return {**filled, "spec": _templated(filled.get("spec") or {})}
 
 
+_WORDLESS: tuple[Any, ...] = ("", 0, [], {}, None)  # what Go leaves out of an answer
+_CLIENT_SECONDS = 10800
+
+
 def _service(obj: Object) -> Object:
-    spec = _filled(obj.get("spec") or {}, internalTrafficPolicy="Cluster", sessionAffinity="None", type="ClusterIP")
-    if spec["type"] in ("NodePort", "LoadBalancer"):
+    """What is empty in a Service is not there: a `nodePort` of 0 asks for any, a `clusterIP` of "" for the one that it has."""
+    held = {key: value for key, value in (obj.get("spec") or {}).items() if key in _MAY_BE_EMPTY or value not in _WORDLESS}
+    spec = _filled(held, sessionAffinity="None", type="ClusterIP")
+    if spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
         spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
+    else:
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif (((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds")) is None:
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _CLIENT_SECONDS}}
     if spec.get("ports"):
-        spec["ports"] = [_filled(port, protocol="TCP", targetPort=port.get("port")) for port in spec["ports"]]
+        spec["ports"] = [_service_port(port) for port in spec["ports"]]
     return {**obj, "spec": spec}
+
+
+_MAY_BE_EMPTY = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "sessionAffinityConfig")
+
+
+def _service_port(port: Object) -> Object:
+    held = {key: value for key, value in port.items() if key == "port" or value not in _WORDLESS}
+    return _filled(held, protocol="TCP", targetPort=port.get("port"))
 
 
 def _namespace(obj: Object) -> Object:
@@ -303,7 +321,12 @@ def _claim(obj: Object) -> Object:
 
 
 def _secret(obj: Object) -> Object:
-    return _filled(obj, type="Opaque")
+    """What is written in plain words (`stringData`) becomes data; it is never shown again."""
+    rest = {key: value for key, value in obj.items() if key != "stringData"}
+    plain = obj.get("stringData") or {}
+    if plain:
+        rest["data"] = {**(obj.get("data") or {}), **{key: b64encode(text.encode()).decode() for key, text in plain.items()}}
+    return _filled(rest, type="Opaque")
 
 
 def _storage_class(obj: Object) -> Object:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fairlead.wire.kube_names import label_value_faults, qualified_name_faults
+from fairlead.wire.kube_names import label_value_faults, port_name_faults, qualified_name_faults
 from fairlead.wire.kube_status import FieldError, duplicate, forbidden_field, required, unsupported, wrong_value
 
 Rule = Callable[[str, Any], list[FieldError]]
@@ -74,6 +74,14 @@ def between(least: int, most: int) -> Rule:
     return lambda field, value: [wrong_value(field, value, why)] if isinstance(value, int) and not least <= value <= most else []
 
 
+_port_number = between(1, 65535)
+
+
+def port_or_name(field: str, value: Any) -> list[FieldError]:
+    """A port as probes and Services name it."""
+    return _port_number(field, value) if isinstance(value, int) else spelled(port_name_faults)(field, value)
+
+
 def spelled(faults: Callable[[str], list[str]]) -> Rule:
     """A text with the faults that a function of `wire.kube_names` finds in it."""
     return lambda field, value: [wrong_value(field, value, why) for why in faults(value)] if isinstance(value, str) else []
@@ -87,6 +95,13 @@ def share(field: str, value: Any) -> list[FieldError]:
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
     return [wrong_value(field, value, f"{rule} (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')")]
+
+
+def bounded_share(field: str, value: Any) -> list[FieldError]:
+    errors = share(field, value)
+    if not errors and isinstance(value, str) and int(value[:-1]) > 100:
+        return [wrong_value(field, value, "must not be greater than 100%")]
+    return errors
 
 
 def labels(field: str, value: Any) -> list[FieldError]:

@@ -28,6 +28,7 @@ from fairlead.sim.resources import NODES, PODS
 from fairlead.sim.saved import HeldCard
 from fairlead.sim.timers import Timers
 from fairlead.sim.watch_log import DELETED, WatchEvent
+from fairlead.wire.image_name import image_name_fault
 from fairlead.wire.kube_time import parse_time
 from fairlead.wire.names import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 
@@ -205,6 +206,9 @@ class Kubelets:
             self._later(run, self._delay(run, "sandbox", 0.4, 1.6), self._start_next)
             return
         image, can_pull = rest[0]
+        if fault := image_name_fault(image):
+            self._refuse_name(run, pod, rest, fault)
+            return
         if any(container.image == image and not container.may_pull for container in run.containers):
             self._refuse_pull(run, pod, image, rest)
             return
@@ -214,6 +218,14 @@ class Kubelets:
             return
         seconds = between(self._seed, 4.0, 40.0, "pull", run.node, image)
         self._later(run, seconds, lambda run: self._pulled(run, image, seconds, rest[1:]))
+
+    def _refuse_name(self, run: PodRun, pod: Object, images: Sequence[tuple[str, bool]], fault: str) -> None:
+        """No image can have this name, however often it is looked at."""
+        image = images[0][0]
+        why = f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {fault}'
+        self._recorder.warning(pod, "InspectFailed", why, COMPONENT, run.node)
+        self._wait_for_image(run, pod, image, "InvalidImageName", why)
+        self._later(run, LOOK_AGAIN_SECONDS, lambda run: self._pull(run, images))
 
     def _refuse_pull(self, run: PodRun, pod: Object, image: str, images: Sequence[tuple[str, bool]]) -> None:
         """Its owner forbade to pull it: look again whether somebody else has brought it."""

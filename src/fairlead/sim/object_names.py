@@ -13,6 +13,12 @@ _SUFFIX_LENGTH = 5
 _MAX_GENERATED_PREFIX = 63 - _SUFFIX_LENGTH
 
 
+def is_generated(name: str, prefix: str) -> bool:
+    """Whether `name` is one that the server makes of `prefix`."""
+    begin, suffix = name[:-_SUFFIX_LENGTH], name[-_SUFFIX_LENGTH:]
+    return begin == prefix[:_MAX_GENERATED_PREFIX] and set(suffix) <= set(_SUFFIX_ALPHABET)
+
+
 class ObjectNames:
     """A source of uids and name suffixes; `counter` is all of its state."""
 

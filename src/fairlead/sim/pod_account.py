@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.sim.object_names import is_generated
 from fairlead.sim.resources import PODS, SERVICE_ACCOUNTS
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_status import forbidden
 
 if TYPE_CHECKING:
     from fairlead.sim.cluster import Cluster
+
+
+def asked_name(pod: Object) -> str:
+    """How admission names a new pod: what its writer has said, before the server has made a name of it."""
+    name, prefix = str(pod["metadata"]["name"]), str(pod["metadata"].get("generateName") or "")
+    return prefix if prefix and is_generated(name, prefix) else name
 
 
 def with_account(cluster: Cluster, pod: Object) -> Object:
@@ -23,6 +30,6 @@ def with_account(cluster: Cluster, pod: Object) -> Object:
     account = cluster.get(SERVICE_ACCOUNTS, metadata["namespace"], name)
     if account is None and name != "default":
         why = f'error looking up service account {metadata["namespace"]}/{name}: serviceaccount "{name}" not found'
-        raise forbidden(PODS, metadata["name"], why)
+        raise forbidden(PODS, asked_name(pod), why)
     pull_secrets = (account or {}).get("imagePullSecrets")
     return {**pod, "spec": {**spec, "imagePullSecrets": pull_secrets}} if pull_secrets and not spec.get("imagePullSecrets") else pod

@@ -1,6 +1,6 @@
 """Which pods and pod templates does the API server refuse, and which changes of a running pod?
 
-The faults that people make, not the whole list: security contexts, probes' numbers and volumes' contents are taken as they come.
+The faults that people make, not the whole list: most of a security context and volumes' contents are taken as they come.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 from fairlead.sim.field_rules import (
-    at_least,
     between,
     each,
     fields,
@@ -22,6 +21,8 @@ from fairlead.sim.field_rules import (
     selector,
     spelled,
 )
+from fairlead.sim.handler_rules import handler_errors
+from fairlead.sim.pod_settings import dns_errors, user_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.kube_names import (
     environment_name_faults,
@@ -42,7 +43,13 @@ def pod_errors(field: str, spec: Object) -> list[FieldError]:
     """The faults of a pod's spec."""
     if not spec.get("containers"):
         return [required(f"{field}.containers")]
-    return [*_SPEC(field, spec), *_container_errors(field, spec), *_volume_errors(field, spec)]
+    return [
+        *_SPEC(field, spec),
+        *dns_errors(field, spec),
+        *_PLACE(field, spec),
+        *_container_errors(field, spec),
+        *_volume_errors(field, spec),
+    ]
 
 
 def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
@@ -65,13 +72,15 @@ def _container_errors(field: str, spec: Object) -> list[FieldError]:
             if name and str(name) in names:
                 errors.append(duplicate(f"{here}.name", name))
             names.add(str(name))
+            errors += handler_errors(here, container, spec.get("terminationGracePeriodSeconds"), is_init=kind == "initContainers")
     return errors
 
 
 def _whole_container(field: str, container: Object) -> list[FieldError]:
     image = str(container.get("image") or "")
     errors = [wrong_value(f"{field}.image", image, "must not have leading or trailing whitespace")] if image != image.strip() else []
-    return errors + _resource_errors(f"{field}.resources", object_of(container, "resources"))
+    errors += _resource_errors(f"{field}.resources", object_of(container, "resources"))
+    return errors + user_errors(f"{field}.securityContext", container.get("securityContext"))
 
 
 def _environment(field: str, variable: Object) -> list[FieldError]:
@@ -80,15 +89,6 @@ def _environment(field: str, variable: Object) -> list[FieldError]:
     return []
 
 
-def _has_handler(field: str, probe: Any) -> list[FieldError]:
-    if not isinstance(probe, dict):
-        return []
-    handlers = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-    return [] if any(probe.get(key) is not None for key in handlers) else [required(field, "must specify a handler type")]
-
-
-_SECONDS = dict.fromkeys(("periodSeconds", "timeoutSeconds", "initialDelaySeconds", "successThreshold", "failureThreshold"), at_least(0))
-_PROBE = fields(_SECONDS, also=_has_handler)
 _PORT = fields(
     {
         "containerPort": between(1, 65535),
@@ -107,10 +107,6 @@ _CONTAINER = fields(
         "ports": each(_PORT, unique="name"),
         "env": each(fields({"name": spelled(environment_name_faults)}, needs=("name",), also=_environment)),
         "volumeMounts": each(fields({}, needs=("name", "mountPath")), unique="mountPath"),
-        "livenessProbe": _PROBE,
-        "readinessProbe": _PROBE,
-        "startupProbe": _PROBE,
-        "lifecycle": fields({"preStop": _has_handler, "postStart": _has_handler}),
     },
     needs=("name", "image"),
     also=_whole_container,
@@ -269,6 +265,11 @@ _SPEC = fields(
         "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
         "activeDeadlineSeconds": between(1, _LONGEST),
         "nodeSelector": labels,
+        "securityContext": user_errors,
+    }
+)
+_PLACE = fields(
+    {
         "nodeName": spelled(subdomain_faults),
         "hostname": spelled(label_faults),
         "subdomain": spelled(label_faults),
@@ -326,6 +327,7 @@ def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
             yield forbidden_field(f"spec.schedulingGates[{index}].name", why)
             return
+    yield from _deadline_change(before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds"))
     kept = after.get("tolerations") or ()
     if any(toleration not in kept for toleration in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
@@ -333,6 +335,15 @@ def _pod_change_errors(before: Object, after: Object) -> Iterator[FieldError]:
     free = _MUTABLE | (_MUTABLE_WHILE_GATED if gates else set())
     if _frozen_part(before, free) != _frozen_part(after, free):
         yield forbidden_field("spec", _POD_RULE)
+
+
+def _deadline_change(before: int | None, after: int | None) -> Iterator[FieldError]:
+    """A deadline may only come nearer."""
+    field = "spec.activeDeadlineSeconds"
+    if before is not None and after is None:
+        yield wrong_value(field, None, "must not update from a positive integer to nil value")
+    elif before is not None and after is not None and after > before:
+        yield wrong_value(field, after, "must be less than or equal to previous value")
 
 
 def _frozen_part(spec: Object, free: set[str]) -> Object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.sim.pod_account import asked_name
 from fairlead.sim.resources import PODS, PRIORITY_CLASSES
 from fairlead.wire.kube_status import forbidden
 
@@ -24,13 +25,13 @@ def with_priority(cluster: Cluster, pod: Object) -> Object:
     name = spec.get("priorityClassName") or ""
     found = _named(cluster, name) if name else _default(cluster)
     if name and found is None:
-        raise forbidden(PODS, pod["metadata"]["name"], f"no PriorityClass with name {name} was found")
+        raise forbidden(PODS, asked_name(pod), f"no PriorityClass with name {name} was found")
     found = found or {}
     filled: Object = {"priority": int(found.get("value", 0)), "preemptionPolicy": found.get("preemptionPolicy") or "PreemptLowerPriority"}
     for key, what in (("priority", "integer value of priority"), ("preemptionPolicy", "string value of PreemptionPolicy")):
         if spec.get(key) is not None and spec[key] != filled[key]:
             why = f"priority admission controller computed {filled[key]} from the given PriorityClass name"
-            raise forbidden(PODS, pod["metadata"]["name"], f"the {what} ({spec[key]}) must not be provided in pod spec; {why}")
+            raise forbidden(PODS, asked_name(pod), f"the {what} ({spec[key]}) must not be provided in pod spec; {why}")
     if found:
         filled["priorityClassName"] = found["metadata"]["name"]
     return {**pod, "spec": {**spec, **filled}}

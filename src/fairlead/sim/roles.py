@@ -10,6 +10,7 @@ from functools import partial
 
 from fairlead.sim.bootstrap_roles import bootstrap_objects
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.operator_roles import operator_roles
 from fairlead.sim.resources import CLUSTER_ROLES
 from fairlead.sim.watch_log import Object, WatchEvent
 from fairlead.wire.kube_selector import selects
@@ -21,6 +22,13 @@ def install_roles(cluster: Cluster) -> None:
     for obj in bootstrap_objects():
         if cluster.get(cluster.kind_of(obj), None, obj["metadata"]["name"]) is None:
             cluster.create(obj)
+
+
+def install_operator_roles(cluster: Cluster, seed: int) -> None:
+    """Add what the installation of the operators brings on a real cluster, after `install_roles`."""
+    for obj in operator_roles(seed):
+        if cluster.get(CLUSTER_ROLES, None, obj["metadata"]["name"]) is None:
+            cluster.load(obj)
 
 
 def _on_role(cluster: Cluster, event: WatchEvent) -> None:

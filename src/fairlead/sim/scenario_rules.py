@@ -12,9 +12,10 @@ from typing import Final
 
 from fairlead.sim.cards import CARD_MODELS
 from fairlead.sim.cluster import FIRST_NAMESPACES
-from fairlead.sim.network import split_port
+from fairlead.sim.network import API_SERVICE, split_port
 from fairlead.sim.pod_counts import MOST_PODS
 from fairlead.sim.scenario import Asks, NodePool, Quota, Scenario, Service, Stream, pool_nodes
+from fairlead.sim.service_allocation import NODE_PORTS, SERVICE_NETWORK
 from fairlead.wire.quantity import parse_amounts, parse_quantity
 
 KeyPath = tuple[str | int, ...]
@@ -290,6 +291,7 @@ def _bad_pods(scenario: Scenario) -> Faults:
 
 def _bad_network(scenario: Scenario) -> Faults:
     known = {*scenario.namespaces, *FIRST_NAMESPACES}
+    held: dict[str | int, str] = {API_SERVICE["spec"]["clusterIP"]: "kubernetes"}
     yield from _twice("network_services", ((item.namespace, item.name) for item in scenario.network_services))
     for index, item in enumerate(scenario.network_services):
         here: KeyPath = ("network_services", index)
@@ -297,7 +299,8 @@ def _bad_network(scenario: Scenario) -> Faults:
             yield (*here, "namespace"), f"no team has namespace `{item.namespace}`"
         if (item.namespace, item.name) == ("default", "kubernetes"):
             yield (*here, "name"), "every cluster has the Service `kubernetes` already"
-        if item.cluster_ip not in ("", "None") and (problem := _bad_address(item.cluster_ip)):
+        address = item.cluster_ip
+        if address not in ("", "None") and (problem := _bad_address(address) or _bad_holding(address, item.name, held)):
             yield (*here, "cluster_ip"), problem
         if not item.ports:
             yield (*here, "ports"), "name at least one port, such as `80/TCP`"
@@ -307,8 +310,12 @@ def _bad_network(scenario: Scenario) -> Faults:
             except ValueError as error:
                 yield (*here, "ports"), str(error)
             else:
-                if node_port is not None and item.type == "ClusterIP":
+                if node_port is None:
+                    continue
+                if item.type == "ClusterIP":
                     yield (*here, "ports"), f"`{text}` has a port on the nodes, which a Service of type `ClusterIP` does not have"
+                elif problem := _bad_holding(node_port, item.name, held):
+                    yield (*here, "ports"), problem
 
 
 def _bad_faults(scenario: Scenario) -> Faults:
@@ -339,6 +346,17 @@ def _bad_address(text: str) -> str:
         IPv4Address(text)
     except AddressValueError:
         return f"`{text}` is no IPv4 address"
+    return ""
+
+
+def _bad_holding(number: str | int, name: str, held: dict[str | int, str]) -> str:
+    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among those `held` now."""
+    if isinstance(number, str) and IPv4Address(number) not in SERVICE_NETWORK:
+        return f"`{number}` is not in {SERVICE_NETWORK}, where the cluster's Services are"
+    if isinstance(number, int) and number not in NODE_PORTS:
+        return f"{number} is no port on the nodes: they are {NODE_PORTS[0]} to {NODE_PORTS[-1]}"
+    if held.setdefault(number, name) != name:
+        return f"`{number}` is that of the Service `{held[number]}` already"
     return ""
 
 

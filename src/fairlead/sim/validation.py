@@ -1,7 +1,7 @@
 """Which objects does the API server refuse, and with what words?
 
 Names, namespaces, labels and owners of every kind stand here; what is within them is asked of the neighbours: `pod_validation`,
-`workload_validation`, `core_validation`, `custom_validation`, `rbac_objects`.
+`workload_validation`, `core_validation`, `service_validation`, `custom_validation`, `rbac_objects`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from fairlead.sim.custom_validation import definition_errors
 from fairlead.sim.field_rules import labels
 from fairlead.sim.pod_counts import count_errors
 from fairlead.sim.pod_validation import new_pod_errors, pod_change_errors, pod_errors
+from fairlead.sim.service_validation import service_errors
 from fairlead.sim.stored_rules import stored_errors
 from fairlead.sim.watch_log import Object
 from fairlead.sim.workload_validation import workload_change_errors, workload_errors
 from fairlead.wire.kube_names import label_faults, path_segment_faults, qualified_name_faults, subdomain_faults
 from fairlead.wire.kube_resource import ResourceKind
-from fairlead.wire.kube_status import FieldError, invalid, required, too_long, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, invalid, required, shown, too_long, wrong_value
 
 _MOST_ANNOTATION_BYTES = 256 * 1024
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
@@ -44,8 +45,25 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
         errors += rbac_objects.rbac_errors(ref, new, old)
     if is_new_spec:
         errors += count_errors(ref, new.get("spec"))
+    if ref is served.SERVICES and is_new_spec:
+        errors += service_errors(new, old)
     if errors:
         raise invalid(ref, new["metadata"].get("name", ""), errors)
+
+
+def check_deletion(ref: ResourceKind, new: Object, old: Object) -> None:
+    """Raise 422 where a writer dates the deletion of an object, or adds finalizers to one that is being deleted."""
+    metadata, before = new.get("metadata") or {}, old["metadata"]
+    date, errors = metadata.get("deletionTimestamp"), list[FieldError]()
+    if date is not None and date != before.get("deletionTimestamp"):
+        errors.append(wrong_value("metadata.deletionTimestamp", date, "field is immutable"))
+    added = [name for name in metadata.get("finalizers") or () if name not in (before.get("finalizers") or ())]
+    if added and "deletionTimestamp" in before:
+        told = ", ".join(shown(name) for name in sorted(added))
+        why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{told}}}"
+        errors.append(forbidden_field("metadata.finalizers", why))
+    if errors:
+        raise invalid(ref, before["name"], errors)
 
 
 # --- metadata ----------------------------------------------------------------------------------------------------------------------
@@ -118,7 +136,8 @@ def _spec_errors(ref: ResourceKind, new: Object, old: Object | None) -> list[Fie
     if ref is served.PODS:
         return [*pod_errors("spec", after), *(new_pod_errors("spec", after) if old is None else pod_change_errors(before, after))]
     errors = workload_errors(ref, new)
-    return errors if old is None else [*errors, *workload_change_errors(ref, before, after)]
+    changes = workload_change_errors(ref, before, after) if old is not None else []
+    return [*changes, *errors] if ref is served.DAEMON_SETS else [*errors, *changes]  # in the real server's order
 
 
 def _object_errors(field: str, value: Any) -> list[FieldError]:

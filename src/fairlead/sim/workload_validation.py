@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead.sim import resources as served
-from fairlead.sim.field_rules import Rule, at_least, fields, frozen, labels, object_of, one_of, selector, share
+from fairlead.sim.field_rules import Rule, at_least, bounded_share, fields, frozen, labels, object_of, one_of, selector, share
 from fairlead.sim.pod_validation import pod_errors
 from fairlead.sim.watch_log import Object
 from fairlead.wire.cron_schedule import find_zone, parse_schedule
 from fairlead.wire.kube_resource import ResourceKind
 from fairlead.wire.kube_selector import selects
-from fairlead.wire.kube_status import FieldError, forbidden_field, required, shown, unsupported, wrong_value
+from fairlead.wire.kube_status import FieldError, forbidden_field, required, shown, shown_as_written, unsupported, wrong_value
 
 _LONGEST_CRON_NAME = 52
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
@@ -33,11 +33,16 @@ def workload_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
 
 def workload_change_errors(ref: ResourceKind, before: Object, after: Object) -> list[FieldError]:
     """What of a maker of pods may not change once it is there."""
+    if ref is served.STATEFUL_SETS:
+        fixed = [key for key in {**before, **after} if key not in _FREE_IN_STATEFUL_SETS]
+        return [forbidden_field("spec", _SET_RULE)] if any(before.get(key) != after.get(key) for key in fixed) else []
     if ref in TEMPLATED and before.get("selector") != after.get("selector"):
         return [frozen("spec.selector", after.get("selector"))]
     if ref is not served.JOBS:
         return []
     fixed = [key for key in _FIXED_IN_JOBS if before.get(key) != after.get(key)]
+    if "completions" in fixed and after.get("completionMode") == "Indexed":
+        return _indexed_completions(after)
     errors = [frozen(f"spec.{key}", after.get(key)) for key in fixed if key != "template"]
     if "template" in fixed and not before.get("suspend"):
         errors.append(frozen("spec.template", after.get("template")))
@@ -45,6 +50,20 @@ def workload_change_errors(ref: ResourceKind, before: Object, after: Object) -> 
 
 
 _FIXED_IN_JOBS = ("completions", "selector", "template", "completionMode")
+_FREE_IN_STATEFUL_SETS = (
+    *("replicas", "ordinals", "template", "updateStrategy"),
+    *("revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
+)
+_SET_RULE = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+def _indexed_completions(spec: Object) -> list[FieldError]:
+    """An indexed Job may grow and shrink while all of its pods may run at once."""
+    why = "can only be modified in tandem with spec.parallelism"
+    return [] if spec["completions"] == spec.get("parallelism") else [wrong_value("spec.completions", spec["completions"], why)]
 
 
 # --- what they share ---------------------------------------------------------------------------------------------------------------
@@ -85,13 +104,6 @@ def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> lis
 # --- Deployments and their like ----------------------------------------------------------------------------------------------------
 
 
-def _bounded_share(field: str, value: Any) -> list[FieldError]:
-    errors = share(field, value)
-    if not errors and isinstance(value, str) and int(value[:-1]) > 100:
-        return [wrong_value(field, value, "must not be greater than 100%")]
-    return errors
-
-
 def _strategy(field: str, strategy: Object) -> list[FieldError]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate") or {}
     if kind not in ("Recreate", "RollingUpdate"):
@@ -106,6 +118,30 @@ def _strategy(field: str, strategy: Object) -> list[FieldError]:
     return errors
 
 
+def _set_strategy(field: str, strategy: Any) -> list[FieldError]:
+    rolling = strategy.get("rollingUpdate") if isinstance(strategy, dict) else None
+    if rolling is None or strategy.get("type") != "OnDelete":
+        return []
+    told = {"Partition": rolling.get("partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
+    why = f"Invalid value: {shown_as_written(told)}: only allowed for updateStrategy 'RollingUpdate'"
+    return [FieldError(f"{field}.rollingUpdate", "FieldValueInvalid", why)]
+
+
+def _daemon_strategy(field: str, strategy: Any) -> list[FieldError]:
+    """One of the two numbers is 0, and not both."""
+    rolling = object_of({"strategy": strategy}, "strategy").get("rollingUpdate")
+    if not isinstance(rolling, dict) or strategy.get("type") != "RollingUpdate":
+        return []
+    here = f"{field}.rollingUpdate"
+    errors = _DAEMON_ROLLING(here, rolling)
+    has_surge, has_gap = (rolling.get(key) not in (0, "0%", None) for key in ("maxSurge", "maxUnavailable"))
+    if has_surge and has_gap:
+        errors.append(wrong_value(f"{here}.maxSurge", rolling["maxSurge"], "may not be set when maxUnavailable is non-zero"))
+    if not has_surge and not has_gap:
+        errors.append(required(f"{here}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return errors
+
+
 def _deadline(field: str, spec: Object) -> list[FieldError]:
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is None or deadline > (spec.get("minReadySeconds") or 0):
@@ -113,13 +149,14 @@ def _deadline(field: str, spec: Object) -> list[FieldError]:
     return [wrong_value(f"{field}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")]
 
 
-_ROLLING = fields({"maxSurge": share, "maxUnavailable": _bounded_share})
+_DAEMON_ROLLING = fields({"maxUnavailable": bounded_share, "maxSurge": bounded_share})
+_ROLLING = fields({"maxSurge": share, "maxUnavailable": bounded_share})
 _COUNTS: Mapping[str, Rule] = {"minReadySeconds": _NOT_NEGATIVE, "revisionHistoryLimit": _NOT_NEGATIVE}
 _RULES: Mapping[ResourceKind, Rule] = {
     served.DEPLOYMENTS: fields({**_COUNTS, "strategy": _strategy}, also=_deadline),
     served.REPLICA_SETS: fields(_COUNTS),
-    served.STATEFUL_SETS: fields({**_COUNTS, "podManagementPolicy": one_of("OrderedReady", "Parallel")}),
-    served.DAEMON_SETS: fields(_COUNTS),
+    served.STATEFUL_SETS: fields({**_COUNTS, "podManagementPolicy": one_of("OrderedReady", "Parallel"), "updateStrategy": _set_strategy}),
+    served.DAEMON_SETS: fields({**_COUNTS, "updateStrategy": _daemon_strategy}),
 }
 
 

@@ -39,7 +39,7 @@ from fairlead.sim.network import LoadBalancers, keep_api_service, render_network
 from fairlead.sim.priority import SYSTEM_CLASSES
 from fairlead.sim.recorder import Recorder
 from fairlead.sim.resources import LEASES, NODES, PODS
-from fairlead.sim.roles import install_roles
+from fairlead.sim.roles import install_operator_roles, install_roles
 from fairlead.sim.saved import SavedWorld, in_order
 from fairlead.sim.scenario import NodePool, PriorityClass, Scenario, Xid, pool_nodes
 from fairlead.sim.scheduler import Scheduler
@@ -86,6 +86,7 @@ class World:
         self.timers = Timers(self.clock)
         self.cluster = Cluster(self.clock, seed)
         install_roles(self.cluster)
+        install_operator_roles(self.cluster, seed)
         self.accounts = Accounts(self.cluster)
         self.devices = Devices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)

@@ -112,6 +112,30 @@ def port_name_faults(text: str) -> list[str]:
     return faults
 
 
+_UNDERSCORED: Final = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_DOMAIN: Final = rf"{_UNDERSCORED}(\.{_UNDERSCORED})*"
+_HEADER_NAME: Final = "[-A-Za-z0-9]+"
+
+
+def search_domain_faults(text: str) -> list[str]:
+    """Domains of a DNS search list: `a_b.c`."""
+    faults = [] if len(text) <= 253 else ["must be no more than 253 characters"]
+    if not re.fullmatch(_SEARCH_DOMAIN, text):
+        rule = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end "
+            "with an alphanumeric character"
+        )
+        faults.append(f"{rule} (e.g. 'example.com', regex used for validation is '{_SEARCH_DOMAIN}')")
+    return faults
+
+
+def header_name_faults(text: str) -> list[str]:
+    if re.fullmatch(_HEADER_NAME, text):
+        return []
+    rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [f"{rule} (e.g. 'X-Header-Name', regex used for validation is '{_HEADER_NAME}')"]
+
+
 def environment_name_faults(text: str) -> list[str]:
     return (
         [] if _is_env_name(text) else ["a valid environment variable name must consist only of printable ASCII characters other than '='"]

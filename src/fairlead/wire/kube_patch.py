@@ -72,7 +72,8 @@ def apply_strategic_patch(target: Any, patch: Any) -> Any:
         raise ApiStatus(500, "", f"unknown patch type: {patch['$patch']} in map: {go_value(patch)}")
     if patch.get("$patch") == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
-    merged = dict(target) if isinstance(target, dict) else {}
+    held = target if isinstance(target, dict) else {}
+    merged = dict(held)
     if "$retainKeys" in patch:
         merged = {key: value for key, value in merged.items() if key in patch["$retainKeys"]}
     for key, value in patch.items():
@@ -84,8 +85,12 @@ def apply_strategic_patch(target: Any, patch: Any) -> Any:
     for key, value in patch.items():
         if key.startswith("$setElementOrder/"):
             field = key.partition("/")[2]
+            if not isinstance(value, list):
+                raise ApiStatus(500, "", f"expected a []interface {{}}, but received a {go_type(value)}")
             if merged.get(field):
-                merged[field] = _in_order(merged[field], value, _merge_key(field, merged[field]))
+                merge_key = _merge_key(field, merged[field])
+                _check_order(value, patch.get(field), merge_key)
+                merged[field] = _in_order(merged[field], value, held.get(field) or (), merge_key)
     return merged
 
 
@@ -112,29 +117,70 @@ def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[An
     if key is None or any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, dict) and item.get("$patch") == "replace")]
     if key == "":
-        return [*target, *(item for item in patch if item not in target)]
-    merged = list(target)
+        return _in_order([*target, *(item for item in patch if item not in target)], patch, target, key)
+    merged, left = list(target), []
     for item in patch:
         if not isinstance(item, dict) or key not in item:
-            raise ApiStatus(500, "", f"map: {go_value(item)} does not contain declared merge key: {key}")
+            raise _without_key(item, key)
         found = next((index for index, held in enumerate(merged) if isinstance(held, dict) and held.get(key) == item[key]), None)
         if item.get("$patch") == "delete":
             merged = [held for held in merged if held.get(key) != item[key]]
-        elif found is None:
+            continue
+        left.append(item)
+        if found is None:
             merged.append(apply_strategic_patch({}, item))
         else:
             merged[found] = apply_strategic_patch(merged[found], item)
-    return merged
+    return _in_order(merged, left, target, key)
 
 
-def _in_order(items: list[Any], order: list[Any], key: str | None) -> list[Any]:
-    """The items named by `order` first, in its order; the others after them as they stood."""
+def _check_order(order: list[Any], patch: Any, key: str | None) -> None:
+    """Every item of an order has its key, and those of the patch stand in it, in that order."""
+    for item in order if key else ():
+        if isinstance(item, dict) and key not in item:
+            raise _without_key(item, key)
+    named = [item for item in patch if not (isinstance(item, dict) and "$patch" in item)] if isinstance(patch, list) else []
+    left = iter([_identity(item, key) for item in order])
+    if order and not all(_identity(item, key) in left for item in named):
+        told = f"The order in patch list:\n{go_value(patch)}\n doesn't match $setElementOrder list:\n{go_value(order)}\n"
+        raise ApiStatus(500, "", told)
 
-    def identity(item: Any) -> str:
-        return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
-    places = {identity(item): place for place, item in enumerate(order)}
-    return sorted(items, key=lambda item: places.get(identity(item), len(places)))
+def _without_key(item: Any, key: str | None) -> ApiStatus:
+    return ApiStatus(500, "", f"map: {go_value(item)} does not contain declared merge key: {key}")
+
+
+def _in_order(items: list[Any], order: Iterable[Any], before: Iterable[Any], key: str | None) -> list[Any]:
+    """The items named by `order` in its order; each of the others keeps its place before those that it stood `before`, and else follows.
+
+    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is added to.
+
+    >>> _in_order(["a", "b", "new"], ["new"], ["a", "b"], "")
+    ['new', 'a', 'b']
+    >>> _in_order(["a", "b", "c"], ["c", "b"], ["a", "b", "c"], "")
+    ['a', 'c', 'b']
+    """
+    places, old_places = _places(order, key), _places(before, key)
+    named = sorted((item for item in items if _identity(item, key) in places), key=lambda item: places[_identity(item, key)])
+    others = [item for item in items if _identity(item, key) not in places]
+    merged: list[Any] = []
+    for item in named:
+        place = old_places.get(_identity(item, key), -1)
+        while others and old_places.get(_identity(others[0], key), place) < place:
+            merged.append(others.pop(0))
+        merged.append(item)
+    return [*merged, *others]
+
+
+def _places(items: Iterable[Any], key: str | None) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, item in enumerate(items):
+        places.setdefault(_identity(item, key), place)
+    return places
+
+
+def _identity(item: Any, key: str | None) -> str:
+    return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
 
 # --- JSON patch --------------------------------------------------------------------------------------------------------------------

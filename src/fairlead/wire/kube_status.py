@@ -124,6 +124,11 @@ def shown(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
+def shown_as_written(value: Any) -> str:
+    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of their declaration."""
+    return msgspec.json.encode(value).decode()
+
+
 def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiStatus:
     """The 422 for an object that breaks the rules of its kind; several faults are told in one bracket."""
     told = [f"{error.field}: {error.message}" for error in errors]
@@ -145,6 +150,11 @@ def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
 
 def bad_request(message: str) -> ApiStatus:
     return ApiStatus(400, "BadRequest", message)
+
+
+def internal_error(why: str) -> ApiStatus:
+    """500: the server could not do what it should."""
+    return ApiStatus(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})
 
 
 def gone(message: str) -> ApiStatus:
