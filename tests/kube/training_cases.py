@@ -78,7 +78,7 @@ def _pause(place: Place, plural: str, *, suspend: bool) -> None:
 
 
 def _mpi(launcher: str, **policy: Any) -> Object:
-    return job("mpijobs", {"Launcher": (1, launcher), "Worker": (2, "app:1")}, **policy)
+    return job("mpijobs", {"Launcher": (1, launcher), "Worker": (2, "pause:1")}, **policy)
 
 
 @_life
@@ -113,7 +113,7 @@ def _launchers(place: Place) -> list[Object]:
 
 @_life
 def mpi_pauses(place: Place) -> None:
-    place.create(_mpi("app:1"))
+    place.create(_mpi("pause:1"))
     _until_running(place, "mpijobs", 3)
     _pause(place, "mpijobs", suspend=True)
     _until(place, "mpijobs", "Suspended")
@@ -131,7 +131,7 @@ def mpi_is_born_paused_and_succeeds(place: Place) -> None:
 
 @_life
 def tf_succeeds_with_its_chief(place: Place) -> None:
-    place.create(job("tfjobs", {"Chief": (1, "train:30s"), "PS": (1, "app:1"), "Worker": (2, "app:1"), "Evaluator": (1, "app:1")}))
+    place.create(job("tfjobs", {"Chief": (1, "train:30s"), "PS": (1, "pause:1"), "Worker": (2, "pause:1"), "Evaluator": (1, "pause:1")}))
     _until_running(place, "tfjobs", 5)
     _end(place, "train-chief")
     _until(place, "tfjobs", "Succeeded")
@@ -139,7 +139,7 @@ def tf_succeeds_with_its_chief(place: Place) -> None:
 
 @_life
 def tf_with_a_chief_waits_for_no_worker(place: Place) -> None:
-    wanted = job("tfjobs", {"Chief": (1, "train:30s"), "Worker": (1, "app:1")})
+    wanted = job("tfjobs", {"Chief": (1, "train:30s"), "Worker": (1, "pause:1")})
     wanted["spec"]["successPolicy"] = "AllWorkers"
     place.create(wanted)
     _until_running(place, "tfjobs", 2)
@@ -149,7 +149,7 @@ def tf_with_a_chief_waits_for_no_worker(place: Place) -> None:
 
 @_life
 def tf_without_chief_succeeds_with_its_first_worker(place: Place) -> None:
-    place.create(job("tfjobs", {"PS": (1, "app:1"), "Worker": (1, "train:30s")}, clean="All"))
+    place.create(job("tfjobs", {"PS": (1, "pause:1"), "Worker": (1, "train:30s")}, clean="All"))
     _until_running(place, "tfjobs", 2)
     _end(place, "train-worker")
     _until(place, "tfjobs", "Succeeded")
@@ -157,7 +157,7 @@ def tf_without_chief_succeeds_with_its_first_worker(place: Place) -> None:
 
 @_life
 def tf_fails_with_a_worker(place: Place) -> None:
-    place.create(job("tfjobs", {"Chief": (1, "app:1"), "Worker": (1, "fail:30s")}))
+    place.create(job("tfjobs", {"Chief": (1, "pause:1"), "Worker": (1, "fail:30s")}))
     _until_running(place, "tfjobs", 2)
     _end(place, "train-worker", exit_code=1)
     _until(place, "tfjobs", "Failed")
@@ -165,7 +165,7 @@ def tf_fails_with_a_worker(place: Place) -> None:
 
 @_life
 def tf_without_retries_loses_all_pods(place: Place) -> None:
-    place.create(job("tfjobs", {"Chief": (1, "app:1"), "Worker": (1, "fail:30s")}, backoffLimit=0))
+    place.create(job("tfjobs", {"Chief": (1, "pause:1"), "Worker": (1, "fail:30s")}, backoffLimit=0))
     _until_running(place, "tfjobs", 2)
     _end(place, "train-worker", exit_code=1)
     _until(place, "tfjobs", "Failed")
@@ -173,7 +173,7 @@ def tf_without_retries_loses_all_pods(place: Place) -> None:
 
 @_life
 def tf_pauses(place: Place) -> None:
-    place.create(job("tfjobs", {"PS": (1, "app:1"), "Worker": (1, "app:1")}))
+    place.create(job("tfjobs", {"PS": (1, "pause:1"), "Worker": (1, "pause:1")}))
     _until_running(place, "tfjobs", 2)
     _pause(place, "tfjobs", suspend=True)
     _until(place, "tfjobs", "Suspended")
@@ -191,7 +191,7 @@ def tf_is_born_paused_and_succeeds(place: Place) -> None:
 
 @_life
 def pytorch_succeeds(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "train:30s"), "Worker": (2, "app:1")}))
+    place.create(job("pytorchjobs", {"Master": (1, "train:30s"), "Worker": (2, "pause:1")}))
     _until_running(place, "pytorchjobs", 3)
     _end(place, "train-master")
     _until(place, "pytorchjobs", "Succeeded")
@@ -199,7 +199,7 @@ def pytorch_succeeds(place: Place) -> None:
 
 @_life
 def pytorch_fails_with_its_master(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "app:1")}, clean="None"))
+    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")}, clean="None"))
     _until_running(place, "pytorchjobs", 2)
     _end(place, "train-master", exit_code=1)
     _until(place, "pytorchjobs", "Failed")
@@ -207,7 +207,7 @@ def pytorch_fails_with_its_master(place: Place) -> None:
 
 @_life
 def pytorch_without_retries_loses_all_pods(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "app:1")}, clean="None", backoffLimit=0))
+    place.create(job("pytorchjobs", {"Master": (1, "fail:30s"), "Worker": (1, "pause:1")}, clean="None", backoffLimit=0))
     _until_running(place, "pytorchjobs", 2)
     _end(place, "train-master", exit_code=1)
     _until(place, "pytorchjobs", "Failed")
@@ -223,7 +223,7 @@ def pytorch_without_master_succeeds_with_its_workers(place: Place) -> None:
 
 @_life
 def pytorch_resumes(place: Place) -> None:
-    place.create(job("pytorchjobs", {"Master": (1, "app:1"), "Worker": (1, "app:1")}))
+    place.create(job("pytorchjobs", {"Master": (1, "pause:1"), "Worker": (1, "pause:1")}))
     _until_running(place, "pytorchjobs", 2)
     _pause(place, "pytorchjobs", suspend=True)
     _until(place, "pytorchjobs", "Suspended")

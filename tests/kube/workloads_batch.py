@@ -38,13 +38,13 @@ def job_that_gives_up(place: Place) -> None:
 
 @workload
 def job_beyond_its_deadline(place: Place) -> None:
-    place.create(job("app:1", parallelism=2, completions=2, activeDeadlineSeconds=3))
+    place.create(job("pause:1", parallelism=2, completions=2, activeDeadlineSeconds=3))
     _is(place, "Failed")
 
 
 @workload
 def suspended_job(place: Place) -> None:
-    place.create(job("app:1", parallelism=2, completions=2))
+    place.create(job("pause:1", parallelism=2, completions=2))
     place.until("two run", lambda: len(place.list("pods")) == 2)
     place.patch("jobs", "work", {"spec": {"suspend": True}})
     _is(place, "Suspended")
@@ -95,7 +95,7 @@ def job_with_a_success_policy(place: Place) -> None:
 
 @workload
 def job_scaled_down(place: Place) -> None:
-    place.create(job("app:1", parallelism=3, completions=3))
+    place.create(job("pause:1", parallelism=3, completions=3))
     place.until("three run", lambda: (place.the("jobs", "work").get("status") or {}).get("ready") == 3)
     place.patch("jobs", "work", {"spec": {"parallelism": 1}})
     place.until("one is left", lambda: len(place.list("pods")) == 1)
@@ -130,7 +130,7 @@ def _strike(place: Place, minutes_ago: int) -> None:
 
 @workload
 def cron_job_that_forbids(place: Place) -> None:
-    place.create(_cron("app:1", concurrencyPolicy="Forbid"))
+    place.create(_cron("pause:1", concurrencyPolicy="Forbid"))
     _strike(place, 20)
     place.until("its job runs", lambda: bool(place.list("pods")))
     _miss(place, 10)
@@ -139,7 +139,7 @@ def cron_job_that_forbids(place: Place) -> None:
 
 @workload
 def cron_job_that_replaces(place: Place) -> None:
-    place.create(_cron("app:1", concurrencyPolicy="Replace"))
+    place.create(_cron("pause:1", concurrencyPolicy="Replace"))
     _strike(place, 20)
     place.until("its job runs", lambda: bool(place.list("pods")))
     _strike(place, 10)
