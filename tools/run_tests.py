@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -135,11 +136,19 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     return lines
 
 
+def _hear_signals() -> None:
+    """Under `make test &` or `nohup` a run, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ignored in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_DFL)
+
+
 def main(argv: list[str]) -> int:
     names = [group.name for group in (*check_groups(), *real_groups())]
     parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
     parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
     only = parser.parse_args(argv).only
+    _hear_signals()
     try:
         with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
             return run_tests(only)

@@ -155,3 +155,13 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
     minutes = {name: seconds // 60 for name, seconds in _tool("run_tests").BUDGET_SECONDS.items()}
     text = (TOOLS.parent / "CONTRIBUTING.md").read_text()
     assert "`make check` ≤ {check} minutes, `make test` ≤ {warm} minutes warm and ≤ {cold} cold".format(**minutes) in text
+
+
+def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
+    code = "import subprocess, sys, run_tests; run_tests._hear_signals(); subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    told = "import signal; print(*(signal.getsignal(getattr(signal, name)) != signal.SIG_IGN for name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
+    script = 'trap "" INT HUP QUIT; exec "$0" -c "$1" "$2"'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, code, told], cwd=TOOLS, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "True True True\n"
