@@ -20,7 +20,7 @@ SIMULATED = {
     "fairlead.test/train:2s": "sleep 2",
     "fairlead.test/fail:2s": "sleep 2; exit 1",
     "fairlead.test/crash:1s": "sleep 1; exit 139",
-    "fairlead.test/app:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
+    "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
 """Images that do for true what the simulated cluster's containers do by the names of theirs (`sim/behaviour.py`)."""
 _PROGRAM = Path("/bin/busybox")
