@@ -207,7 +207,7 @@ NOT_HERE: Final = {
     **dict.fromkeys(
         ["up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "api-server", "admission-webhook"], "servers log"
     ),
-    **dict.fromkeys(("time", "completion", "version"), "no text of the cluster"),
+    **dict.fromkeys(("env", "time", "completion", "version"), "no text of the cluster"),
     "snapshot save": "writes a file",
 }
 
