@@ -37,6 +37,17 @@ def both(simulated: SimulatedServer, request: pytest.FixtureRequest) -> tuple[Ap
     return ApiClient("simulated", simulated.kubeconfig), ApiClient("real", request.getfixturevalue("control_plane").kubeconfig)
 
 
+@pytest.fixture(scope="module")
+def worlds(simulated: SimulatedServer, request: pytest.FixtureRequest) -> Iterator[list[tuple[ApiClient, str]]]:
+    """The simulated and the real server, and in each a namespace for all cases of a module."""
+    kubeconfigs = {"simulated": simulated.kubeconfig, "real": request.getfixturevalue("control_plane").kubeconfig}
+    clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
+    found = [(client, new_space(client)) for client in clients]
+    yield found
+    for client, space in found:
+        client.delete(f"/api/v1/namespaces/{space}")
+
+
 _numbers = itertools.count(1)
 
 

@@ -6,14 +6,11 @@ Every case is a few writes of one object, asked of both servers; the answers and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, ApiClient
-from tests.contracts.conftest import new_space
 from tests.contracts.objects import Object, deployment, job, pod
-from tests.contracts.simulated import SimulatedServer
 
 _APPS, _BATCH, _CORE = "/apis/apps/v1/namespaces/{s}", "/apis/batch/v1/namespaces/{s}", "/api/v1/namespaces/{s}"
 
@@ -243,17 +240,6 @@ _CASES: dict[str, tuple[str, Object, list[Step]]] = {
         ],
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def worlds(simulated: SimulatedServer, request: pytest.FixtureRequest) -> Iterator[list[tuple[ApiClient, str]]]:
-    """The simulated and the real server, and in each a namespace for all cases."""
-    kubeconfigs = {"simulated": simulated.kubeconfig, "real": request.getfixturevalue("control_plane").kubeconfig}
-    clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
-    found = [(client, new_space(client)) for client in clients]
-    yield found
-    for client, space in found:
-        client.delete(f"/api/v1/namespaces/{space}")
 
 
 @pytest.mark.parametrize(("collection", "made", "steps"), _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES])

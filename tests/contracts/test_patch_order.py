@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.contracts.api_client import APPLY, STRATEGIC, ApiClient
-from tests.contracts.conftest import new_space
 from tests.contracts.objects import Object, deployment
-from tests.contracts.simulated import SimulatedServer
 
 
 def _named(*names: str, **more: Any) -> list[Object]:
@@ -100,17 +97,6 @@ _APPLIED: dict[str, tuple[list[str], list[str]]] = {
     "one more between": (["main", "two"], ["main", "new", "two"]),
     "in another order": (["main", "two", "three"], ["three", "main", "two"]),
 }
-
-
-@pytest.fixture(scope="module")
-def worlds(simulated: SimulatedServer, request: pytest.FixtureRequest) -> Iterator[list[tuple[ApiClient, str]]]:
-    """The simulated and the real server, and in each a namespace for all cases."""
-    kubeconfigs = {"simulated": simulated.kubeconfig, "real": request.getfixturevalue("control_plane").kubeconfig}
-    clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
-    found = [(client, new_space(client)) for client in clients]
-    yield found
-    for client, space in found:
-        client.delete(f"/api/v1/namespaces/{space}")
 
 
 @pytest.mark.parametrize(("held", "patch"), _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES])

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.contracts.api_client import APPLY, MERGE, STRATEGIC, Answer, ApiClient
-from tests.contracts.conftest import new_space
 from tests.contracts.objects import Object
-from tests.contracts.simulated import SimulatedServer
 
 
 class Step(NamedTuple):
@@ -238,17 +236,6 @@ _SEQUENCES: dict[str, list[Step]] = {
     ],
 }
 _CASES = {**dict(_transitions()), **_SEQUENCES}
-
-
-@pytest.fixture(scope="module")
-def worlds(simulated: SimulatedServer, request: pytest.FixtureRequest) -> Iterator[list[tuple[ApiClient, str]]]:
-    """The simulated and the real server, and in each a namespace for all cases."""
-    kubeconfigs = {"simulated": simulated.kubeconfig, "real": request.getfixturevalue("control_plane").kubeconfig}
-    clients = [ApiClient(name, kubeconfig) for name, kubeconfig in kubeconfigs.items()]
-    found = [(client, new_space(client)) for client in clients]
-    yield found
-    for client, space in found:
-        client.delete(f"/api/v1/namespaces/{space}")
 
 
 @pytest.mark.parametrize("steps", _CASES.values(), ids=[name.replace(" ", "-") for name in _CASES])
