@@ -24,7 +24,8 @@ from fairlead.edge.certificate import common_name
 from fairlead.edge.kubeconfig_file import Cluster, Kubeconfig, parse_kubeconfig
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
-from fairlead.wire.kubeconfig_text import with_entries, without_entries
+from fairlead.wire.bounded import load_yaml
+from fairlead.wire.kubeconfig_text import CURRENT, SECTIONS, with_entries, without_entries
 
 LOCK_SECONDS: Final = 2.0
 _LOCK_PAUSE: Final = 0.05
@@ -59,7 +60,7 @@ class SharedKubeconfig:
             text = self._read()
             found = parse_kubeconfig(self.path, text)
             _refuse_namesakes(self.path, found)
-            self.is_own = not text.strip() or _is_ours_alone(found)
+            self.is_own = not text.strip() or (_is_ours_alone(found) and not _has_more(text))
             current = LAPTOP_CONTEXT if self._is_made_current or not found.current_context else ""
             after = render_kubeconfig(entries).decode() if self.is_own else self._merged(text, entries, current)
             self._replace(after)
@@ -179,6 +180,12 @@ def _is_ours_alone(found: Kubeconfig) -> bool:
     """Whether it has our entries and no others."""
     names = {*found.clusters, *found.contexts} - {LAPTOP_CONTEXT} | found.users.keys() - {LAPTOP_USER}
     return not names and LAPTOP_CONTEXT in found.clusters and _is_our_cluster(found.clusters[LAPTOP_CONTEXT])
+
+
+def _has_more(text: str) -> bool:
+    """Whether a person wrote something beside entries into it: a comment, or a value of another key."""
+    others = load_yaml(text).keys() - {"apiVersion", "kind", CURRENT, *SECTIONS}
+    return "#" in text or any(load_yaml(text)[key] for key in others)
 
 
 def _has_ours(text: str, path: Path) -> bool:

@@ -96,6 +96,17 @@ def test_a_file_of_our_own_is_written_whole_and_stays(tmp_path: Path) -> None:
     assert path.exists() and [each.name for each in path.parent.iterdir()] == ["twin"]
 
 
+@pytest.mark.parametrize("text", ["# mine\nkind: Config\n", "kind: Config\nextensions:\n- name: mine\n  extension: {a: 1}\n"])
+def test_what_a_person_wrote_beside_entries_stays_also_after_a_laptop_that_was_killed(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    written(path, "https://127.0.0.1:1")
+    shared = written(path)
+    assert "mine" in path.read_text() and server_of(path) == SERVER
+    shared.end()
+    assert "mine" in path.read_text() and "127.0.0.1" not in path.read_text()
+
+
 def test_an_entry_that_came_into_a_file_of_our_own_stays_when_ours_go(tmp_path: Path) -> None:
     shared = written(tmp_path / "twin")
     document = json.loads((tmp_path / "twin").read_text())
