@@ -78,6 +78,14 @@ def test_a_killed_laptop_is_followed_by_one_that_replaces_its_entries(config: Pa
     assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
 
 
+def test_the_current_context_from_before_a_killed_laptop_comes_back(config: Path) -> None:
+    written(config, "https://127.0.0.1:1", is_made_current=True)
+    shared = written(config)
+    assert server_of(config) == SERVER and shared.opens_the_laptop
+    shared.end()
+    assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
+
+
 def test_a_laptop_that_ends_leaves_the_entries_of_another_one(config: Path) -> None:
     first = written(config, "https://127.0.0.1:1")
     written(config)
