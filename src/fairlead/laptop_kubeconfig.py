@@ -23,8 +23,9 @@ from fairlead.cli.own_files import FileKind, replace_whole
 from fairlead.edge.certificate import common_name
 from fairlead.edge.kubeconfig_file import Cluster, Kubeconfig, parse_kubeconfig
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.settings import LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
-from fairlead.wire.kubeconfig_text import with_entries, without_entries
+from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
+from fairlead.wire.bounded import load_yaml
+from fairlead.wire.kubeconfig_text import CURRENT, SECTIONS, with_entries, without_entries
 
 LOCK_SECONDS: Final = 2.0
 _LOCK_PAUSE: Final = 0.05
@@ -59,13 +60,15 @@ class SharedKubeconfig:
             text = self._read()
             found = parse_kubeconfig(self.path, text)
             _refuse_namesakes(self.path, found)
-            self.is_own = not text.strip() or _is_ours_alone(found)
+            self.is_own = not text.strip() or (_is_ours_alone(found) and not _has_more(text))
+            self._current_before = _current_before(found)
             current = LAPTOP_CONTEXT if self._is_made_current or not found.current_context else ""
-            after = render_kubeconfig(entries).decode() if self.is_own else self._merged(text, entries, current)
+            is_current = (current or found.current_context) == LAPTOP_CONTEXT
+            noted = _with_note(entries, self._current_before) if is_current and self._current_before else entries
+            after = render_kubeconfig(entries).decode() if self.is_own else self._merged(text, noted, current)
             self._replace(after)
         self._before, self._written = text, after
-        self._current_before = "" if found.current_context == LAPTOP_CONTEXT else found.current_context
-        self.opens_the_laptop = self.is_own or (current or found.current_context) == LAPTOP_CONTEXT
+        self.opens_the_laptop = self.is_own or is_current
 
     def end(self) -> None:
         """Take our entries out of a file that has others; one of our own stays. Raises FairleadError when that cannot be."""
@@ -179,6 +182,28 @@ def _is_ours_alone(found: Kubeconfig) -> bool:
     """Whether it has our entries and no others."""
     names = {*found.clusters, *found.contexts} - {LAPTOP_CONTEXT} | found.users.keys() - {LAPTOP_USER}
     return not names and LAPTOP_CONTEXT in found.clusters and _is_our_cluster(found.clusters[LAPTOP_CONTEXT])
+
+
+def _current_before(found: Kubeconfig) -> str:
+    """The current context, or the one that a laptop which never ended has noted as that of before."""
+    if found.current_context != LAPTOP_CONTEXT:
+        return found.current_context
+    extensions = found.contexts[LAPTOP_CONTEXT].extensions if LAPTOP_CONTEXT in found.contexts else None
+    notes = [each.extension for each in extensions or () if each.name == CONTEXT_BEFORE_EXTENSION]
+    name = notes[0].get("name") if notes and isinstance(notes[0], dict) else None
+    return name if name in found.contexts and name != LAPTOP_CONTEXT else ""
+
+
+def _with_note(entries: Entries, before: str) -> Entries:
+    entry = entries["contexts"]
+    note = {"name": CONTEXT_BEFORE_EXTENSION, "extension": {"name": before}}
+    return {**entries, "contexts": {**entry, "context": {**entry["context"], "extensions": [note]}}}
+
+
+def _has_more(text: str) -> bool:
+    """Whether a person wrote something beside entries into it: a comment, or a value of another key."""
+    others = load_yaml(text).keys() - {"apiVersion", "kind", CURRENT, *SECTIONS}
+    return "#" in text or any(load_yaml(text)[key] for key in others)
 
 
 def _has_ours(text: str, path: Path) -> bool:

@@ -64,6 +64,8 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
     """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
     with interruptible():
         asked = asked_beginning(args)
+        if args.use_context and not args.kubeconfig:
+            raise UserError("--use-context says nothing without --kubeconfig", "name the file whose current context it shall be")
         files = LaptopFiles(args, env, messages)
         files.check()
         sockets, moved = bind_sockets(args)

@@ -30,6 +30,9 @@ READ_SECONDS: Final = 10.0
 LAPTOP_CONTEXT: Final = "fairlead"
 """The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
 
+CONTEXT_BEFORE_EXTENSION: Final = "fairlead.io/context-before"
+"""The extension of a laptop's context where it is the current one: which one was, for a laptop that comes after a killed one."""
+
 LAPTOP_USER: Final = "fairlead-admin"
 
 LAPTOP_AUTHORITY: Final = "fairlead laptop authority"

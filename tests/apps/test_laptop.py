@@ -205,6 +205,7 @@ def test_a_port_that_was_asked_for_and_is_taken_ends_with_a_sentence(tmp_path: P
         (("--from-snapshot", "s", "--scenario", "empty"), "a world begins with scenario `empty` or with snapshot `s`, not with both"),
         (("--state-dir", "/proc/fairlead"), "world file `/proc/fairlead/world.sqlite` cannot be opened"),
         (("--state-dir", ""), "argument --state-dir: the name is empty"),
+        (("--use-context",), "--use-context says nothing without --kubeconfig"),
         (("--kubeconfig=",), "argument --kubeconfig: the name is empty"),
         (("--ready-file", "THESIS"), "/thesis` cannot be written: another file stands there, which is no ready file"),
         (("--kubeconfig", "THESIS"), "/thesis` is a str, not a mapping with clusters, users and contexts"),

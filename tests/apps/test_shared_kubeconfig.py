@@ -78,6 +78,14 @@ def test_a_killed_laptop_is_followed_by_one_that_replaces_its_entries(config: Pa
     assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
 
 
+def test_the_current_context_from_before_a_killed_laptop_comes_back(config: Path) -> None:
+    written(config, "https://127.0.0.1:1", is_made_current=True)
+    shared = written(config)
+    assert server_of(config) == SERVER and shared.opens_the_laptop
+    shared.end()
+    assert yaml.safe_load(config.read_text()) == yaml.safe_load(WITH_COMMENTS + "current-context: prod\n")
+
+
 def test_a_laptop_that_ends_leaves_the_entries_of_another_one(config: Path) -> None:
     first = written(config, "https://127.0.0.1:1")
     written(config)
@@ -94,6 +102,17 @@ def test_a_file_of_our_own_is_written_whole_and_stays(tmp_path: Path) -> None:
     assert (again.is_own, server_of(path)) == (True, "https://127.0.0.1:2")
     again.end()
     assert path.exists() and [each.name for each in path.parent.iterdir()] == ["twin"]
+
+
+@pytest.mark.parametrize("text", ["# mine\nkind: Config\n", "kind: Config\nextensions:\n- name: mine\n  extension: {a: 1}\n"])
+def test_what_a_person_wrote_beside_entries_stays_also_after_a_laptop_that_was_killed(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    written(path, "https://127.0.0.1:1")
+    shared = written(path)
+    assert "mine" in path.read_text() and server_of(path) == SERVER
+    shared.end()
+    assert "mine" in path.read_text() and "127.0.0.1" not in path.read_text()
 
 
 def test_an_entry_that_came_into_a_file_of_our_own_stays_when_ours_go(tmp_path: Path) -> None:

@@ -73,11 +73,19 @@ LAYOUTS = {
     "bare keys": "kind: Config\nclusters:\ncontexts:\nusers:\ncurrent-context:",
     "no lists": "apiVersion: v1\nkind: Config\n",
     "no lists in JSON": '{"kind": "Config"}',
+    "an empty object": "{}",
     "nulls in JSON": '{"kind": "Config", "clusters": null, "users": [], "contexts": null, "current-context": ""}',
     "a comment alone": "# here come clusters\n",
     "an empty document": "---\n",
     "an alias elsewhere": KUBECTL.replace("token: secret", "token: &t secret\n- name: bob\n  user:\n    token: *t"),
     "a byte order mark": "\ufeff" + KUBECTL,
+}
+NOT_ALONE = {
+    "a list behind an alias": "kept: &c [{name: a, cluster: {}}]\nclusters: *c\n",
+    "an entry below its dash": "clusters:\n-\n  name: fairlead\n  cluster: {}\n",
+    "an end of the document": "kind: Config\n...\n",
+    "a list with an anchor": "clusters: &c\n- name: a\n  cluster: {}\n",
+    "a null": "null\n",
 }
 
 
@@ -124,17 +132,14 @@ def test_the_current_context_is_kept_unless_one_is_named_and_the_one_before_come
     assert yaml.safe_load(without_entries(asked, NAMES))["current-context"] == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "kept: &c [{name: a, cluster: {}}]\nclusters: *c\n",
-        "clusters:\n-\n  name: fairlead\n  cluster: {}\n",
-        "kind: Config\n...\n",
-    ],
-    ids=["a list behind an alias", "an entry below its dash", "an end of the document"],
-)
-def test_what_cannot_be_changed_alone_is_refused(text: str) -> None:
-    with pytest.raises((ValueError, yaml.YAMLError)):
+def test_a_current_context_of_any_letters_comes_back() -> None:
+    text = KUBECTL.replace("prod", "生产-\U0001f680")
+    assert yaml.safe_load(without_entries(with_entries(text, ENTRIES, "fairlead"), NAMES, "生产-\U0001f680")) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("text", NOT_ALONE.values(), ids=NOT_ALONE.keys())
+def test_what_cannot_be_changed_alone_is_refused_as_a_layout_and_not_as_a_fault_of_the_file(text: str) -> None:
+    with pytest.raises(ValueError, match="laid out in a way that does not let"):
         with_entries(text, ENTRIES)
 
 

@@ -78,6 +78,7 @@ class Context(Struct, frozen=True):
     cluster: str | None = None
     user: str | None = None
     namespace: str | None = None
+    extensions: list[Extension] | None = None
 
 
 class Kubeconfig(Struct, frozen=True):

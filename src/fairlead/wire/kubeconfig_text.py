@@ -7,7 +7,8 @@ tells, and what comes out is read again and compared: where it says anything els
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -18,6 +19,7 @@ SECTIONS: Final = ("clusters", "contexts", "users")
 CURRENT: Final = "current-context"
 _WIDE: Final = 1 << 30
 _NULL: Final = "tag:yaml.org,2002:null"
+_NOT_ALONE: Final = "it is laid out in a way that does not let entries be changed alone"
 
 Entries = Mapping[str, Mapping[str, Any]]
 """By section the one entry of ours: a mapping with its `name`."""
@@ -38,12 +40,13 @@ def with_entries(text: str, entries: Entries, current: str = "") -> str:
     """
     names = {section: str(entry["name"]) for section, entry in entries.items()}
     before = load_yaml(text)
-    kept = _edited(text, _removals(text, names))
-    after = _edited(kept, _insertions(kept, entries))
-    if current:
-        after = _edited(after, _current_edits(after, current))
-    wanted = {section: (entries[section],) for section in SECTIONS}
-    _check(before, after, names, wanted, current or _current(before))
+    with _edits_that_are_yaml():
+        kept = _edited(text, _removals(text, names))
+        after = _edited(kept, _insertions(kept, entries))
+        if current:
+            after = _edited(after, _current_edits(after, current))
+        wanted = {section: (entries[section],) for section in SECTIONS}
+        _check(before, after, names, wanted, current or _current(before))
     return after
 
 
@@ -53,11 +56,21 @@ def without_entries(text: str, names: Mapping[str, str], current: str = "") -> s
     Raises as `with_entries`.
     """
     before = load_yaml(text)
-    after = _edited(text, _removals(text, names))
-    if is_ours := _current(before) == names["contexts"]:
-        after = _edited(after, _current_edits(after, current))
-    _check(before, after, names, {}, current if is_ours else _current(before))
+    with _edits_that_are_yaml():
+        after = _edited(text, _removals(text, names))
+        if is_ours := _current(before) == names["contexts"]:
+            after = _edited(after, _current_edits(after, current))
+        _check(before, after, names, {}, current if is_ours else _current(before))
     return after
+
+
+@contextmanager
+def _edits_that_are_yaml() -> Iterator[None]:
+    """An edit may make something of the text that is no YAML any more: a fault of the layout, and nothing that its owner could find."""
+    try:
+        yield
+    except yaml.YAMLError as error:
+        raise ValueError(_NOT_ALONE) from error
 
 
 def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[str, Sequence[Any]], current: str) -> None:
@@ -71,7 +84,7 @@ def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[st
         raise ValueError(f"its `{CURRENT}` is laid out in a way that does not let it be changed alone")
     ours = {*SECTIONS, CURRENT}
     if {key: value for key, value in old.items() if key not in ours} != {key: value for key, value in new.items() if key not in ours}:
-        raise ValueError("it is laid out in a way that does not let entries be changed alone")
+        raise ValueError(_NOT_ALONE)
 
 
 def _current(document: Any) -> str:
@@ -149,12 +162,14 @@ def _insertions(text: str, entries: Entries) -> list[_Edit]:
     root = _root(text)
     pairs = _pairs(root)
     if root is not None and root.flow_style:
-        return [_into_flow(root, pairs.get(section), section, entry) for section, entry in entries.items()]
+        edits = [_into_flow(pairs[section], entry) for section, entry in entries.items() if section in pairs]
+        missing = [f"{json.dumps(section)}: [{json.dumps(entry)}]" for section, entry in entries.items() if section not in pairs]
+        return [*edits, _first_in_root(root, missing)] if missing else edits
     column = root.start_mark.column if root is not None else 0
     there = {section: pairs[section] for section in entries if section in pairs}
     edits = [edit for section, pair in there.items() for edit in _into_block(text, pair, entries[section])]
-    missing = "".join(_block(text, {section: [entry]}, column) for section, entry in entries.items() if section not in there)
-    return [*edits, _appended(text, missing)] if missing else edits
+    lacking = "".join(_block(text, {section: [entry]}, column) for section, entry in entries.items() if section not in there)
+    return [*edits, _appended(text, lacking)] if lacking else edits
 
 
 def _into_block(text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]) -> list[_Edit]:
@@ -171,14 +186,16 @@ def _into_block(text: str, pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str
     return edits
 
 
-def _into_flow(root: yaml.MappingNode, pair: tuple[yaml.Node, yaml.Node] | None, section: str, entry: Mapping[str, Any]) -> _Edit:
+def _into_flow(pair: tuple[yaml.Node, yaml.Node], entry: Mapping[str, Any]) -> _Edit:
     """Into a JSON document: what is put in is JSON, too."""
-    if pair is None:
-        begin = root.start_mark.index + 1
-        return _Edit(begin, begin, f"{json.dumps(section)}: [{json.dumps(entry)}]" + (", " if root.value else ""))
     if pair[1].tag == _NULL:
         return _Edit(pair[1].start_mark.index, pair[1].end_mark.index, f"[{json.dumps(entry)}]")
     return _first_in_flow(pair[1], entry)
+
+
+def _first_in_root(root: yaml.MappingNode, pairs: Sequence[str]) -> _Edit:
+    begin = root.start_mark.index + 1
+    return _Edit(begin, begin, ", ".join(pairs) + (", " if root.value else ""))
 
 
 def _first_in_flow(sequence: yaml.Node, entry: Mapping[str, Any]) -> _Edit:
@@ -188,14 +205,13 @@ def _first_in_flow(sequence: yaml.Node, entry: Mapping[str, Any]) -> _Edit:
 
 
 def _current_edits(text: str, current: str) -> list[_Edit]:
-    root = _root(text)
+    root, written = _root(text), json.dumps(current, ensure_ascii=False)
     pair = _pairs(root).get(CURRENT)
     if pair is not None:
         start, end = pair[1].start_mark.index, pair[1].end_mark.index
-        return [_Edit(start, end, (" " if start == end else "") + json.dumps(current))]
+        return [_Edit(start, end, (" " if start == end else "") + written)]
     if root is not None and root.flow_style:
-        begin = root.start_mark.index + 1
-        return [_Edit(begin, begin, f"{json.dumps(CURRENT)}: {json.dumps(current)}" + (", " if root.value else ""))]
+        return [_first_in_root(root, [f"{json.dumps(CURRENT)}: {written}"])]
     return [_appended(text, _block(text, {CURRENT: current}, root.start_mark.column if root is not None else 0))]
 
 
