@@ -15,9 +15,9 @@ from fairlead.model.node import Node
 from fairlead.model.pod import ContainerStatus, GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED
+from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.share_ledger import Ledger, ledger_of
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED
 
 
 def given(answer: GrantsByContainer | Refusal) -> GrantsByContainer:

@@ -21,12 +21,12 @@ from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy, seat_used, seat_utilization
+from fairlead.rules.holding.account import CardAccount, NodeAccount
 from fairlead.rules.node_status import SHARE
 from fairlead.rules.occupancy import granted_mib
 from fairlead.rules.pod_devices import has_gpu, memory_units
 from fairlead.rules.pod_status import pod_status
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import CardAccount, NodeAccount
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
 """Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""

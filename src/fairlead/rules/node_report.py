@@ -21,7 +21,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
-from fairlead.rules.booked import booked_grants
+from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
 from fairlead.rules.share_mode import share_mode
 

@@ -18,11 +18,11 @@ from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.cards import cards_of
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.cards import cards_of
+from fairlead.rules.holding.units import grant_mib, unit_of
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
-from fairlead.rules.share_units import grant_mib, unit_of
 
 WITHHELD: Final = "taken out by an operator"
 _WHOLE: Final = 1.0

@@ -17,10 +17,10 @@ from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import GpuNeed, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.gpu_need import asks_share, gpu_need
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccount, Tenant, account_of
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED, NodeAccount, Tenant, account_of
 from fairlead.rules.share_score import card_score, node_score
 from fairlead.rules.share_verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 

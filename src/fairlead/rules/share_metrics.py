@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccount
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED, NodeAccount
 
 UNITS: Final = MetricName(
     "fairlead_gpushare_units", "gauge", ("node", "uuid", "state"), "Units of a shared GPU: total, free, reserved, bound, assigned."

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.account import NodeAccount, Tenant
+from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.placement import as_seen_by, choose_cards, gpu_policy, is_below
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import NodeAccount, Tenant
 from fairlead.rules.share_verdict import verdict
 
 _Fits = Callable[[Iterable[str]], bool]

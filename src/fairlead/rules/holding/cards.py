@@ -14,8 +14,8 @@ from fairlead.model.keys import ANNOTATION_GPU_UNIT
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
+from fairlead.rules.holding.units import believable_units, unit_of
 from fairlead.rules.node_status import SHARE
-from fairlead.rules.share_units import believable_units, unit_of
 
 MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""

@@ -18,11 +18,11 @@ from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.cards import cards_of
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.cards import cards_of
+from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, unit_of
 from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
-from fairlead.rules.share_units import GIB, MIB_PER_UNIT, unit_of
 
 RESERVED: Final = "reserved"
 BOUND: Final = "bound"
