@@ -1,26 +1,25 @@
-"""What is free on each shared card of a node? One node's account in the ledger: cards, tenants, and room that is promised.
+"""Who holds what of each GPU of a node, and what is free: the one account of which tables, boards, metrics and the ledger are views.
 
-What a newcomer gets wrong: tenants are booked by UUID. An index may move to another card when a driver is restarted; where only an
-index is known (the reference plugin) it is looked up once, when the node's cards are.
+Grants are booked by the UUID that the node's inventory tells. An index may move to another card when a driver is restarted; where only an
+index is known (the reference plugin) it is looked up once, when the node's cards are. What devices report never moves a grant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from fairlead.model.gpu import Grant
+from fairlead.model.gpu import GpuReading, Grant
+from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
-from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.holding.cards import cards_of
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.cards import SHARED, Card, cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.holding.units import GIB, MIB_PER_UNIT, unit_of
 from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
 
@@ -29,15 +28,8 @@ BOUND: Final = "bound"
 ASSIGNED: Final = "assigned"
 UNHEALTHY: Final = "unhealthy"
 DRAINING: Final = "draining"
-SHARED: Final = "shared"
-
-
-class Seat(Struct, frozen=True, gc=False):
-    """Part of a card that is held."""
-
-    card: str
-    units: int
-    core_percent: int
+UNOFFERED: Final = "not offered"
+_NO_GRANTS: GrantsByContainer = {}
 
 
 class Hidden(Struct, frozen=True, gc=False):
@@ -51,7 +43,8 @@ class Hidden(Struct, frozen=True, gc=False):
 class Tenant(Struct, frozen=True, gc=False):
     """A pod that holds room on a node: `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
 
-    `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING).
+    `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING). `booked`: those that
+    add up to what it holds.
     """
 
     pod: Pod
@@ -75,12 +68,11 @@ class Tenant(Struct, frozen=True, gc=False):
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
 
 
-@dataclass(slots=True)
-class CardAccount:
+class CardAccount(Struct, gc=False):
     """One card. `key` is its UUID, or `#<index>` where nobody told one. `trouble`: why it takes no new pods, "" = it does.
 
     `aside`, `core_aside`: what hidden tenants of the node may hold of it. `free`, `core_free` are never below zero: a card that shrank
-    below its grants is overcommitted.
+    below its grants is overcommitted. `card` is the GPU itself.
     """
 
     key: str
@@ -96,6 +88,7 @@ class CardAccount:
     core_free: int = 0
     aside: int = 0
     core_aside: int = 0
+    card: Card = Card(0)
 
     def take(self, units: int, core_percent: int) -> None:
         """Negative amounts give back."""
@@ -110,27 +103,52 @@ class CardAccount:
         return max(0, self.used - self.units)
 
 
-@dataclass(slots=True)
-class NodeAccount:
-    """`promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node does not have.
+class Seat(Struct, frozen=True, gc=False):
+    """What a container holds by one booked grant. `card` None: the grant names a card that the node does not have."""
 
-    `hidden`: what tenants may hold of one of its cards, nobody knows which, by uid.
+    container: str
+    grant: Grant
+    card: CardAccount | None
+
+    @property
+    def key(self) -> str:
+        return self.card.key if self.card is not None else self.grant.uuid or f"#{self.grant.index}"
+
+    @property
+    def index(self) -> int:
+        """Of the card that it is; of one that is not here, what the grant says."""
+        return self.card.index if self.card is not None else self.grant.index
+
+    @property
+    def is_whole(self) -> bool:
+        """The whole card: the grant speaks neither of units nor of compute."""
+        return not self.grant.units and not self.grant.core_percent
+
+
+class NodeAccount(Struct, gc=False):
+    """`cards` by index; `unit` is that of their units. `promised`: unbound pods that are nominated for this node, by uid.
+
+    `strays`: units on cards that the node does not have. `hidden`: what tenants may hold of one of its cards, nobody knows which, by uid.
+    `places`: where in `cards` a card is, by its UUID and by its index.
     """
 
     name: str
     mode: ShareMode
     unit: str
     cards: list[CardAccount]
-    tenants: dict[str, Tenant] = field(default_factory=dict)
-    promised: dict[str, Pod] = field(default_factory=dict)
-    strays: dict[str, int] = field(default_factory=dict)
-    hidden: dict[str, Hidden] = field(default_factory=dict)
+    places: Mapping[str | int, int]
+    tenants: dict[str, Tenant] = {}
+    promised: dict[str, Pod] = {}
+    strays: dict[str, int] = {}
+    hidden: dict[str, Hidden] = {}
 
     def seat(self, tenant: Tenant) -> None:
-        self.tenants[tenant.pod.uid] = tenant
+        """By its uid; by its name where it has none, as in clusters that somebody wrote by hand."""
+        uid = tenant.pod.uid or tenant.pod.key
+        self.tenants[uid] = tenant
         self._move(tenant, 1)
         if tenant.is_hidden and (hidden := _hidden(tenant.pod)).units:
-            self.hidden[tenant.pod.uid] = hidden
+            self.hidden[uid] = hidden
         if self.hidden:
             self._set_aside()
 
@@ -145,9 +163,9 @@ class NodeAccount:
 
     def without(self, uids: Collection[str]) -> NodeAccount:
         """A copy in which these tenants are gone."""
-        other = replace(
+        other = structs.replace(
             self,
-            cards=[replace(card) for card in self.cards],
+            cards=[structs.replace(card) for card in self.cards],
             tenants=dict(self.tenants),
             strays=dict(self.strays),
             hidden=dict(self.hidden),
@@ -157,17 +175,18 @@ class NodeAccount:
         return other
 
     def seats(self, tenant: Tenant) -> list[Seat]:
-        """What the tenant holds, card by card; on a card that is not here, too."""
-        found = ((self.card_of(grant), grant) for given in tenant.booked.values() for grant in given if grant.units or grant.core_percent)
-        return [Seat(card.key if card else _stray_key(grant), grant.units, grant.core_percent) for card, grant in found]
+        """What the tenant holds, grant by grant."""
+        return [Seat(container, grant, self.card_of(grant)) for container, given in tenant.booked.items() for grant in given]
 
     def card_of(self, grant: Grant) -> CardAccount | None:
         """The card that the grant means; a grant that names a UUID means no other card that has its index."""
-        for card in self.cards:
-            has_name = grant.uuid and not card.key.startswith("#")
-            if card.uuid == grant.uuid if has_name else card.index == grant.index:
-                return card
-        return None
+        place = self.places.get(grant.uuid) if grant.uuid else None
+        if place is not None:
+            return self.cards[place]
+        place = self.places.get(grant.index)
+        if place is None or (grant.uuid and not self.cards[place].key.startswith("#")):
+            return None
+        return self.cards[place]
 
     def has_room(self, need: GpuNeed) -> bool:
         """Whether enough cards are free for a pod that asks the same of each; a quick yes, and no is to be asked again in full."""
@@ -203,41 +222,73 @@ class NodeAccount:
             card.take(0, 0)
 
     def _move(self, tenant: Tenant, sign: int) -> None:
-        cards = {card.key: card for card in self.cards}
         for seat in self.seats(tenant):
-            if seat.card in cards:
-                cards[seat.card].take(sign * seat.units, sign * seat.core_percent)
-            else:
-                self.strays[seat.card] = self.strays.get(seat.card, 0) + sign * seat.units
-                if not self.strays[seat.card]:
-                    del self.strays[seat.card]
+            units = sign * seat.grant.units
+            if seat.card is not None:
+                seat.card.take(units, sign * seat.grant.core_percent)
+            elif units:
+                self.strays[seat.key] = self.strays.get(seat.key, 0) + units
+                if not self.strays[seat.key]:
+                    del self.strays[seat.key]
 
 
-def account_of(node: Node, withheld: Collection[int] = ()) -> NodeAccount:
-    """The empty account of a node. `withheld`: indexes that an operator took out (ConfigMap `unhealthy-gpu-<node>`)."""
-    mode = share_mode(node.labels)
-    cards = cards_of(node, gpu_mode(node), ())
-    unit = unit_of(node, max((card.units for card in cards), default=0))
+def account(
+    node: Node,
+    pods: Iterable[Pod] = (),
+    readings: Sequence[GpuReading] = (),
+    withheld: Collection[int] = (),
+    mode: str = "",
+) -> NodeAccount:
+    """The node's cards, and what these pods hold of them. `readings`: of its devices. `mode`: its GPU mode, if it is known already.
+
+    `withheld`: indexes that an operator took out (ConfigMap `unhealthy-gpu-<node>`).
+    """
+    unit = node_unit(node, len(readings))
     core_total = 100 if counted(node.capacity, GPU_CORE) else 0
-    accounts: dict[str, CardAccount] = {}
+    cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
+    found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards))
     for card in cards:
-        account = CardAccount(
-            key=card.uuid or f"#{card.index}",
-            index=card.index,
-            uuid=card.uuid,
-            units=max(0, card.units),
-            memory_mib=int(card.memory_total_mib or max(0, card.units) * MIB_PER_UNIT.get(unit, MIB_PER_UNIT[GIB])),
-            core_total=core_total,
-            trouble=_trouble(card, card.index in withheld),
-        )
-        twin = accounts.get(account.key)
-        if twin is not None:  # two cards that claim one UUID (or one index): nobody could tell whose memory a grant is
-            twin.trouble = account.trouble = UNHEALTHY
-            account.key, account.uuid = f"{account.key}#{len(accounts)}", ""
-        accounts[account.key] = account
-    for account in accounts.values():
-        account.take(0, 0)
-    return NodeAccount(node.name, mode, unit, sorted(accounts.values(), key=lambda card: card.index))
+        card.take(0, 0)
+    for pod in pods:
+        found.seat(tenant_of(pod))
+    return found
+
+
+def tenant_of(pod: Pod) -> Tenant:
+    """What a bound pod holds by its own annotation."""
+    booked = booked_grants(pod)
+    is_assigned = "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
+    return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+
+
+def _card_account(card: Card, core_total: int) -> CardAccount:
+    uuid = card.uuid if card.is_named else ""
+    return CardAccount(
+        key=uuid or f"#{card.index}",
+        index=card.index,
+        uuid=uuid,
+        units=max(0, card.units),
+        memory_mib=int(card.memory_mib or 0),
+        core_total=core_total if card.is_offered else 0,
+        trouble=_trouble(card),
+        card=card,
+    )
+
+
+def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
+    """The first card of each UUID and of each index. Two with one key are in trouble: nobody could tell whose a grant is."""
+    places: dict[str | int, int] = {}
+    by_key: dict[str, CardAccount] = {}
+    for place, card in enumerate(cards):
+        twin = by_key.get(card.key)
+        if twin is not None:
+            twin.trouble = card.trouble = UNHEALTHY
+            card.key, card.uuid = f"{card.key}#{place}", ""
+        by_key[card.key] = card
+        if card.uuid:
+            places.setdefault(card.uuid, place)
+        places.setdefault(card.index, place)
+    return places
 
 
 def _hidden(pod: Pod) -> Hidden:
@@ -247,11 +298,9 @@ def _hidden(pod: Pod) -> Hidden:
     return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 
 
-def _trouble(card: CardOccupancy, is_withheld: bool) -> str:
-    if card.is_healthy is False or is_withheld:
+def _trouble(card: Card) -> str:
+    if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
-    return DRAINING if card.is_draining or card.mode != SHARED else ""
-
-
-def _stray_key(grant: Grant) -> str:
-    return grant.uuid or f"#{grant.index}"
+    if card.is_draining or card.mode != SHARED:
+        return DRAINING
+    return "" if card.is_offered else UNOFFERED
