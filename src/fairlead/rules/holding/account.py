@@ -146,9 +146,10 @@ class NodeAccount(Struct, gc=False):
         """By its uid; by its name where it has none, as in clusters that somebody wrote by hand."""
         uid = tenant.pod.uid or tenant.pod.key
         self.tenants[uid] = tenant
-        self._move(tenant, 1)
-        if tenant.is_hidden and (hidden := _hidden(tenant.pod)).units:
-            self.hidden[uid] = hidden
+        if tenant.booked:
+            self._move(tenant, 1)
+        elif tenant.is_hidden and counted(tenant.pod.limits, GPU_MEMORY):
+            self.hidden[uid] = _hidden(tenant.pod)
         if self.hidden:
             self._set_aside()
 
@@ -174,9 +175,16 @@ class NodeAccount(Struct, gc=False):
             other.unseat(uid)
         return other
 
-    def seats(self, tenant: Tenant) -> list[Seat]:
+    def seats(self, tenant: Tenant) -> Sequence[Seat]:
         """What the tenant holds, grant by grant."""
+        if not tenant.booked:
+            return ()
         return [Seat(container, grant, self.card_of(grant)) for container, given in tenant.booked.items() for grant in given]
+
+    def seats_of(self, pod: Pod) -> Sequence[Seat]:
+        """What the pod holds here; nothing, when it is no tenant or nobody can name its card."""
+        tenant = self.tenants.get(pod.uid or pod.key)
+        return self.seats(tenant) if tenant is not None else ()
 
     def card_of(self, grant: Grant) -> CardAccount | None:
         """The card that the grant means; a grant that names a UUID means no other card that has its index."""
@@ -247,8 +255,6 @@ def account(
     core_total = 100 if counted(node.capacity, GPU_CORE) else 0
     cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
     found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards))
-    for card in cards:
-        card.take(0, 0)
     for pod in pods:
         found.seat(tenant_of(pod))
     return found
@@ -262,15 +268,17 @@ def tenant_of(pod: Pod) -> Tenant:
 
 
 def _card_account(card: Card, core_total: int) -> CardAccount:
-    uuid = card.uuid if card.is_named else ""
+    uuid, trouble = card.uuid if card.is_named else "", _trouble(card)
     return CardAccount(
         key=uuid or f"#{card.index}",
         index=card.index,
         uuid=uuid,
-        units=max(0, card.units),
+        units=card.units,
         memory_mib=int(card.memory_mib or 0),
         core_total=core_total if card.is_offered else 0,
-        trouble=_trouble(card),
+        trouble=trouble,
+        free=0 if trouble else card.units,
+        core_free=0 if trouble else core_total,
         card=card,
     )
 
@@ -283,6 +291,8 @@ def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
         twin = by_key.get(card.key)
         if twin is not None:
             twin.trouble = card.trouble = UNHEALTHY
+            twin.take(0, 0)
+            card.take(0, 0)
             card.key, card.uuid = f"{card.key}#{place}", ""
         by_key[card.key] = card
         if card.uuid:
