@@ -181,13 +181,13 @@ def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
 
 
 def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:
-    """The node's GPUs. One that drains and has no sharer is not among them: it is still held whole."""
-    is_told = any(slot.units > 0 for slot in node.gpus)
-    shown = [card for card in held.cards if _is_shared(card)] if is_told else held.cards[:gpus]
+    """The node's GPUs: those that its inventory shares, else an equal part of the total for each."""
+    told = [card for card in held.cards if _is_shared(card)] if any(slot.units > 0 for slot in node.gpus) else []
+    shown = told or held.cards[:gpus]
     return tuple(
         DeviceReport(
             index=card.index,
-            units=card.units if is_told else units / gpus,  # arena contract §5: total / GPUs, exactly; the account deals whole units out
+            units=card.units if told else units / gpus,  # arena contract §5: total / GPUs, exactly; the account deals whole units out
             units_allocated=card.used,
             core=core // len(shown),  # arena contract §5 of the node's capacity; the account has 100 % for each card
             core_allocated=card.core_used,
@@ -197,6 +197,7 @@ def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) ->
 
 
 def _is_shared(card: CardAccount) -> bool:
+    """One that drains and has no sharer is not: it is still held whole."""
     return card.units > 0 and (not card.card.is_draining or card.used > 0)
 
 
