@@ -125,7 +125,7 @@ class ClusterExporter:
     def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState) -> Iterator[bytes]:
         if state.is_synced:
             yield from render_page(cluster_families(snapshot, now, self._chosen))
-        yield from render_page(cluster_exporter_families(state, snapshot.sources.values(), now))
+        yield from render_page(cluster_exporter_families(state, snapshot.main_sources.values(), now))
         yield process_metrics()
 
     async def _metrics(self, request: Request) -> Response:
@@ -141,7 +141,7 @@ class ClusterExporter:
     async def _readyz(self, request: Request) -> Response:
         if self._state.is_synced:
             return PlainTextResponse("ok\n")
-        return PlainTextResponse(_unsynced(self._cluster.snapshot().sources.values()), 503)
+        return PlainTextResponse(_unsynced(self._cluster.snapshot().main_sources.values()), 503)
 
     async def _index(self, request: Request) -> Response:
         return PlainTextResponse(f"Fairlead cluster exporter {__version__}\n/metrics\n/healthz\n/readyz\n")

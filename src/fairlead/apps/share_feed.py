@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection
 
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.ports import SharingApi, Withheld
+from fairlead.model.sharing import Withheld
+from fairlead.ports import SharingApi
 from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.holding.need import asks_share
 from fairlead.rules.placement import SharePolicies

@@ -51,7 +51,7 @@ class TopicVersions:
             "gpus": gpus,
             "quota": snapshot.quota,
             "events": snapshot.events,
-            "sources": {name: source.state for name, source in snapshot.sources.items()},
+            "sources": {name: source.state for name, source in snapshot.main_sources.items()},
         }
         self._count_moved(parts)
 

@@ -70,7 +70,7 @@ class Picture:
         return is_stale(self.snapshot, page, self.now, self.speed)
 
     def warnings(self, page: str) -> list[Warning]:
-        warnings = warnings_of(self.snapshot.sources, page)
+        warnings = warnings_of(self.snapshot.main_sources, page)
         expected = self.totals.gpus - self.totals.gpus_unhealthy  # a card known to be broken owes no figures
         silent = series_missing(self.totals.gpus_reporting, expected) if page != "quota" else None
         return [*warnings, silent] if silent else warnings

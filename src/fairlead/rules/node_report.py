@@ -20,7 +20,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT
-from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
+from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY, is_topology_node
 from fairlead.rules.share_mode import share_mode
 
 NORMAL: Final = NO_GPU
@@ -100,7 +100,7 @@ def node_mode(node: Node, snapshot: ClusterSnapshot) -> str:
     """The first that matches: share, topology (label *and* ConfigMap, whatever the capacity), exclusive, normal."""
     if node.capacity.get(GPU_MEMORY, 0) > 0:
         return SHARE
-    if node.name in snapshot.topologies:
+    if is_topology_node(node, snapshot):
         return TOPOLOGY
     return EXCLUSIVE if node.capacity.get(NVIDIA_GPU, 0) > 0 else NORMAL
 
@@ -124,7 +124,7 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
         gpus_unhealthy=_faulty(node, total - node.allocatable.get(resource, 0)),
         holders=tuple(holders),
         readings=readings,
-        topology=snapshot.topologies.get(node.name) if mode == TOPOLOGY else None,
+        topology=snapshot.topologies.get(node.name, GpuTopology()) if mode == TOPOLOGY else None,
     )
 
 
