@@ -22,7 +22,6 @@ from starlette.routing import Route
 from fairlead import __version__, settings
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
 from fairlead.apps.server import serve
-from fairlead.errors import UserError
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot, Source
@@ -50,18 +49,6 @@ class ClusterExporterSettings(Struct, frozen=True):
     compat: tuple[str, ...] = COMPATIBILITIES
     max_jobs: int = 5000
     node: str = ""
-
-
-def parse_compat(text: str) -> tuple[str, ...]:
-    """`arena`, or "" or `none` for native families only.
-
-    >>> parse_compat("arena"), parse_compat("none")
-    (('arena',), ())
-    """
-    asked = {part.strip() for part in text.split(",")} - {"", "none"}
-    if unknown := sorted(asked - set(COMPATIBILITIES)):
-        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(COMPATIBILITIES)}, or `none`")
-    return tuple(sorted(asked))
 
 
 def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
