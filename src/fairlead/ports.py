@@ -15,6 +15,7 @@ from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot, Source
 
 Row = TypeVar("Row")
@@ -163,13 +164,6 @@ class RowSink(Protocol[Row]):
     def upsert(self, key: str, row: Row) -> None: ...
 
     def remove(self, key: str) -> None: ...
-
-
-class Withheld(Struct, frozen=True):
-    """Cards of a node that an operator took out (ConfigMap `unhealthy-gpu-<node>`). `node` is "" for a ConfigMap of something else."""
-
-    node: str
-    indexes: frozenset[int]
 
 
 class BindOutcome(Struct, frozen=True):

@@ -24,6 +24,7 @@ from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.laptop import run_all
+from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
 from fairlead.apps.serving_certificate import ServingCertificate
@@ -177,7 +178,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
         asked.messages.info(f"listening on {_url(sock)}/; reading {world.name}")
         _say_without_gpu_values(asked, world)
         chosen = cluster_exporter.ClusterExporterSettings(
-            host=host, port=port, compat=cluster_exporter.parse_compat(args.compat), max_jobs=args.max_jobs
+            host=host, port=port, compat=parse_compat(args.compat, cluster_exporter.COMPATIBILITIES), max_jobs=args.max_jobs
         )
         await run_all(
             [lambda ready: cluster_exporter.run(world.cluster, world.gpus, world.clock, chosen, sock=sock, ready=ready)],

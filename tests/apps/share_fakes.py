@@ -18,7 +18,8 @@ from fairlead.errors import NotFound, OutsideError
 from fairlead.model.gpu import Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
+from fairlead.model.sharing import Withheld
+from fairlead.ports import BindOutcome, LeaseRecord, RowSink
 from fairlead.wire.allocation import parse_grants
 from fairlead.wire.names import ANNOTATION_ALLOCATION
 

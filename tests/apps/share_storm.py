@@ -21,7 +21,7 @@ from tests.rules.sharing import node
 from fairlead.apps.share_desk import ShareDesk
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_why import why_no_room
 from fairlead.wire.scheduler_extender import BindAsked, FilterAsked

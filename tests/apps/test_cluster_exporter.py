@@ -16,7 +16,8 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.apps import cluster_exporter
-from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings, parse_compat
+from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
+from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.gpu import GpuReading
@@ -231,10 +232,10 @@ async def test_only_the_newest_jobs_have_series_but_all_are_counted() -> None:
 
 
 async def test_the_reference_families_can_be_left_out() -> None:
-    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(compat=parse_compat("none")))).samples
+    page = parse_page(await page_text(company(), chosen=ClusterExporterSettings(compat=parse_compat("none", COMPATIBILITIES)))).samples
     assert not [each for each in page if each.name.startswith("arena_")]
     with pytest.raises(UserError, match="`dcgm` is no family"):
-        parse_compat("dcgm")
+        parse_compat("dcgm", COMPATIBILITIES)
 
 
 async def test_names_from_outside_are_escaped() -> None:

@@ -17,7 +17,8 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.apps import counters_file, gpu_exporter
-from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, parse_compat, settings_from_flags
+from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
@@ -285,7 +286,7 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="names no GPUs"):
             settings_from_flags(address=("127.0.0.1", 0), devices=bad)
     with pytest.raises(UserError, match="`nvml` is no family"):
-        parse_compat("dcgm,nvml")
+        parse_compat("dcgm,nvml", COMPATIBILITIES)
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import OPTIONAL, ClusterSnapshot, Source, build_snapshot
 from fairlead.wire.gpu_topology import parse_topology
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
@@ -92,10 +92,11 @@ def snapshot_of(
     """Through JSON bytes and the decoder that lists go through."""
     decoded_nodes = [parse_node(msgspec.json.decode(json.dumps(each), type=WireNode)) for each in nodes]
     decoded_pods = [parse_pod(msgspec.json.decode(json.dumps(each), type=WirePod)) for each in pods]
-    return ClusterSnapshot(
-        nodes=tuple(sorted(decoded_nodes, key=lambda each: each.name)),
-        pods=tuple(sorted(decoded_pods, key=lambda each: (each.namespace, each.name))),
-        topologies={name: parse_topology(data) for name, data in (topologies or {}).items()},
-        gpus=tuple(readings),
-        sources=sources or {},
+    return build_snapshot(
+        nodes=decoded_nodes,
+        pods=decoded_pods,
+        topologies=((name, parse_topology(data)) for name, data in (topologies or {}).items()),
+        gpus=readings,
+        sources=({name: Source(name) for name in OPTIONAL} | (sources or {})).values(),
+        taken_at=0.0,
     )

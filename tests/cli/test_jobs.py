@@ -15,9 +15,9 @@ from tests.cli.command import run_command
 from tests.cli.job_objects import CREATED, as_job, cluster, job, job_pod
 from tests.cli.test_worlds import arena
 
-from fairlead.errors import UserError
+from fairlead.errors import OutsideError, UserError
 from fairlead.model.event import Event
-from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.snapshot import ClusterSnapshot, Source
 
 BERT = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (2, 4)}, created=-100, started=-90)
 MNIST = job("TFJob", "mnist", {"Chief": (1, 1), "PS": (2, 0), "Worker": (3, 1), "Evaluator": (1, 1)}, created=-50, started=-50)
@@ -334,3 +334,21 @@ def test_a_snapshot_is_not_changed() -> None:
     assert printed.status == 1
     assert "a snapshot of the tests cannot be changed" in printed.err
     assert "The training job 'nope' does not exist,skip to delete it" in printed.err
+
+
+# --- what could not be read ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_kind_has_one_name_among_the_sources_and_people_read_its_whole_one() -> None:
+    """The words are the contract's (arena contract §6); the source's name is that of boards and exporters."""
+    kinds = {"mpijobs": Source("mpijobs", "forbidden", "forbidden: no"), "jobs.batch.volcano.sh": Source("v", "failing", "etcd is away")}
+    told = run_command("list", company(sources=kinds)).err
+    assert "skipped mpijobs.kubeflow.org: forbidden: no" in told and "skipped jobs.batch.volcano.sh: etcd is away" in told
+    with pytest.raises(OutsideError, match=r"Not found.*\(mpijobs\.kubeflow\.org: forbidden: no\)"):
+        run_command("get nope", company(sources={"mpijobs": Source("mpijobs", "forbidden", "forbidden: no")}))
+
+
+@pytest.mark.parametrize("source", ["gpu-telemetry", "gpu-withheld", "events"])
+def test_that_something_else_could_not_be_read_makes_no_job_doubtful(source: str) -> None:
+    with pytest.raises(UserError, match="Not found training job nope"):
+        run_command("get nope", company(sources={source: Source(source, "forbidden", "no")}))

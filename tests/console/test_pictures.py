@@ -44,3 +44,11 @@ async def test_time_that_somebody_moved_makes_the_picture_old(monkeypatch: pytes
     driver.pause()
     assert known.is_behind
     assert await known.renew() is not first
+
+
+def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() -> None:
+    versions, before = TopicVersions(), living_cluster()
+    versions.update(before, before.gpus)
+    known = versions.as_text()
+    versions.update(msgspec.structs.replace(before, withheld={before.nodes[0].name: (0,)}), before.gpus)
+    assert {topic for topic, version in versions.as_text().items() if version != known[topic]} == {"nodes", "gpus", "overview"}

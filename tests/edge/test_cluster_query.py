@@ -15,6 +15,7 @@ from fairlead.edge.connection import Connection
 from fairlead.edge.credentials import Credentials, Issued
 from fairlead.edge.gpu_query import page_readings, proxied_readings
 from fairlead.edge.kube_blocking import KubeBlocking
+from fairlead.rules.node_report import report_nodes
 
 NODES, PODS, MAPS, SERVICES = "/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/kube-system/configmaps", "/api/v1/services"
 GPU_NODE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})
@@ -71,12 +72,15 @@ def test_gpus_that_an_operator_took_out_are_asked_for_when_wanted_and_a_node_sha
         {"metadata": {"name": "kube-root-ca.crt"}, "data": {"gpus": "1"}},
     ]
     with cluster(**{NODES: [page(shared)], PODS: [page()], MAPS: [page(*maps)]}) as (server, api):
-        assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {"gpu-3": (0, 1)}
+        snapshot = ClusterQuery(api).read_nodes(with_withheld=True)
+        assert (snapshot.withheld, snapshot.sources["gpu-withheld"].state) == ({"gpu-3": (0, 1)}, "ok")
+        assert ClusterQuery(api).read_nodes().sources["gpu-withheld"].state == "off"
     with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()]}) as (server, api):
         assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {}
         assert server.requests_of(MAPS) == []
     with cluster(**{NODES: [page(shared)], PODS: [page()], MAPS: [Reply(FORBIDDEN, 403)]}) as (server, api):
-        assert ClusterQuery(api).read_nodes(with_withheld=True).withheld == {}
+        snapshot = ClusterQuery(api).read_nodes(with_withheld=True)
+        assert (snapshot.withheld, snapshot.sources["gpu-withheld"].state) == ({}, "forbidden")
 
 
 def test_more_than_five_names_cost_a_list_and_not_a_request_each() -> None:
@@ -99,10 +103,11 @@ def test_config_maps_are_asked_for_only_when_a_node_wants_one() -> None:
 
 def test_a_label_without_its_config_map_makes_no_topology_node_but_a_forbidden_list_does() -> None:
     with cluster(**{NODES: [page(TOPOLOGY_NODE)], PODS: [page()], MAPS: [page()]}) as (_, api):
-        assert ClusterQuery(api).read_nodes().topologies == {}
+        snapshot = ClusterQuery(api).read_nodes()
+    assert [each.mode for each in report_nodes(snapshot)] == ["none"]
     with cluster(**{NODES: [page(TOPOLOGY_NODE)], PODS: [page()], MAPS: [Reply(FORBIDDEN, 403)]}) as (_, api):
         snapshot = ClusterQuery(api).read_nodes()
-    assert list(snapshot.topologies) == ["gpu-2"]
+    assert [each.mode for each in report_nodes(snapshot)] == ["topology"]
     assert (snapshot.sources["gpu-topologies"].state, snapshot.sources["gpu-topologies"].message) == (
         "forbidden",
         "forbidden: configmaps is forbidden",

@@ -267,14 +267,15 @@ async def test_cards_that_an_operator_takes_out_are_known_where_cards_are_shared
     async with living(script) as (world, _):
         snapshot = await world.until(lambda snapshot: len(snapshot.withheld) == 2)
         assert snapshot.withheld == {"n1": (0, 1), "n2": (3,)}
-        assert "configmaps" not in snapshot.sources
+        assert snapshot.sources["gpu-withheld"].state == "ok"
+        assert "gpu-withheld" not in snapshot.main_sources, "no page is incomplete without"
 
 
 async def test_who_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
     shared = {**node("n1"), "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
     async with living(small_cluster(NODES=[page([shared])]) | {CONFIG_MAPS: [status(403, "Forbidden", "no")]}) as (world, server):
-        snapshot = await world.until(lambda snapshot: is_all_ok(snapshot) and server.requests_of(CONFIG_MAPS))
+        snapshot = await world.until(lambda snapshot: is_all_ok(snapshot) and snapshot.sources["gpu-withheld"].state == "forbidden")
         assert not snapshot.withheld
     async with living(small_cluster()) as (world, server):
-        await world.until(is_all_ok)
-        assert not server.requests_of(CONFIG_MAPS)
+        snapshot = await world.until(is_all_ok)
+        assert (snapshot.sources["gpu-withheld"].state, server.requests_of(CONFIG_MAPS)) == ("off", [])

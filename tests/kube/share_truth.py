@@ -17,8 +17,8 @@ from tests.kube.control_plane import ControlPlane
 
 from fairlead.model.gpu import Grant
 from fairlead.model.pod import Pod
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.need import gpu_need
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
 Object = dict[str, Any]

@@ -26,7 +26,7 @@ from tests.kube.share_truth import ShareTruth
 from tests.kube.test_sharing_words import as_real, ready
 
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.share_ledger import ledger_of
 from fairlead.rules.share_why import why_no_room
 from fairlead.sharing_hooks import sharing_world

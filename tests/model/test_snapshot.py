@@ -8,7 +8,8 @@ from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot, Source, build_snapshot
+from fairlead.model.topology import GpuTopology
 
 
 def small_cluster() -> ClusterSnapshot:
@@ -45,6 +46,37 @@ def test_readings_are_ordered_and_their_source_is_kept() -> None:
     assert [gpu.uuid for gpu in snapshot.gpus] == ["a", "b", "c"]
     assert [gpu.uuid for gpu in snapshot.gpus_on("n1")] == ["a", "b"]
     assert snapshot.sources["gpu-telemetry"].state == "ok"
+
+
+def test_a_snapshot_is_built_sorted_and_of_its_nodes_and_says_what_nobody_asked_for() -> None:
+    labelled = Node("n2", labels={"ack.node.gpu.schedule": "topology"})
+    pods = (Pod("a", "p1"), Pod("b", "p0"))
+    snapshot = build_snapshot(
+        nodes=[labelled, Node("n1")],
+        pods=pods,
+        topologies=[("n2", GpuTopology()), ("n1", GpuTopology()), ("", GpuTopology())],
+        withheld=[("n1", {3, 0}), ("", {1}), ("n2", ())],
+        sources=[Source("nodes"), Source("gpu-topologies")],
+        taken_at=5.0,
+    )
+    assert [node.name for node in snapshot.nodes] == ["n1", "n2"]
+    assert snapshot.pods is pods, "a tuple is sorted already: who compares snapshots sees that it has not changed"
+    assert (list(snapshot.topologies), snapshot.withheld) == (["n2"], {"n1": (0, 3)})
+    assert [name for name in ("nodes", "gpu-topologies", "gpu-withheld", "pods") if snapshot.was_read(name)] == ["nodes", "gpu-topologies"]
+    assert {name: source.state for name, source in snapshot.sources.items()} == {
+        "nodes": "ok",
+        "gpu-topologies": "ok",
+        "gpu-withheld": "off",
+    }
+    assert list(snapshot.main_sources) == ["nodes"]
+
+
+def test_an_unchanged_cluster_read_again_keeps_its_indexes_and_has_new_sources() -> None:
+    snapshot = small_cluster()
+    before = snapshot.pods_on("n1")
+    later = snapshot.as_of(9.0, [Source("nodes", good_at=9.0)])
+    assert later.pods_on("n1") is before
+    assert (later.taken_at, later.sources["nodes"].good_at, list(later.main_sources)) == (9.0, 9.0, ["nodes"])
 
 
 def test_a_snapshot_survives_a_round_trip_through_json() -> None:

@@ -6,10 +6,10 @@ import pytest
 from tests.rules.sharing import cards, container, ledger, node, pod
 
 from fairlead.model.refusal import Refusal
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.holding.units import card_units, grant_mib, unit_of
 from fairlead.rules.share_mode import ShareMode, share_mode
-from fairlead.rules.share_units import card_units, grant_mib, unit_of
 
 SIDECAR = container("side", 2, restartable=True)
 INIT = container("init", 6)

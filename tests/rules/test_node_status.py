@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.model.node import Condition, Node
+from fairlead.model.snapshot import Source, build_snapshot
 from fairlead.model.topology import GpuTopology
+from fairlead.rules.node_report import report_nodes
 from fairlead.rules.node_status import arena_mode, gpu_mode, gpu_model, is_gpu_node, node_ip, role_text, status_word
 
 from .builders import exclusive_node, reading, shared_node, snapshot
@@ -32,10 +34,21 @@ def test_the_mode_follows_from_capacity(capacity: dict[str, int], labels: dict[s
     assert is_gpu_node(node) is (mode != "none")
 
 
-def test_where_topologies_were_read_a_topology_node_needs_one() -> None:
+@pytest.mark.parametrize(
+    ("topologies", "state", "mode"),
+    [
+        pytest.param({"n": GpuTopology()}, "ok", "topology", id="it has one"),
+        pytest.param({"other": GpuTopology()}, "ok", "exclusive", id="another node has one"),
+        pytest.param({}, "ok", "exclusive", id="they were read and there is none"),
+        pytest.param({}, "forbidden", "topology", id="nobody may know"),
+        pytest.param({}, "off", "topology", id="nobody asked"),
+    ],
+)
+def test_where_topologies_were_read_a_topology_node_needs_one(topologies: dict[str, GpuTopology], state: str, mode: str) -> None:
     node = Node("n", capacity={"aliyun.com/gpu": 4}, labels=TOPOLOGY_LABEL)
-    assert gpu_mode(node, snapshot([node], topologies={"other": GpuTopology()})) == "exclusive"
-    assert gpu_mode(node, snapshot([node], topologies={"n": GpuTopology()})) == "topology"
+    read = build_snapshot(nodes=[node], topologies=topologies.items(), sources=[Source("gpu-topologies", state)], taken_at=0)
+    assert gpu_mode(node, read) == mode
+    assert [report.mode == "topology" for report in report_nodes(read)] == [mode == "topology"]
 
 
 def test_arena_knows_no_mig() -> None:

@@ -15,9 +15,9 @@ from fairlead.model.node import Node
 from fairlead.model.pod import ContainerStatus, GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED
+from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.share_ledger import Ledger, ledger_of
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED
 
 
 def given(answer: GrantsByContainer | Refusal) -> GrantsByContainer:
@@ -384,7 +384,7 @@ class Storm(RuleBasedStateMachine):
                 assert uid in self.ledger.tenants, "a grant that the cluster knows is never lost"
                 for account in [self.ledger.nodes[real.node]]:
                     for seat in account.seats(self.ledger.tenants[uid]):
-                        held[real.node, seat.card] = held.get((real.node, seat.card), 0) + seat.units
+                        held[real.node, seat.key] = held.get((real.node, seat.key), 0) + seat.grant.units
         for (name, key), units in held.items():
             for card in self.ledger.nodes[name].cards:
                 assert card.key != key or card.used >= units

@@ -447,6 +447,20 @@ def test_a_world_without_an_extender_lets_shared_pods_wait_and_others_run() -> N
     assert reasons(world, "p") == ["FailedScheduling"]
 
 
+def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> None:
+    from fairlead.rules.share_ledger import ledger_of
+    from fairlead.sim.snapshot import take_snapshot
+
+    world = small_world(V100S)
+    (node,) = [each["metadata"]["name"] for each in world.cluster.list(NODES)]
+    metadata = {"name": f"unhealthy-gpu-{node}", "namespace": "kube-system"}
+    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"gpus": "1"}})
+    world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "namespace": NAMESPACE}, "data": {"gpus": "0"}})
+    found = take_snapshot(world)
+    assert (found.withheld, found.was_read("gpu-withheld")) == ({node: (1,)}, True)
+    assert [card.trouble for card in ledger_of(found).nodes[node].cards] == ["", "unhealthy"]
+
+
 def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
     from fairlead.rules.share_ledger import ledger_of
     from fairlead.sharing_hooks import sharing_hooks

@@ -22,7 +22,6 @@ from starlette.routing import Route
 from fairlead import __version__, settings
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
 from fairlead.apps.server import serve
-from fairlead.errors import UserError
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot, Source
@@ -54,18 +53,6 @@ class ClusterExporterSettings(Struct, frozen=True):
     max_jobs: int = 5000
     node: str = ""
     read_seconds: float = settings.READ_SECONDS
-
-
-def parse_compat(text: str) -> tuple[str, ...]:
-    """`arena`, or "" or `none` for native families only.
-
-    >>> parse_compat("arena"), parse_compat("none")
-    (('arena',), ())
-    """
-    asked = {part.strip() for part in text.split(",")} - {"", "none"}
-    if unknown := sorted(asked - set(COMPATIBILITIES)):
-        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(COMPATIBILITIES)}, or `none`")
-    return tuple(sorted(asked))
 
 
 def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
@@ -129,7 +116,7 @@ class ClusterExporter:
     def _render(self, snapshot: ClusterSnapshot, now: float, state: ClusterExporterState) -> Iterator[bytes]:
         if state.is_synced:
             yield from render_page(cluster_families(snapshot, now, self._chosen))
-        yield from render_page(cluster_exporter_families(state, snapshot.sources.values(), now))
+        yield from render_page(cluster_exporter_families(state, snapshot.main_sources.values(), now))
         yield process_metrics()
 
     async def _metrics(self, request: Request) -> Response:
@@ -145,7 +132,7 @@ class ClusterExporter:
     async def _readyz(self, request: Request) -> Response:
         if self._state.is_synced:
             return PlainTextResponse("ok\n")
-        return PlainTextResponse(_unsynced(self._cluster.snapshot().sources.values()), 503)
+        return PlainTextResponse(_unsynced(self._cluster.snapshot().main_sources.values()), 503)
 
     async def _index(self, request: Request) -> Response:
         return PlainTextResponse(f"Fairlead cluster exporter {__version__}\n/metrics\n/healthz\n/readyz\n")

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
-from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
+from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
 from fairlead.apps.server import serve
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
@@ -64,18 +64,6 @@ class GpuExporterSettings(Struct, frozen=True):
     @property
     def stale_after_seconds(self) -> float:
         return max(3 * self.interval_seconds, 15.0)
-
-
-def parse_compat(text: str) -> tuple[str, ...]:
-    """`dcgm,legacy` as the families to print beside the native ones; "" or `none` = none of them.
-
-    >>> parse_compat("legacy, dcgm"), parse_compat("none")
-    (('dcgm', 'legacy'), ())
-    """
-    asked = {part.strip() for part in text.split(",")} - {"", "none"}
-    if unknown := sorted(asked - set(COMPATIBILITIES)):
-        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(COMPATIBILITIES)}, or `none`")
-    return tuple(each for each in COMPATIBILITIES if each in asked)
 
 
 class GpuExporter:
@@ -256,7 +244,7 @@ def settings_from_flags(
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,
         labels=DcgmLabels(hostnames, has_old_names, has_blanks_replaced, has_pods, has_pod_uids),
-        compat=parse_compat(compat),
+        compat=parse_compat(compat, COMPATIBILITIES),
         node=node or socket.gethostname(),
         devices=chosen_devices,
     )

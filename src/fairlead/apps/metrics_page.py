@@ -6,7 +6,7 @@ moment and two scrapes of it are the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from isal import isal_zlib
@@ -16,6 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from fairlead.errors import UserError
+from fairlead.wire.accept_encoding import accepts_gzip
 from fairlead.wire.prom_text import CONTENT_TYPE
 
 _GZIP_WINDOW: Final = 31
@@ -45,6 +47,18 @@ def make_page(pieces: Iterable[bytes]) -> MetricsPage:
     return MetricsPage(tuple(kept), b"".join(zipped), sum(len(piece) for piece in kept))
 
 
+def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """`dcgm,legacy` as the families to print beside the native ones, in the order of `known`; "" or `none` = none of them.
+
+    >>> parse_compat("legacy, dcgm", ("dcgm", "legacy", "custom")), parse_compat("none", ("arena",))
+    (('dcgm', 'legacy'), ())
+    """
+    asked = {part.strip() for part in text.split(",")} - {"", "none"}
+    if unknown := sorted(asked - set(known)):
+        raise UserError(f"`{unknown[0]}` is no family of `--compat`", f"choose from {', '.join(known)}, or `none`")
+    return tuple(each for each in known if each in asked)
+
+
 def process_metrics() -> bytes:
     """CPU, memory and file descriptors of this process, as the official client counts them."""
     return generate_latest(_process)
@@ -68,20 +82,3 @@ class PageResponse(Response):
             for start in range(0, len(piece), _PIECE_BYTES):
                 await send({"type": "http.response.body", "body": piece[start : start + _PIECE_BYTES], "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def accepts_gzip(header: str) -> bool:
-    """Whether an Accept-Encoding header allows gzip.
-
-    >>> [accepts_gzip(h) for h in ("gzip", "deflate, gzip;q=0.5", "gzip;q=0, *;q=0.1", "*", "", "identity")]
-    [True, True, False, True, False, False]
-    """
-    weights: dict[str, float] = {}
-    for part in header.lower().split(","):
-        name, _, parameters = part.strip().partition(";")
-        weight = parameters.replace(" ", "").partition("q=")[2]
-        try:
-            weights[name.strip()] = float(weight) if weight else 1.0
-        except ValueError:
-            weights[name.strip()] = 0.0
-    return weights.get("gzip", weights.get("*", 0.0)) > 0

@@ -19,8 +19,8 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import NO_ROOM, NOT_PLACED
 from fairlead.ports import Clock, SharingApi
+from fairlead.rules.holding.account import NodeAccount
 from fairlead.rules.share_mode import CONFLICT, share_mode
-from fairlead.rules.share_node import NodeAccount
 from fairlead.rules.share_verdict import whose_gpu_is_unknown
 from fairlead.rules.share_why import why_no_room
 from fairlead.wire.allocation import anew

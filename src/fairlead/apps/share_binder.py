@@ -17,7 +17,7 @@ from fairlead.errors import OutsideError
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.ports import Clock, SharingApi
-from fairlead.rules.share_node import RESERVED
+from fairlead.rules.holding.account import RESERVED
 from fairlead.wire.allocation import render_bind
 from fairlead.wire.scheduler_extender import BindAsked
 

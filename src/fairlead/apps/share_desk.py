@@ -18,9 +18,9 @@ from fairlead.apps.share_feed import ShareFeed
 from fairlead.apps.share_lease import ShareLease
 from fairlead.apps.share_nudge import ShareNudge
 from fairlead.ports import Clock, SharingApi
+from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.share_ledger import Filtered, Ledger
-from fairlead.rules.share_node import RESERVED
 from fairlead.rules.share_preempt import Victims, plan_preemption
 from fairlead.wire.scheduler_extender import BindAsked, FilterAsked, PreemptAsked
 

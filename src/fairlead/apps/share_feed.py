@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection
 
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.ports import SharingApi, Withheld
-from fairlead.rules.gpu_need import asks_share
+from fairlead.model.sharing import Withheld
+from fairlead.ports import SharingApi
+from fairlead.rules.holding.account import RESERVED
+from fairlead.rules.holding.need import asks_share
 from fairlead.rules.placement import SharePolicies
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import RESERVED
 
 
 class ShareFeed:

@@ -102,7 +102,7 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
 
 def _why_no_shared_room(context: Context, pods: list[Pod]) -> dict[str, str]:
     """For pods that ask for a part of a GPU and have no node: what each node answers. Only they cost reading the cluster's nodes."""
-    from fairlead.rules.gpu_need import asks_share
+    from fairlead.rules.holding.need import asks_share
 
     waiting = [pod for pod in pods if not pod.node and asks_share(pod)]
     if not waiting:

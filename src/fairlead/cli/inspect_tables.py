@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from fairlead.model.inspection import InspectedNode
+from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT
 from fairlead.rules.share_isolation import isolation_text
-from fairlead.rules.share_units import GIB, MIB, MIB_PER_UNIT
 from fairlead.wire.tabwriter import align, render_rows
 
 _SUMMARY_DASHES: Final = 20

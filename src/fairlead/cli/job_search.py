@@ -76,13 +76,13 @@ def in_namespace(namespace: str) -> str:
 
 def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, namespace: str, messages: Messages) -> bool:
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
-    names = {f"{kind.PLURAL}.{kind.GROUP}" for kind in kinds}
-    read = {name: source for name, source in found.sources.items() if name in names}
+    labels = _labels(kinds)
+    read = {labels[name]: source for name, source in found.sources.items() if name in labels}
     served = {name: source for name, source in read.items() if source.state != "missing"}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
-        looked_for = ", ".join(sorted(names)) or word
+        looked_for = ", ".join(sorted(labels.values())) or word
         messages.warn(f"no training job kind is served by this cluster (looked for: {looked_for})")
         return False
     failed = {name: source for name, source in served.items() if source.state != "ok"}
@@ -107,7 +107,8 @@ def find_job(
 ) -> ClusterSnapshot:
     """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
     check_name(name)
-    found = without_others_jobs(jobs.read_jobs(kinds_of(word), namespace, name, with_readings=with_readings), name)
+    kinds = kinds_of(word)
+    found = without_others_jobs(jobs.read_jobs(kinds, namespace, name, with_readings=with_readings), name)
     if len(found.jobs) == 1:
         return found
     if found.jobs:
@@ -115,10 +116,18 @@ def find_job(
             f"there are more than 1 training jobs with the same name {name}, please check it with `arena list | grep {name}` ",
             f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` says which",
         )
-    failed = [source for source in found.sources.values() if source.state in ("forbidden", "failing")]
+    labels = _labels(kinds) | {"pods": "pods"}
+    failed = [source for name, source in found.sources.items() if name in labels and source.state in ("forbidden", "failing")]
     if failed:
-        raise OutsideError("kubernetes", f"{absent} ({failed[0].name}: {failed[0].message})", failed[0].hint)
+        raise OutsideError("kubernetes", f"{absent} ({labels[failed[0].name]}: {failed[0].message})", failed[0].hint)
     raise UserError(absent, WHERE_ELSE)
+
+
+def _labels(kinds: Sequence[JobKind]) -> dict[str, str]:
+    """By the name of each kind's source, what people call it."""
+    from fairlead.kinds.kind import label_of, source_of
+
+    return {source_of(kind): label_of(kind) for kind in kinds}
 
 
 def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapshot:

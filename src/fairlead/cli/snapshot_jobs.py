@@ -35,8 +35,8 @@ class SnapshotJobs:
         types = {kind.TYPE for kind in kinds}
         jobs = [job for job in whole.jobs if job.type in types and namespace in ("", job.namespace) and name in ("", job.name)]
         pods = [pod for pod in whole.pods if namespace in ("", pod.namespace)]
-        sources = {f"{kind.PLURAL}.{kind.GROUP}": whole.sources.get(source_of(kind)) or Source(source_of(kind)) for kind in kinds}
-        return msgspec.structs.replace(whole, jobs=tuple(jobs), pods=tuple(pods), sources={**whole.sources, **sources})
+        read = {source_of(kind): Source(source_of(kind)) for kind in kinds}
+        return msgspec.structs.replace(whole, jobs=tuple(jobs), pods=tuple(pods), sources={**read, **whole.sources})
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
         events = sorted(self._reader.read_all().events, key=lambda event: event.order)

@@ -139,6 +139,7 @@ def _as_served(
     """
     from msgspec.structs import replace
 
+    from fairlead.kinds.kind import label_of
     from fairlead.kinds.submission import Served
 
     kind = submission.kind
@@ -155,11 +156,11 @@ def _as_served(
         context.messages.warn(f"the cluster was not asked: {error.what}")
         return spec, submission, Served(versions[:1])
     if instead is not None and instead.version(told) is not None:
-        context.messages.warn(f"the cluster serves no {kind.PLURAL}.{kind.GROUP}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
+        context.messages.warn(f"the cluster serves no {label_of(kind)}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
         _check_priority(context, spec.priority, told)
         return replace(spec, options=None), instead, told
     if submission.version(served) is None:
-        missing = f"the cluster serves no {kind.PLURAL}.{kind.GROUP} (looked for: {', '.join(versions)})"
+        missing = f"the cluster serves no {label_of(kind)} (looked for: {', '.join(versions)})"
         if not args.dry_run:
             raise UserError(missing, "install the operator of this kind of job")
         context.messages.warn(missing)

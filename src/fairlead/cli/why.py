@@ -47,7 +47,7 @@ def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Po
 
 
 def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
-    from fairlead.rules.gpu_need import gpu_need
+    from fairlead.rules.holding.need import gpu_need
     from fairlead.rules.pod_status import pod_status
     from fairlead.rules.share_ledger import ledger_of
     from fairlead.rules.waiting import why_pod_waits
@@ -80,7 +80,7 @@ def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
 
 
 def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
-    from fairlead.rules.gpu_need import gpu_need
+    from fairlead.rules.holding.need import gpu_need
     from fairlead.rules.share_why import usable_nodes
     from fairlead.rules.what_if import what_must_go
 

@@ -22,6 +22,7 @@ _CONCERNS: Final = {
     "pods": ("nodes", "gpus", "jobs", "quota", "overview"),
     "jobs": ("jobs", "overview"),
     "gpus": ("nodes", "gpus", "jobs", "overview"),
+    "withheld": ("nodes", "gpus", "overview"),
     "quota": ("quota", "overview"),
     "events": ("overview", "jobs"),
     "sources": ("health",),
@@ -49,9 +50,10 @@ class TopicVersions:
             "pods": snapshot.pods,
             "jobs": snapshot.jobs,
             "gpus": gpus,
+            "withheld": snapshot.withheld,
             "quota": snapshot.quota,
             "events": snapshot.events,
-            "sources": {name: source.state for name, source in snapshot.sources.items()},
+            "sources": {name: source.state for name, source in snapshot.main_sources.items()},
         }
         self._count_moved(parts)
 

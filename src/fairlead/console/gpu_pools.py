@@ -11,9 +11,9 @@ from fairlead.console.gpu_map_cells import withheld_gpus
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.cards import SHARED
 from fairlead.rules.node_status import SHARE, gpu_model, is_ready
 from fairlead.rules.occupancy import granted_mib
-from fairlead.rules.share_node import SHARED
 
 
 def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Pool]:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from fairlead.console.envelope import ErrorAnswer
 from fairlead.errors import Forbidden, NotFound, OutsideError, UserError
+from fairlead.wire.accept_encoding import accepts_gzip
 
 JSON: Final = "application/json; charset=utf-8"
 GZIP_FROM_BYTES: Final = 1024
@@ -89,7 +90,7 @@ def bytes_answer(request: Request, data: bytes, media_type: str, headers: Mappin
     kept = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding", **(headers or {})}
     if is_known(request.headers.get("if-none-match", ""), tag):
         return Response(b"", 304, kept)
-    if len(data) > GZIP_FROM_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
+    if len(data) > GZIP_FROM_BYTES and accepts_gzip(request.headers.get("accept-encoding", "")):
         data = igzip.compress(data, compresslevel=_GZIP_LEVEL)
         kept["Content-Encoding"] = "gzip"
     return Response(data, 200, kept, media_type)
@@ -103,16 +104,3 @@ def is_known(if_none_match: str, tag: str) -> bool:
     """
     asked = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
     return "*" in asked or tag.removeprefix("W/") in asked
-
-
-def takes_gzip(accept_encoding: str) -> bool:
-    """Whether the caller reads gzip.
-
-    >>> [takes_gzip(text) for text in ("gzip, br", "br;q=1.0, gzip;q=0.8", "gzip;q=0", "br", "*")]
-    [True, True, False, False, True]
-    """
-    for each in accept_encoding.lower().split(","):
-        name, _, rest = each.partition(";")
-        if name.strip() in ("gzip", "*"):
-            return rest.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False

@@ -1,7 +1,6 @@
 """What is there to know about one node? Conditions, taints, one row per GPU, and the pods on them.
 
-What is free on a shared card is the ledger's answer, the one that the scheduler gets. What a newcomer gets wrong: a pod may hold part of
-a GPU that nobody can name; it is among the pods of the node and on no card.
+A pod may hold part of a GPU that nobody can name; it is among the pods of the node and on no card.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from fairlead.rules.node_status import SHARE
 from fairlead.rules.occupancy import granted_mib
 from fairlead.rules.pod_devices import has_gpu, memory_units
 from fairlead.rules.pod_status import pod_status
-from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import CardAccount, NodeAccount
+from fairlead.rules.share_mode import share_mode
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
 """Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""
@@ -49,33 +47,24 @@ def is_about_node(node: Node) -> Callable[[Event], bool]:
     return lambda event: event.object_kind == "Node" and event.object_name == node.name and event.object_uid in known
 
 
-def card_accounts(node: Node, snapshot: ClusterSnapshot) -> NodeAccount:
-    """What the scheduler's ledger knows of the node."""
-    ledger = Ledger()
-    ledger.set_node(node, snapshot.withheld.get(node.name, ()))
-    for pod in snapshot.pods_on(node.name):
-        ledger.set_pod(pod)
-    return ledger.nodes[node.name]
-
-
-def sharing(occupied: NodeOccupancy, account: NodeAccount) -> Sharing | None:
-    if occupied.mode != SHARE and not account.mode.is_shared and not account.mode.conflict:
+def sharing(occupied: NodeOccupancy) -> Sharing | None:
+    mode = share_mode(occupied.node.labels)
+    if occupied.mode != SHARE and not mode.is_shared and not mode.conflict:
         return None
-    free = [_units_free(card, account) for card in occupied.cards]
-    rooms = [_room_mib(card, account) for card in occupied.cards]
+    rooms = [granted_mib(card, card.units_free) for card in occupied.cards]
     return Sharing(
-        offers=account.mode.is_shared,
-        placement=account.mode.placement,
-        conflict=account.mode.conflict,
-        units_free=sum(free),
-        largest_free=max(free, default=0),
+        offers=mode.is_shared,
+        placement=mode.placement,
+        conflict=mode.conflict,
+        units_free=sum(card.units_free for card in occupied.cards),
+        largest_free=max((card.units_free for card in occupied.cards), default=0),
         largest_free_mib=neat_or_null(max((room for room in rooms if room is not None), default=None)),
     )
 
 
-def gpu_rows(occupied: NodeOccupancy, account: NodeAccount, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
+def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
     """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
-    return [_gpu_row(card, account, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+    return [_gpu_row(card, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
 
 
 def node_pods(
@@ -108,9 +97,8 @@ def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_p
     )
 
 
-def _gpu_row(card: CardOccupancy, account: NodeAccount, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
-    reading, booked = card.reading, _booked(card, account)
-    has_cores = booked is not None and booked.core_total > 0
+def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
+    reading, has_cores = card.reading, card.core_total > 0
     return GpuRow(
         index=card.index,
         uuid=card.uuid,
@@ -118,12 +106,12 @@ def _gpu_row(card: CardOccupancy, account: NodeAccount, has_unplaced: bool, job_
         mode=card.mode,
         units=card.units if card.is_divided else 0,
         units_allocated=card.units_allocated,
-        units_free=_units_free(card, account),
-        core_allocated_percent=booked.core_used if booked and has_cores else None,
-        core_free_percent=booked.core_free if booked and has_cores else None,
+        units_free=card.units_free,
+        core_allocated_percent=card.core_used if has_cores else None,
+        core_free_percent=card.core_free if has_cores else None,
         memory_total_mib=neat_or_null(card.memory_total_mib),
         memory_allocated_mib=neat_or_null(_allocated_mib(card, has_unplaced)),
-        memory_free_mib=neat_or_null(_free_mib(card, account, has_unplaced)),
+        memory_free_mib=neat_or_null(_free_mib(card, has_unplaced)),
         memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
         util_percent=percent(reading.utilization_ratio if reading else None),
         temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
@@ -153,28 +141,12 @@ def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, s
     )
 
 
-def _booked(card: CardOccupancy, account: NodeAccount) -> CardAccount | None:
-    """The ledger's account of the card; it knows the inventory alone, so it may lack a UUID that the device told."""
-    return next((each for each in account.cards if each.index == card.index and each.uuid in ("", card.uuid)), None)
-
-
-def _units_free(card: CardOccupancy, account: NodeAccount) -> int:
-    """None of a node whose labels let no pod in; none of a card that a device reports as broken, whatever the inventory still says."""
-    booked = _booked(card, account)
-    gives = account.mode.is_shared and card.is_divided and card.is_healthy is not False
-    return booked.free if booked and gives else 0
-
-
-def _room_mib(card: CardOccupancy, account: NodeAccount) -> float | None:
-    return granted_mib(card, _units_free(card, account))
-
-
-def _free_mib(card: CardOccupancy, account: NodeAccount, has_unplaced: bool) -> float | None:
+def _free_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
     """What a new pod could get of the card: of a whole one all or nothing."""
     if card.is_healthy is False or card.is_draining:
         return 0.0
     if card.is_divided:
-        return _room_mib(card, account)
+        return granted_mib(card, card.units_free)
     allocated = _allocated_mib(card, has_unplaced)
     return None if allocated is None else 0.0 if card.holders else card.memory_total_mib
 

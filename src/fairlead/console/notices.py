@@ -55,7 +55,7 @@ def needs(page: str, source: str) -> bool:
 def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
     """Whether a needed source was last known good more than 30 s ago (30 s of wall time: the clock runs at `speed`)."""
     limit = STALE_SECONDS * max(1.0, speed)
-    times = (source.good_at for name, source in snapshot.sources.items() if needs(page, name) and source.state in ("ok", "failing"))
+    times = (source.good_at for name, source in snapshot.main_sources.items() if needs(page, name) and source.state in ("ok", "failing"))
     return any(good_at is not None and now - good_at > limit for good_at in times)
 
 

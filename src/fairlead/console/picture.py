@@ -19,7 +19,7 @@ from fairlead.console.gpus_rows import listed_gpus
 from fairlead.console.job_detail import instance_rows, job_events
 from fairlead.console.jobs_page import JobDetail, JobRow
 from fairlead.console.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
-from fairlead.console.node_detail import card_accounts, condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
+from fairlead.console.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
 from fairlead.console.nodes_page import NodeDetail, NodeRow
 from fairlead.console.nodes_rows import node_row, node_rows, nodes_sentence
 from fairlead.console.notices import is_stale, series_missing, warnings_of
@@ -70,7 +70,7 @@ class Picture:
         return is_stale(self.snapshot, page, self.now, self.speed)
 
     def warnings(self, page: str) -> list[Warning]:
-        warnings = warnings_of(self.snapshot.sources, page)
+        warnings = warnings_of(self.snapshot.main_sources, page)
         expected = self.totals.gpus - self.totals.gpus_unhealthy  # a card known to be broken owes no figures
         silent = series_missing(self.totals.gpus_reporting, expected) if page != "quota" else None
         return [*warnings, silent] if silent else warnings
@@ -195,21 +195,20 @@ class Picture:
         if node is None:
             return None
         occupied = self.occupancy.by_node.get(name) or NodeOccupancy(node, NO_GPU)
-        account = card_accounts(node, self.snapshot)
         return NodeDetail(
             generated_at=self.generated_at,
             stale=self.is_stale("nodes"),
             version=self.version("nodes"),
             warnings=self.warnings("nodes"),
             node=node_row(node, occupied, self.snapshot),
-            sharing=sharing(occupied, account),
+            sharing=sharing(occupied),
             conditions=condition_rows(node),
             taints=taint_rows(node),
             labels=dict(sorted(node.labels.items())),
             kubelet_version=node.kubelet_version,
             runtime_version=node.runtime_version,
             os_image=node.os_image,
-            gpus=gpu_rows(occupied, account, self.job_by_pod, self.now),
+            gpus=gpu_rows(occupied, self.job_by_pod, self.now),
             pods=node_pods(occupied, self.snapshot, self.occupancy, self.job_by_pod),
             events=event_rows(self.snapshot.events, is_about_node(node)),
         )

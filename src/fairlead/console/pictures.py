@@ -81,7 +81,7 @@ class Pictures:
         """Refuse while some source has never been read, and say which."""
         if self._world.cluster.is_ready:
             return
-        sources = self._world.cluster.snapshot().sources.values()
+        sources = self._world.cluster.snapshot().main_sources.values()
         waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == "syncing")
         failing = next((source for source in sources if source.state in ("failing", "forbidden") and source.good_at is None), None)
         what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"

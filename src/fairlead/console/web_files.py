@@ -16,7 +16,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fairlead.console.http_answers import Refused, bytes_answer, takes_gzip
+from fairlead.console.http_answers import Refused, bytes_answer
+from fairlead.wire.accept_encoding import accepts_gzip
 
 DIST: Final = Path(__file__).parent.parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
@@ -72,7 +73,7 @@ def _asset(request: Request, file: Path, is_hashed: bool) -> Response:
     if not is_hashed:
         return bytes_answer(request, data, media_type)
     headers = {"Cache-Control": _YEAR, "Vary": "Accept-Encoding"}
-    if file.suffix in _COMPRESSED and takes_gzip(request.headers.get("accept-encoding", "")):
+    if file.suffix in _COMPRESSED and accepts_gzip(request.headers.get("accept-encoding", "")):
         data = _squeezed(file, file.stat().st_mtime_ns)
         headers["Content-Encoding"] = "gzip"
     return Response(data, 200, headers, media_type)

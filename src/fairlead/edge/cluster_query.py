@@ -12,24 +12,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
-
-import msgspec
+from typing import Any, Final, TypeVar
 
 from fairlead.edge.api_failure import Unreachable
 from fairlead.edge.api_page import ItemReader
 from fairlead.edge.api_request import Selection
 from fairlead.edge.kube_blocking import KubeBlocking
 from fairlead.edge.resource import CONFIG_MAPS, NODES, PODS, Resource
-from fairlead.edge.withheld import withheld_row
 from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, WITHHELD_GPUS, ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, Source, build_snapshot
 from fairlead.model.topology import GpuTopology
 from fairlead.wire import names as spelling
-from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.gpu_topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
@@ -38,6 +35,7 @@ HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _LOOK_SECONDS: Final = 0.2
 log = logging.getLogger("fairlead.kubernetes")
 
+Row = TypeVar("Row")
 ReadingsQuery = Callable[[], Sequence[GpuReading]]
 
 
@@ -60,14 +58,14 @@ class ClusterQuery:
                 wanted = set(names)
                 nodes = [row for row in self._api.list_all(self._node_reader).rows.values() if not wanted or row.name in wanted]
                 pods = [pod for pod in self._pods(f"{HOLDING},spec.nodeName!=") if not wanted or pod.node in wanted]
-        topologies, sources = self._topologies(nodes)
-        snapshot = ClusterSnapshot(
-            nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-            pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
-            sources={source.name: source for source in sources},
+        read = [Source("nodes"), Source("pods")]
+        snapshot = build_snapshot(
+            nodes=nodes,
+            pods=pods,
+            topologies=self._topologies(nodes, read),
+            withheld=self._withheld(nodes, read) if with_withheld else (),
+            sources=read,
             taken_at=time.time(),
-            topologies=topologies,
-            withheld=self._withheld(nodes)[0] if with_withheld else {},
         )
         return self._with_readings(snapshot) if with_readings else snapshot
 
@@ -76,14 +74,24 @@ class ClusterQuery:
         import asyncio
 
         with _no_promises():
-            snapshot = asyncio.run(self._read_once())
-        for source in snapshot.sources.values():
+            found = asyncio.run(self._read_once())
+        for source in found.sources.values():
             if source.is_unread:
                 log.warning("%s cannot be read: %s", source.name, source.message or source.state)
-        topologies, sources = self._topologies(snapshot.nodes)
-        withheld, unread = self._withheld(snapshot.nodes)
-        told = {**snapshot.sources, **{source.name: source for source in (*sources, *unread)}}
-        return self._with_readings(msgspec.structs.replace(snapshot, topologies=topologies, sources=told, withheld=withheld))
+        read = list(found.sources.values())
+        snapshot = build_snapshot(
+            nodes=found.nodes,
+            pods=found.pods,
+            jobs=found.jobs,
+            quota=found.quota,
+            events=found.events,
+            topologies=self._topologies(found.nodes, read),
+            withheld=self._withheld(found.nodes, read),
+            sources=read,
+            taken_at=found.taken_at,
+            version=found.version,
+        )
+        return self._with_readings(snapshot)
 
     def read_objects(self) -> KeptObjects:
         """Kind after kind, nodes before pods. What is not served is not missed."""
@@ -145,32 +153,29 @@ class ClusterQuery:
     def _pods(self, fields: str) -> list[Pod]:
         return list(self._api.list_all(self._pod_reader, Selection(fields=fields)).rows.values())
 
-    def _topologies(self, nodes: Sequence[Node]) -> tuple[dict[str, GpuTopology], list[Source]]:
-        """ConfigMaps only when a node wants one. When we may not read them, its nodes still count as topology nodes, without matrices."""
-        labelled = [node.name for node in nodes if node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY]
-        if not labelled:
-            return {}, []
-        reader = ItemReader(CONFIG_MAPS, WireConfigMap, _topology_row)
+    def _topologies(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, GpuTopology]]:
+        """By node name, asked for only when a node wants one; how that went is added to `read`."""
+        wanted = any(node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY for node in nodes)
         labels = f"{spelling.LABEL_GPU_SCHEDULE}={spelling.GPU_SCHEDULE_TOPOLOGY}"
-        try:
-            rows = self._api.list_all(reader, Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)).rows
-        except Forbidden as error:
-            return dict.fromkeys(labelled, GpuTopology()), [Source(GPU_TOPOLOGIES, "forbidden", f"forbidden: {error.what}", error.hint)]
-        told = dict(rows.values())
-        return {name: told[name] for name in labelled if name in told}, [Source(GPU_TOPOLOGIES)]
+        selection = Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)
+        return self._maps(GPU_TOPOLOGIES, parse_topology_map, selection, read) if wanted else _none(GPU_TOPOLOGIES, read)
 
-    def _withheld(self, nodes: Sequence[Node]) -> tuple[dict[str, tuple[int, ...]], list[Source]]:
-        """Only when a node shares GPUs. Whoever may not read ConfigMaps of kube-system does not know of them."""
+    def _withheld(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, frozenset[int]]]:
+        """Of nodes that share GPUs, asked for only when there is one; how that went is added to `read`."""
         shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
         if not shared:
-            return {}, []
-        reader = ItemReader(CONFIG_MAPS, WireConfigMap, withheld_row)
+            return _none(GPU_WITHHELD, read)
+        rows = self._maps(GPU_WITHHELD, parse_withheld_map, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE), read)
+        return [(row.node, row.indexes) for row in rows if row.node in shared]
+
+    def _maps(self, source: str, parse: Callable[[WireConfigMap], Row], selection: Selection, read: list[Source]) -> list[Row]:
         try:
-            rows = self._api.list_all(reader, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE)).rows
+            rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, WireConfigMap, parse), selection).rows.values())
         except Forbidden as error:
-            log.debug("GPUs that an operator took out are not known: %s", error.log_line)
-            return {}, [Source(WITHHELD_GPUS, "forbidden", error.what, error.hint)]
-        return {row.node: tuple(sorted(row.indexes)) for row in rows.values() if row.node in shared and row.indexes}, []
+            read.append(Source(source, "forbidden", f"forbidden: {error.what}", error.hint))
+            return []
+        read.append(Source(source))
+        return rows
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
@@ -193,9 +198,10 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
             raise OutsideError("kubernetes", source.message, source.hint)
 
 
-def _topology_row(wire: WireConfigMap) -> tuple[str, GpuTopology]:
-    labels = wire.metadata.labels or {}
-    return labels.get(spelling.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+def _none(source: str, read: list[Source]) -> list[Any]:
+    """No node wants any, so nothing is missed."""
+    read.append(Source(source))
+    return []
 
 
 @contextmanager

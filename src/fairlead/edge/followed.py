@@ -13,7 +13,6 @@ from fairlead.edge.api_request import EVERYTHING, Selection
 from fairlead.edge.mirror import Mirror
 from fairlead.edge.reflector import Reflector
 from fairlead.edge.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
-from fairlead.edge.withheld import withheld_row
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.kind import JobKind, source_of
 from fairlead.model.event import Event
@@ -21,11 +20,11 @@ from fairlead.model.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.snapshot import Source
-from fairlead.ports import Withheld
+from fairlead.model.sharing import Withheld
+from fairlead.model.snapshot import GPU_WITHHELD, Source
 from fairlead.wire import names
 from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
-from fairlead.wire.gpu_topology import WireConfigMap
+from fairlead.wire.gpu_topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 
 Row = TypeVar("Row")
@@ -85,10 +84,10 @@ EVENT_SUBJECT: Subject[Event] = Subject(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
 )
 WITHHELD_SUBJECT: Subject[Withheld] = Subject(
-    "configmaps",
+    GPU_WITHHELD,
     CONFIG_MAPS,
     WireConfigMap,
-    lambda wire, _: withheld_row(wire),
+    lambda wire, _: parse_withheld_map(wire),
     by_node,
     selection=Selection(namespace=names.UNHEALTHY_GPUS_NAMESPACE),
 )

@@ -25,12 +25,13 @@ from fairlead.edge.resource import EVENTS, PODS, Resource
 from fairlead.edge.who_am_i import user_name
 from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.companions import beside_job, of_gone_job
+from fairlead.kinds.kind import source_of
 from fairlead.kinds.registry import kind_of, one_per_resource
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source, build_snapshot
 from fairlead.wire.kube import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:
@@ -73,16 +74,10 @@ class JobQuery:
         types = frozenset(kind.TYPE for kind in kinds)
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
-        sources = {source_name(kind): Source(source_name(kind), "missing", "not served") for kind, resource in served if resource is None}
+        sources = {source_of(kind): Source(source_of(kind), "missing", "not served") for kind, resource in served if resource is None}
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
-        snapshot = ClusterSnapshot(
-            pods=tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name))),
-            jobs=tuple(sorted(jobs, key=lambda job: job.key)),
-            sources=sources,
-            taken_at=self._now(),
-            isolated=isolated,
-        )
+        snapshot = build_snapshot(pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated)
         return self._with_readings(snapshot, namespace) if with_readings else snapshot
 
     def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
@@ -143,7 +138,7 @@ class JobQuery:
         calls: list[Callable[[], Rows]] = [partial(self._list, read, namespace) for read in reads]
         calls += [partial(self._pods, namespace, label) for label in families]
         results = in_parallel(calls)
-        jobs = sorted_out(zip([source_name(read.kind) for read in reads], results, strict=False), sources)
+        jobs = sorted_out(zip([source_of(read.kind) for read in reads], results, strict=False), sources)
         pods = sorted_out((("pods", each) for each in results[len(reads) :]), sources)
         return jobs, pods
 
@@ -152,7 +147,7 @@ class JobQuery:
     ) -> tuple[list[Job], list[Pod]]:
         """A GET per kind, and when more than their name is asked for the pods of those found."""
         calls: list[Callable[[], Rows]] = [partial(self._get, read, namespace, name) for read in reads]
-        jobs: list[Job] = sorted_out(zip([source_name(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
+        jobs: list[Job] = sorted_out(zip([source_of(read.kind) for read in reads], in_parallel(calls), strict=True), sources)
         selectors = dict.fromkeys(chain.from_iterable(kind_of(job).pod_selectors(job) for job in jobs if with_pods))
         lists: list[Callable[[], Rows]] = [partial(self._pods, namespace, selector) for selector in selectors]
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
@@ -251,11 +246,6 @@ class _Service(Struct, frozen=True):
 
     spec: _ServiceSpec = _ServiceSpec()
     status: _ServiceStatus = _ServiceStatus()
-
-
-def source_name(kind: JobKind) -> str:
-    """`mpijobs.kubeflow.org`: as the API server's own messages name it."""
-    return f"{kind.PLURAL}.{kind.GROUP}"
 
 
 def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:

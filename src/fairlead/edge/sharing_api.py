@@ -19,12 +19,12 @@ from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.rate_limit import RateLimit
 from fairlead.edge.reflector import Reflector
 from fairlead.edge.resource import CONFIG_MAPS, EVENTS, PODS, Resource
-from fairlead.edge.withheld import withheld_row
 from fairlead.errors import Forbidden, NotFound
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.ports import BindOutcome, LeaseRecord, RowSink, Withheld
-from fairlead.wire.gpu_topology import WireConfigMap
+from fairlead.model.sharing import Withheld
+from fairlead.ports import BindOutcome, LeaseRecord, RowSink
+from fairlead.wire.gpu_topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube import WirePod, parse_pod
 from fairlead.wire.names import ANNOTATION_WANTED_BY, UNHEALTHY_GPUS_NAMESPACE
 
@@ -47,7 +47,7 @@ class KubeSharingApi:
         self._events = RateLimit(EVENTS_PER_SECOND, EVENTS_BURST)
 
     async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
-        withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, withheld_row)
+        withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map)
         of_system = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE)
         optional: Reflector[Withheld] = Reflector(
             self._api, withheld_reader, withheld, selection=of_system, on_change=lambda: _empty_if_forbidden(optional, withheld)

@@ -1,8 +1,8 @@
 """The real cluster behind `ports.Cluster`: one reflector per resource, and a snapshot of all mirrors on demand.
 
 What a newcomer gets wrong: a resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
-exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. Only the
-ConfigMaps by which an operator takes shared GPUs out are no source: who may not read them does not know of them, as with every command.
+exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. ConfigMaps
+by which an operator takes shared GPUs out are followed from the moment that a node shares its GPUs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import GPU_MEMORY, counted
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot, Source, build_snapshot
 from fairlead.ports import Clock
 from fairlead.wire import names
 
@@ -104,8 +104,7 @@ class KubeCluster:
         if last.version == self._version:
             if 0 <= now - last.taken_at < FRESH_SECONDS:
                 return last
-            fresh = msgspec.structs.replace(last, sources=self._sources(), taken_at=now)
-            fresh.__dict__.update(last.__dict__)  # its indexes still hold: the rows are the same
+            fresh = last.as_of(now, self._sources())
         else:
             fresh = self._build(now)
         self._snapshot = fresh
@@ -135,20 +134,21 @@ class KubeCluster:
         nodes = self._nodes.mirror.rows()
         if not self._shares_gpus.is_set() and any(counted(node.capacity, GPU_MEMORY) > 0 for node in nodes):
             self._shares_gpus.set()
-        return ClusterSnapshot(
+        return build_snapshot(
             nodes=nodes,
             pods=self._pods.mirror.rows(),
-            jobs=tuple(sorted((job for each in self._jobs for job in each.mirror.rows()), key=lambda job: job.key)),
+            jobs=(job for each in self._jobs for job in each.mirror.rows()),
             quota=_the_tree(self._quota.mirror.rows()),
             events=self._events.mirror.rows() if self._events is not None else (),
+            withheld=((row.node, row.indexes) for row in self._withheld.mirror.rows()),
             sources=self._sources(),
             taken_at=now,
             version=self._version,
-            withheld={row.node: tuple(sorted(row.indexes)) for row in self._withheld.mirror.rows() if row.node and row.indexes},
         )
 
-    def _sources(self) -> dict[str, Source]:
-        return {each.subject.name: self._source(each) for each in self._all}
+    def _sources(self) -> list[Source]:
+        followed = [*self._all, self._withheld] if self._withheld.reflector is not None else self._all
+        return [self._source(each) for each in followed]
 
     def _source(self, followed: Followed[Any]) -> Source:
         if self._discovery is not None and followed.resource is None:

@@ -60,7 +60,12 @@ _AMBIGUOUS: Final = ("jobs",)
 
 def source_of(kind: JobKind) -> str:
     """The name of a snapshot's source for this kind: its plural, with the group where that alone could mean something else."""
-    return f"{kind.PLURAL}.{kind.GROUP}" if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
+    return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
+
+
+def label_of(kind: JobKind) -> str:
+    """`mpijobs.kubeflow.org`: as the API server's own messages name the kind, and commands name what they skipped (arena contract §6)."""
+    return f"{kind.PLURAL}.{kind.GROUP}"
 
 
 def select_pods(job: Job, snapshot: ClusterSnapshot, operators: tuple[str, ...], older_labels: tuple[str, ...]) -> list[Pod]:

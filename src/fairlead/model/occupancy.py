@@ -31,7 +31,10 @@ class CardHolder(Struct, frozen=True, gc=False):
 
 
 class CardOccupancy(Struct, frozen=True, gc=False):
-    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave."""
+    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave.
+
+    `units_free`, `core_free`: what the scheduler may still give of it; `core_total` 0 = compute is not shared out.
+    """
 
     node: str
     index: int
@@ -46,6 +49,10 @@ class CardOccupancy(Struct, frozen=True, gc=False):
     reason: str = ""
     holders: tuple[CardHolder, ...] = ()
     reading: GpuReading | None = None
+    units_free: int = 0
+    core_total: int = 0
+    core_used: int = 0
+    core_free: int = 0
 
     @property
     def allocated_ratio(self) -> float:

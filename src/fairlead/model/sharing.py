@@ -17,6 +17,13 @@ NO_ROOM: Final = "GPUShareNoRoom"
 """Event: the sentence over all nodes (`rules/share_why`)."""
 
 
+class Withheld(Struct, frozen=True, gc=False):
+    """Cards of a node that an operator took out (ConfigMap `unhealthy-gpu-<node>`). `node` is "" for a ConfigMap of something else."""
+
+    node: str
+    indexes: frozenset[int]
+
+
 class ContainerNeed(Struct, frozen=True, gc=False):
     """What one container asks on each of the pod's cards. `limit_mib`: the lower limit its owner wished for there; None = none."""
 

@@ -1,13 +1,14 @@
 """The cluster as one immutable value: the input of every rule, page and command, and what a bug report attaches.
 
-Two things a newcomer gets wrong: a source that could not be read is not an empty cluster (ask `sources`), and indexes
-are built on first use and kept with the snapshot, so ask the snapshot (`pods_on`) instead of looping over `pods`.
+Every world makes it with `build_snapshot`. A source that could not be read is not an empty cluster (ask `sources`). Indexes are built on
+first use and kept with the snapshot, so ask the snapshot (`pods_on`) instead of looping over `pods`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Struct
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading
 from fairlead.model.job import Job
+from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -26,8 +28,15 @@ Item = TypeVar("Item")
 
 GPU_TELEMETRY: Final = "gpu-telemetry"
 GPU_TOPOLOGIES: Final = "gpu-topologies"
-WITHHELD_GPUS: Final = "withheld-gpus"
-"""Names of sources that are no API resource: readings of GPUs, topology ConfigMaps, and those that take shared GPUs out."""
+GPU_WITHHELD: Final = "gpu-withheld"
+"""Names of sources that are no API resource: readings of GPUs, topology ConfigMaps, and those by which operators take GPUs out."""
+OPTIONAL: Final = (GPU_TOPOLOGIES, GPU_WITHHELD)
+"""Sources that are asked for only where a node wants them, and only by some; who may not read them does without (`main_sources`)."""
+TOPOLOGY_SCHEDULE: Final = "topology"
+_by_name = attrgetter("name")
+_by_namespace_and_name = attrgetter("namespace", "name")
+_by_key = attrgetter("key")
+_by_node_and_index = attrgetter("node", "index")
 
 
 class Source(Struct, frozen=True, gc=False):
@@ -51,8 +60,8 @@ class Source(Struct, frozen=True, gc=False):
 class ClusterSnapshot(Struct, frozen=True, dict=True):
     """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change.
 
-    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out). By namespace: `isolated`, where we may
-    see the jobs of one person only, its label. Readers that do not ask leave them empty.
+    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out); `sources` says whether they were read. By
+    namespace: `isolated`, where we may see the jobs of one person only, its label.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -130,11 +139,73 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         gone = {pod.uid for pod in victims}
         return msgspec.structs.replace(self, pods=tuple(pod for pod in self.pods if pod.uid not in gone))
 
+    @property
+    def main_sources(self) -> Mapping[str, Source]:
+        """All but the optional ones: what a page or a metric is incomplete without."""
+        return {name: source for name, source in self.sources.items() if name not in OPTIONAL}
+
+    def was_read(self, source: str) -> bool:
+        """Whether the source's contents are in here, so that what is not in here is not in the cluster."""
+        found = self.sources.get(source)
+        return found is not None and found.state == "ok"
+
+    def as_of(self, moment: Moment, sources: Iterable[Source]) -> ClusterSnapshot:
+        """The same cluster, found unchanged later; its indexes still hold."""
+        fresh = msgspec.structs.replace(self, sources=_by_source(sources), taken_at=moment)
+        fresh.__dict__.update(self.__dict__)
+        return fresh
+
     def with_gpus(self, gpus: Iterable[GpuReading], source: Source | None = None) -> ClusterSnapshot:
         """The same cluster with these device readings."""
         sources = {**self.sources, source.name: source} if source else self.sources
-        ordered = tuple(sorted(gpus, key=lambda gpu: (gpu.node, gpu.index)))
-        return msgspec.structs.replace(self, gpus=ordered, sources=sources)
+        return msgspec.structs.replace(self, gpus=tuple(sorted(gpus, key=_by_node_and_index)), sources=sources)
+
+
+def build_snapshot(
+    *,
+    taken_at: Moment,
+    version: int = 0,
+    nodes: Iterable[Node] = (),
+    pods: Iterable[Pod] = (),
+    jobs: Iterable[Job] = (),
+    gpus: Iterable[GpuReading] = (),
+    quota: QuotaNode | None = None,
+    events: Iterable[Event] = (),
+    topologies: Iterable[tuple[str, GpuTopology]] = (),
+    withheld: Iterable[tuple[str, Collection[int]]] = (),
+    isolated: Mapping[str, str] | None = None,
+    sources: Iterable[Source] = (),
+) -> ClusterSnapshot:
+    """The snapshot of what was read, sorted; a tuple is sorted already, and stays the same one, so that readers see what has not changed.
+
+    An optional source that `sources` do not tell of was not asked for: it is `off`.
+    `topologies` may tell of any node, and counts for those that are labelled; `withheld` of any, and counts where an index is told.
+    """
+    nodes = _in_order(nodes, _by_name)
+    labelled = {node.name for node in nodes if node.labels.get(LABEL_GPU_SCHEDULE) == TOPOLOGY_SCHEDULE}
+    return ClusterSnapshot(
+        nodes=nodes,
+        pods=_in_order(pods, _by_namespace_and_name),
+        jobs=_in_order(jobs, _by_key),
+        gpus=_in_order(gpus, _by_node_and_index),
+        quota=quota,
+        events=tuple(events),
+        sources=_by_source(sources),
+        taken_at=taken_at,
+        version=version,
+        topologies={name: topology for name, topology in topologies if name in labelled},
+        withheld={name: tuple(sorted(indexes)) for name, indexes in withheld if name and indexes},
+        isolated=isolated or {},
+    )
+
+
+def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item, ...]:
+    return rows if isinstance(rows, tuple) else tuple(sorted(rows, key=key))  # type: ignore[arg-type]
+
+
+def _by_source(told: Iterable[Source]) -> dict[str, Source]:
+    found = {source.name: source for source in told}
+    return {name: Source(name, "off", "not asked for") for name in OPTIONAL if name not in found} | found
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from fairlead.model.occupancy import CardHolder, CardOccupancy, GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
 from fairlead.rules.node_status import NO_GPU, is_ready
 from fairlead.rules.occupancy import node_occupancy
 from fairlead.rules.pod_devices import whole_gpus
-from fairlead.rules.share_units import GIB, MIB_PER_UNIT
 
 _NO_USE = PodUse()
 Seat = tuple[CardOccupancy, CardHolder]

@@ -1,9 +1,7 @@
-"""What does `arena top node` say about each node? Its type, its GPUs, who holds them (arena contract §5).
+"""arena's view of the account: a node's type, its GPUs and who holds them, as `arena top node` says it (arena contract §5).
 
-These are arena's own definitions: from what the API server says, not from what devices say (`rules.occupancy` has the boards').
-What a newcomer gets wrong: the type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a GPU
-node), and a share node's GPU count is an exact sum of fractions: whoever shows it rounds, last, so that a sum over nodes is not a sum of
-roundings.
+The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a GPU node), and a share node's GPU count is
+an exact sum of fractions: whoever shows it rounds, last, so that a sum over nodes is not a sum of roundings.
 """
 
 from __future__ import annotations
@@ -14,24 +12,22 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuReading, Grant
-from fairlead.model.keys import ANNOTATION_GPU_UNIT
+from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.topology import GpuTopology
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY
+from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
+from fairlead.rules.holding.units import MIB_PER_UNIT
+from fairlead.rules.node_status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY, is_topology_node
 from fairlead.rules.share_mode import share_mode
 
 NORMAL: Final = NO_GPU
 MODES: Final = (NORMAL, EXCLUSIVE, TOPOLOGY, SHARE)
 """GPU modes in the order of the tables."""
 RESOURCE_OF_MODE: Final = {EXCLUSIVE: NVIDIA_GPU, TOPOLOGY: ALIYUN_GPU, SHARE: GPU_MEMORY}
-_LARGEST_GPU_IN_GIB: Final = 1024
-_MOST_GPUS: Final = 4096
-"""Devices listed on one node; a capacity of 10**30 is somebody's mistake and must not be looped over."""
+_BYTES_PER_MIB: Final = 1 << 20
 _PIECES: Final = re.compile(r"(\d+)")
 
 
@@ -100,24 +96,25 @@ def report_nodes(snapshot: ClusterSnapshot) -> tuple[NodeReport, ...]:
     return tuple(sorted(reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))))
 
 
-def node_mode(node: Node, topologies: Mapping[str, GpuTopology]) -> str:
-    """The first that matches: share, topology (label *and* ConfigMap, so it is in `topologies`), exclusive, normal."""
+def node_mode(node: Node, snapshot: ClusterSnapshot) -> str:
+    """The first that matches: share, topology (label *and* ConfigMap, whatever the capacity), exclusive, normal."""
     if node.capacity.get(GPU_MEMORY, 0) > 0:
         return SHARE
-    if node.name in topologies:
+    if is_topology_node(node, snapshot):
         return TOPOLOGY
     return EXCLUSIVE if node.capacity.get(NVIDIA_GPU, 0) > 0 else NORMAL
 
 
 def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
-    mode = node_mode(node, snapshot.topologies)
+    mode = node_mode(node, snapshot)
     if mode == NORMAL:
         return NodeReport(node, NORMAL)
-    holders = _holders(snapshot.pods_on(node.name), RESOURCE_OF_MODE[mode])
-    readings = tuple(snapshot.gpus_on(node.name))
+    resource, readings = RESOURCE_OF_MODE[mode], tuple(snapshot.gpus_on(node.name))
+    pods = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding and pod.limits.get(resource, 0) > 0]
+    held = account(node, pods, readings, mode=mode)
+    holders = sorted((_holder(pod, resource, held) for pod in pods), key=lambda each: (each.pod.namespace, natural_key(each.pod.name)))
     if mode == SHARE:
-        return _report_share(node, holders, readings)
-    resource = RESOURCE_OF_MODE[mode]
+        return _report_share(node, held, tuple(holders), readings)
     total = node.capacity.get(resource, 0)
     return NodeReport(
         node,
@@ -125,45 +122,38 @@ def _report(node: Node, snapshot: ClusterSnapshot) -> NodeReport:
         gpus=total,
         gpus_allocated=sum(holder.requested for holder in holders),
         gpus_unhealthy=_faulty(node, total - node.allocatable.get(resource, 0)),
-        holders=holders,
+        holders=tuple(holders),
         readings=readings,
-        topology=snapshot.topologies.get(node.name) if mode == TOPOLOGY else None,
+        topology=snapshot.topologies.get(node.name, GpuTopology()) if mode == TOPOLOGY else None,
     )
 
 
-def _holders(pods: Iterable[Pod], resource: str) -> tuple[HolderReport, ...]:
-    found = []
-    for pod in pods:
-        limits = pod.limits if pod.is_holding else {}
-        if limits.get(resource, 0) > 0:
-            found.append(_holder(pod, limits[resource], limits.get(GPU_CORE, 0)))
-    return tuple(sorted(found, key=lambda holder: (holder.pod.namespace, natural_key(holder.pod.name))))
-
-
-def _holder(pod: Pod, requested: int, core_percent: int) -> HolderReport:
-    grants = [grant for each in booked_grants(pod).values() for grant in each]
+def _holder(pod: Pod, resource: str, held: NodeAccount) -> HolderReport:
+    limits, seats = pod.limits, held.seats_of(pod)
+    if not seats:
+        return HolderReport(pod, limits[resource], limits.get(GPU_CORE, 0))
     return HolderReport(
         pod,
-        requested,
-        core_percent,
-        units_by_gpu=_by_gpu((grant, grant.units) for grant in grants),
-        core_by_gpu=_by_gpu((grant, grant.core_percent) for grant in grants),
-        whole=tuple(sorted({grant.index for grant in grants if grant.units == 0})),
+        limits[resource],
+        limits.get(GPU_CORE, 0),
+        units_by_gpu=_by_gpu((seat, seat.grant.units) for seat in seats),
+        core_by_gpu=_by_gpu((seat, seat.grant.core_percent) for seat in seats),
+        whole=tuple(sorted({seat.index for seat in seats if seat.is_whole})),
     )
 
 
-def _by_gpu(amounts: Iterable[tuple[Grant, int]]) -> Mapping[int, int]:
+def _by_gpu(amounts: Iterable[tuple[Seat, int]]) -> Mapping[int, int]:
     total: dict[int, int] = {}
-    for grant, amount in amounts:
+    for seat, amount in amounts:
         if amount > 0:
-            total[grant.index] = total.get(grant.index, 0) + amount
+            total[seat.index] = total.get(seat.index, 0) + amount
     return dict(sorted(total.items()))
 
 
-def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple[GpuReading, ...]) -> NodeReport:
+def _report_share(node: Node, held: NodeAccount, holders: tuple[HolderReport, ...], readings: tuple[GpuReading, ...]) -> NodeReport:
     units, core = node.capacity.get(GPU_MEMORY, 0), node.capacity.get(GPU_CORE, 0)
     gpus = node.capacity.get(GPU_COUNT, 0) or len(readings)
-    devices = _devices(node, gpus, units, core, holders)
+    devices = _devices(node, held, gpus, units, core)
     return NodeReport(
         node,
         SHARE,
@@ -172,7 +162,7 @@ def _report_share(node: Node, holders: tuple[HolderReport, ...], readings: tuple
         gpus_unhealthy=_faulty(node, gpus * (units - node.allocatable.get(GPU_MEMORY, 0)) // units, is_shared=True),
         holders=holders,
         readings=readings,
-        unit_bytes=unit_bytes(node, units, gpus),
+        unit_bytes=MIB_PER_UNIT[held.unit] * _BYTES_PER_MIB,
         units=units,
         units_allocated=sum(each.units_allocated for each in devices),
         core=core,
@@ -190,31 +180,25 @@ def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
     return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus) * is_left)
 
 
-def _devices(node: Node, gpus: int, units: int, core: int, holders: tuple[HolderReport, ...]) -> tuple[DeviceReport, ...]:
-    """The node's GPUs: each as the inventory says, else an equal part of the total. A grant on a GPU that is not there counts nowhere.
-
-    A GPU that drains and has no sharer is not among them: it is still held whole.
-    """
-    used = {index for holder in holders for index in holder.units_by_gpu}
-    told = {slot.index: slot.units for slot in node.gpus if slot.units > 0 and (slot.mode != "draining" or slot.index in used)}
-    indexes = sorted(told) if told else range(min(gpus, _MOST_GPUS))
+def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:
+    """The node's GPUs: those that its inventory shares, else an equal part of the total for each."""
+    told = [card for card in held.cards if _is_shared(card)] if any(slot.units > 0 for slot in node.gpus) else []
+    shown = told or held.cards[:gpus]
     return tuple(
         DeviceReport(
-            index=index,
-            units=told.get(index, units / gpus),
-            units_allocated=sum(holder.units_by_gpu.get(index, 0) for holder in holders),
-            core=core // len(indexes),
-            core_allocated=sum(holder.core_by_gpu.get(index, 0) for holder in holders),
+            index=card.index,
+            units=card.units if told else units / gpus,  # arena contract §5: total / GPUs, exactly; the account deals whole units out
+            units_allocated=card.used,
+            core=core // len(shown),  # arena contract §5 of the node's capacity; the account has 100 % for each card
+            core_allocated=card.core_used,
         )
-        for index in indexes
+        for card in shown
     )
 
 
-def unit_bytes(node: Node, units: int, gpus: int) -> int:
-    """How much one unit of the node is: as its annotation says, else MiB when a GPU would have more than 1024 GiB."""
-    told = node.annotations.get(ANNOTATION_GPU_UNIT, "")
-    is_mib = told == "MiB" if told in ("MiB", "GiB") else gpus > 0 and units > _LARGEST_GPU_IN_GIB * gpus
-    return 1 << 20 if is_mib else 1 << 30
+def _is_shared(card: CardAccount) -> bool:
+    """One that drains and has no sharer is not: it is still held whole."""
+    return card.units > 0 and (not card.card.is_draining or card.used > 0)
 
 
 def node_condition(node: Node) -> str:

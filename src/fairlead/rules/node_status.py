@@ -11,13 +11,13 @@ from typing import Final
 from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
 from fairlead.model.node import Node
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, is_gpu_resource
-from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.snapshot import GPU_TOPOLOGIES, TOPOLOGY_SCHEDULE, ClusterSnapshot
 
 READY: Final = "Ready"
 NOT_READY: Final = "NotReady"
 UNKNOWN: Final = "Unknown"
 SHARE: Final = "share"
-TOPOLOGY: Final = "topology"
+TOPOLOGY: Final = TOPOLOGY_SCHEDULE
 EXCLUSIVE: Final = "exclusive"
 MIG: Final = "mig"
 NO_GPU: Final = "none"
@@ -72,7 +72,7 @@ def is_gpu_node(node: Node) -> bool:
 def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> str:
     """share, topology, exclusive, mig or none, the first that matches by capacity.
 
-    The label makes a topology node; with a snapshot that read topology ConfigMaps, the node must have one too.
+    `snapshot` None: nobody has read topology ConfigMaps.
 
     >>> gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7}))
     ('exclusive', 'mig')
@@ -82,16 +82,17 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> str:
         return SHARE
     whole = capacity.get(NVIDIA_GPU, 0) > 0 or capacity.get(ALIYUN_GPU, 0) > 0
     if whole:
-        return TOPOLOGY if _is_topology_node(node, snapshot) else EXCLUSIVE
+        return TOPOLOGY if is_topology_node(node, snapshot) else EXCLUSIVE
     if any(amount > 0 and name.startswith(MIG_PREFIX) for name, amount in capacity.items()):
         return MIG
     return SHARE if capacity.get(GPU_COUNT, 0) > 0 else NO_GPU
 
 
-def _is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
-    if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY:
+def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
+    """The label makes a topology node; where topology ConfigMaps were read, it must have one too."""
+    if node.labels.get(LABEL_GPU_SCHEDULE) != TOPOLOGY_SCHEDULE:
         return False
-    return snapshot is None or not snapshot.topologies or node.name in snapshot.topologies
+    return snapshot is None or node.name in snapshot.topologies or not snapshot.was_read(GPU_TOPOLOGIES)
 
 
 def arena_mode(mode: str) -> str:

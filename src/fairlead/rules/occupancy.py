@@ -1,30 +1,26 @@
-"""Who sits on which GPU of a node, and how much is granted? One answer for commands, boards and exporters.
+"""The boards' and exporters' view of the account: who sits on which GPU of a node, and how much is granted (telemetry contract 3.1).
 
-What a newcomer gets wrong: `Pod.is_holding` alone decides who counts (a terminating pod still holds), and exclusive counts come from
-limits, never from devices: which card an exclusive pod has is known only where a grant or a reading says so.
+`Pod.is_holding` alone decides who counts (a terminating pod still holds), and exclusive counts come from limits, never from devices:
+which card an exclusive pod has is known only where a grant or a reading says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import structs
-
-from fairlead.model.gpu import GpuHolder, GpuReading, Grant
-from fairlead.model.keys import ANNOTATION_GPU_UNIT
+from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.cards import cards_of
+from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
+from fairlead.rules.holding.cards import Card
+from fairlead.rules.holding.units import MIB_PER_UNIT, grant_mib
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
-from fairlead.rules.share_units import grant_mib, unit_of
 
-WITHHELD: Final = "taken out by an operator"
 _WHOLE: Final = 1.0
 
 
@@ -35,8 +31,9 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         return NodeOccupancy(node, NO_GPU)
     asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
     readings = snapshot.gpus_on(node.name)
-    bare = _without_withheld(cards_of(node, mode, readings), snapshot.withheld.get(node.name, ()))
-    cards, placed = _seated(bare, [pod for pod, _ in asking])
+    held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
+    holders, placed = _holders(held)
+    cards = tuple(_occupied(node, card, holders[card.key], held) for card in held.cards)
     total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
     units_total = counted(node.capacity, GPU_MEMORY)
@@ -49,8 +46,8 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
         gpus_reporting=len(ratios),
         units_total=units_total,
         units_allocated=sum(card.units_allocated for card in cards) if mode == SHARE else 0,
-        unit=unit_of(node, max((card.units for card in cards), default=0)),
-        memory_total_mib=_memory_total(node, cards, total, units_total),
+        unit=held.unit,
+        memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
         memory_allocated_mib=_memory_allocated(mode, cards, asking),
         memory_used_mib=sum(used) if used else None,
         utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
@@ -65,59 +62,50 @@ def granted_mib(card: CardOccupancy, units: int) -> int | None:
     >>> granted_mib(CardOccupancy("n", 0, units=15, memory_total_mib=16130), 4)
     4301
     """
-    if card.memory_total_mib is None or card.units <= 0:
-        return None
-    return grant_mib(int(card.memory_total_mib), units, card.units)
+    return _granted_mib(card.memory_total_mib, units, card.units)
 
 
-def _without_withheld(cards: tuple[CardOccupancy, ...], withheld: Collection[int]) -> tuple[CardOccupancy, ...]:
-    """A shared card that an operator took out counts as broken: the scheduler gives nothing of it."""
-    if not withheld:
-        return cards
-    return tuple(
-        structs.replace(card, is_healthy=False, reason=card.reason or WITHHELD) if card.is_divided and card.index in withheld else card
-        for card in cards
-    )
+def _granted_mib(memory_mib: float | None, units: int, card_units: int) -> int | None:
+    return None if memory_mib is None or card_units <= 0 else grant_mib(int(memory_mib), units, card_units)
 
 
 def _asks_gpu(limits: Amounts) -> bool:
     return bool(limits) and bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
 
 
-def _seated(cards: Sequence[CardOccupancy], pods: Sequence[Pod]) -> tuple[tuple[CardOccupancy, ...], set[str]]:
-    """The cards with their holders, and the keys of the pods that sit on one. Grants first: they are what was promised."""
-    by_uuid = {card.uuid: card.index for card in cards if card.uuid}
-    seats: dict[int, list[CardHolder]] = {card.index: [] for card in cards}
-    by_index = {card.index: card for card in cards}
+def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
+    """By card, and the keys of the pods that sit on one. Grants first: they are what was promised; then whom a device's exporter saw."""
+    holders: dict[str, list[CardHolder]] = {card.key: [] for card in held.cards}
     placed: set[str] = set()
-    for pod in pods:
-        for container, grants in booked_grants(pod).items():
-            for grant in grants:
-                index = by_uuid.get(grant.uuid, grant.index)
-                if index in seats:
-                    seats[index].append(_granted_seat(by_index[index], pod, container, grant))
-                    placed.add(pod.key)
-    pod_by_key = {pod.key: pod for pod in pods}
-    for card in cards:
-        for seen in card.reading.holders if card.reading else ():
-            found = pod_by_key.get(f"{seen.namespace}/{seen.pod}")
-            if found is not None and not found.grants:
-                seats[card.index].append(_seen_seat(card, found, seen))
+    bare: dict[tuple[str, str], Pod] = {}
+    for tenant in held.tenants.values():
+        pod = tenant.pod
+        for seat in held.seats(tenant):
+            if seat.card is not None:
+                holders[seat.key].append(_granted(seat, seat.card.card, pod))
+                placed.add(pod.key)
+        if not pod.grants:
+            bare[pod.namespace, pod.name] = pod
+    for card in held.cards if bare else ():
+        for seen in card.card.reading.holders if card.card.reading else ():
+            found = bare.get((seen.namespace, seen.pod))
+            if found is not None:
+                holders[card.key].append(_seen_alone(card.card, found, seen))
                 placed.add(found.key)
-    return tuple(_with_holders(card, seats[card.index]) for card in cards), placed
+    return holders, placed
 
 
-def _granted_seat(card: CardOccupancy, pod: Pod, container: str, grant: Grant) -> CardHolder:
-    seen = _seen(card.reading, pod, container)
-    if grant.units == 0:
-        ratio, mib = _WHOLE, card.memory_total_mib
+def _granted(seat: Seat, card: Card, pod: Pod) -> CardHolder:
+    seen, grant = _seen(card.reading, pod, seat.container), seat.grant
+    if seat.is_whole:
+        ratio, mib = _WHOLE, card.memory_mib
     else:
         ratio = grant.units / card.units if card.units else 0.0
-        mib = grant.memory_mib if grant.memory_mib is not None else granted_mib(card, grant.units)
+        mib = grant.memory_mib if grant.memory_mib is not None else _granted_mib(card.memory_mib, grant.units, card.units)
     return CardHolder(
         pod=pod,
-        container=container,
-        mode=SHARE if grant.units else "exclusive",
+        container=seat.container,
+        mode="exclusive" if seat.is_whole else SHARE,
         ratio=ratio,
         units=grant.units,
         core_percent=grant.core_percent,
@@ -127,9 +115,9 @@ def _granted_seat(card: CardOccupancy, pod: Pod, container: str, grant: Grant) -
     )
 
 
-def _seen_seat(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
+def _seen_alone(card: Card, pod: Pod, seen: GpuHolder) -> CardHolder:
     """A seat known from the exporter alone: exclusive takes the card, other modes what the exporter says is their limit."""
-    mib, total = seen.memory_limit_mib, card.memory_total_mib
+    mib, total = seen.memory_limit_mib, card.memory_mib
     if seen.mode == "exclusive":
         ratio, mib = _WHOLE, total
     elif seen.mode in ("timeslice", "mps") or not mib or not total:
@@ -149,24 +137,28 @@ def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | N
     return None
 
 
-def _with_holders(card: CardOccupancy, holders: list[CardHolder]) -> CardOccupancy:
-    if not holders:
-        return card
-    holders.sort(key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))
+def _occupied(node: Node, booked: CardAccount, holders: list[CardHolder], held: NodeAccount) -> CardOccupancy:
+    card = booked.card
+    if len(holders) > 1:
+        holders.sort(key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))
     return CardOccupancy(
-        card.node,
+        node.name,
         card.index,
         card.uuid,
         card.minor,
         card.model,
         card.mode,
         card.units,
-        card.memory_total_mib,
+        card.memory_mib,
         card.is_healthy,
         card.is_draining,
         card.reason,
         tuple(holders),
         card.reading,
+        units_free=booked.free if held.mode.is_shared else 0,
+        core_total=booked.core_total,
+        core_used=booked.core_used,
+        core_free=booked.core_free,
     )
 
 
@@ -195,15 +187,13 @@ def _gpus_unhealthy(mode: str, node: Node, cards: Sequence[CardOccupancy], total
     return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
 
 
-def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, units_total: int) -> float | None:
+def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int) -> float | None:
     known = _known(card.memory_total_mib for card in cards)
     if known and len(known) == len(cards):
         return sum(known)
     if node.card_memory_mib is not None:
         return float(node.card_memory_mib * total)
-    if units_total:
-        return float(units_total * (1 if node.annotations.get(ANNOTATION_GPU_UNIT) == "MiB" else 1024))
-    return None
+    return float(offered_mib) if offered_mib else None
 
 
 def _memory_allocated(mode: str, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from fairlead.model.gpu import Grant
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
-from fairlead.rules.gpu_need import gpu_need
-from fairlead.rules.share_node import CardAccount, NodeAccount, Tenant
-from fairlead.rules.share_units import grant_mib
+from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
+from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.holding.units import grant_mib
 
 Choice = Mapping[str, Sequence[CardAccount]]
 """Cards by container."""

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.model.keys import GRANT_ANNOTATIONS
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.need import gpu_need
 
 SCHEDULER: Final = "fairlead-scheduler"
 DEFAULT_SCHEDULER: Final = "default-scheduler"

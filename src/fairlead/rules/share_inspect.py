@@ -15,11 +15,11 @@ from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCar
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
+from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant
+from fairlead.rules.holding.units import grant_mib
 from fairlead.rules.node_status import node_ip
 from fairlead.rules.share_isolation import isolation_of
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant
-from fairlead.rules.share_units import grant_mib
 
 Readings = Mapping[tuple[str, int], GpuReading]
 """What exporters say, by node and GPU index."""

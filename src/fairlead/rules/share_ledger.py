@@ -7,20 +7,18 @@ pods (`set_node`, `set_pod`, in any order), so a restart forgets nothing. No clo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import GpuNeed, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.booked import booked_grants
-from fairlead.rules.gpu_need import asks_share, gpu_need
+from fairlead.rules.holding.account import RESERVED, NodeAccount, Tenant, account, tenant_of
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED, NodeAccount, Tenant, account_of
 from fairlead.rules.share_score import card_score, node_score
 from fairlead.rules.share_verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 
@@ -53,11 +51,11 @@ class Ledger:
     def set_node(self, node: Node, withheld: Collection[int] = ()) -> None:
         """The node as it now is. Who sits on it is counted anew: an inventory may have moved, grown or shrunk."""
         self._sources[node.name] = (node, frozenset(withheld))
-        account = self.nodes[node.name] = account_of(node, withheld)
+        found = self.nodes[node.name] = account(node, withheld=withheld)
         for tenant in self._on.get(node.name, {}).values():
-            account.seat(tenant)
-        account.promised = {uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name}
-        self._refresh(account)
+            found.seat(tenant)
+        found.promised = {uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name}
+        self._refresh(found)
 
     def withhold(self, node: str, indexes: Collection[int]) -> None:
         """An operator takes cards out, or gives them back (the ConfigMap of sharing contract 1.3)."""
@@ -144,7 +142,7 @@ class Ledger:
             return tenant.grants
         self._unseat(pod.uid)
         account = self.nodes.get(pod.node)  # it runs there already: what is promised to others does not hold it back
-        answer = self._reserve(pod, pod.node, replace(account, promised={}) if account else None)
+        answer = self._reserve(pod, pod.node, structs.replace(account, promised={}) if account else None)
         if isinstance(answer, Refusal):
             self.set_pod(pod)
         return answer
@@ -212,8 +210,8 @@ class Ledger:
         free = {card.key: (card.free, card.core_free) for card in account.without([tenant.pod.uid]).cards}
         taken: dict[str, tuple[int, int]] = {}
         for seat in account.seats(tenant):
-            units, core = taken.get(seat.card, (0, 0))
-            taken[seat.card] = units + seat.units, core + seat.core_percent
+            units, core = taken.get(seat.key, (0, 0))
+            taken[seat.key] = units + seat.grant.units, core + seat.grant.core_percent
         return all(key in free and units <= free[key][0] and core <= free[key][1] for key, (units, core) in taken.items())
 
     def _seat(self, tenant: Tenant) -> None:
@@ -235,17 +233,16 @@ class Ledger:
 
     def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
         """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory."""
-        booked = booked_grants(pod)
+        told = tenant_of(pod)
         known = before if before is not None and before.node == pod.node and before.booked else None
-        if known is not None and (not booked or (self._is_astray(pod.node, booked) and not self._is_astray(pod.node, known.booked))):
+        if known is not None and (not told.booked or (self._is_astray(told) and not self._is_astray(known))):
             return structs.replace(known, pod=pod)
-        is_assigned = "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
-        return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+        return told
 
-    def _is_astray(self, node: str, booked: GrantsByContainer) -> bool:
+    def _is_astray(self, tenant: Tenant) -> bool:
         """Whether a grant is of a card that the node does not have."""
-        account = self.nodes.get(node)
-        return account is not None and any(account.card_of(grant) is None for given in booked.values() for grant in given)
+        account = self.nodes.get(tenant.node)
+        return account is not None and any(seat.card is None for seat in account.seats(tenant))
 
     def _unseat(self, uid: str) -> None:
         tenant = self.tenants.pop(uid, None)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccount
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import ASSIGNED, BOUND, RESERVED, NodeAccount
 
 UNITS: Final = MetricName(
     "fairlead_gpushare_units", "gauge", ("node", "uuid", "state"), "Units of a shared GPU: total, free, reserved, bound, assigned."
@@ -42,7 +42,7 @@ def _units(account: NodeAccount) -> Iterator[tuple[Key, int]]:
     held: dict[tuple[str, str], int] = {}
     for tenant in account.tenants.values():
         for seat in account.seats(tenant):
-            held[seat.card, tenant.state] = held.get((seat.card, tenant.state), 0) + seat.units
+            held[seat.key, tenant.state] = held.get((seat.key, tenant.state), 0) + seat.grant.units
     for card in account.cards:
         yield (account.name, card.key, "total"), card.units
         yield (account.name, card.key, "free"), card.free

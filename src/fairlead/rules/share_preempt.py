@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.account import NodeAccount, Tenant
+from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.placement import as_seen_by, choose_cards, gpu_policy, is_below
 from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_node import NodeAccount, Tenant
 from fairlead.rules.share_verdict import verdict
 
 _Fits = Callable[[Iterable[str]], bool]
@@ -58,15 +58,18 @@ def _victims_on(
 
     plans = []
     for index, cards in enumerate(_card_sets(account, need)):
-        on_cards = [
-            tenant for tenant in candidates if tenant.pod.uid in account.hidden or cards & {seat.card for seat in account.seats(tenant)}
-        ]
+        on_cards = [tenant for tenant in candidates if tenant.pod.uid in account.hidden or cards & _cards_of(account, tenant)]
         chosen = _fewest(on_cards, frozenset(proposed), fits)
         if chosen is not None:
             plans.append((_cost(chosen), index, chosen))
     if not plans:
         return None
     return [*strangers, *(tenant.pod.uid for tenant in min(plans, key=lambda plan: plan[:2])[2])]
+
+
+def _cards_of(account: NodeAccount, tenant: Tenant) -> set[str]:
+    """Those of which it holds a part."""
+    return {seat.key for seat in account.seats(tenant) if not seat.is_whole}
 
 
 def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:

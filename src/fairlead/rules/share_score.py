@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlead.model.sharing import SPREAD, GpuNeed
+from fairlead.rules.holding.account import CardAccount
 from fairlead.rules.placement import Choice
-from fairlead.rules.share_node import CardAccount
 
 
 def node_score(choice: Choice, need: GpuNeed, policy: str) -> int:

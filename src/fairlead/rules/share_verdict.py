@@ -13,8 +13,8 @@ from typing import Final
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
 from fairlead.rules.placement import SharePolicies, as_seen_by, choose_cards, gpu_policy, hardest_first
-from fairlead.rules.share_node import DRAINING, CardAccount, NodeAccount
 
 UNKNOWN_NODE: Final = Verdict("node not yet known to the GPU share scheduler", False)
 NOT_SHARED: Final = Verdict("node does not share GPUs (label cgpu=true missing)", True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fairlead.model.node_choice import NodeChoice
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.gpu_need import gpu_need
+from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.node_choice import may_use
 from fairlead.rules.share_ledger import Ledger
 

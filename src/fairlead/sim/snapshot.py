@@ -7,7 +7,7 @@ second model.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,39 +16,38 @@ from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.job import Job
-from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, OPTIONAL, ClusterSnapshot, Source, build_snapshot
 from fairlead.sim.resources import CONFIG_MAPS, EVENTS, NODES, PODS
 from fairlead.sim.world import World
 from fairlead.wire import names
 from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
-from fairlead.wire.gpu_topology import WireConfigMap, parse_topology
+from fairlead.wire.gpu_topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kept_objects import KEPT_KINDS, kept_object
 from fairlead.wire.kube import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 from fairlead.wire.kube_resource import ResourceKind
 
 Row = TypeVar("Row")
+_SYSTEM: Final = names.UNHEALTHY_GPUS_NAMESPACE
+"""Where both kinds of ConfigMaps about GPUs are."""
 
 
 def take_snapshot(world: World) -> ClusterSnapshot:
     """Everything the model knows of the world at its present instant, GPU readings included."""
     now = world.clock.now()
-    maps = [
-        wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)
-    ]
-    sources = [
-        Source(name, good_at=now)
-        for name in ("nodes", "pods", *(source_of(kind) for kind in one_per_resource(KINDS)), names.QUOTA_PLURAL, "events", GPU_TELEMETRY)
-    ]
-    return ClusterSnapshot(
-        nodes=tuple(_rows(world, NODES, WireNode, parse_node)),
-        pods=tuple(_rows(world, PODS, WirePod, parse_pod)),
-        jobs=tuple(sorted(_jobs(world), key=lambda job: job.key)),
-        gpus=tuple(reading_of(sample) for sample in world.devices.sample()),
+    kinds = [source_of(kind) for kind in one_per_resource(KINDS)]
+    maps = [wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if wire.metadata.namespace == _SYSTEM]
+    withheld = [parse_withheld_map(wire) for wire in maps]
+    return build_snapshot(
+        nodes=_rows(world, NODES, WireNode, parse_node),
+        pods=_rows(world, PODS, WirePod, parse_pod),
+        jobs=_jobs(world),
+        gpus=(reading_of(sample) for sample in world.devices.sample()),
         quota=next((parse_quota_tree(tree) for tree in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree)), None),
-        events=tuple(_rows(world, EVENTS, WireEvent, parse_event)),
-        sources={source.name: source for source in sources},
+        events=_rows(world, EVENTS, WireEvent, parse_event),
+        topologies=(parse_topology_map(wire) for wire in maps if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)),
+        withheld=((row.node, row.indexes) for row in withheld),
+        sources=(Source(name, good_at=now) for name in ("nodes", "pods", *kinds, names.QUOTA_PLURAL, "events", GPU_TELEMETRY, *OPTIONAL)),
         taken_at=now,
-        topologies={(wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "": parse_topology(wire.data) for wire in maps},
     )
 
 

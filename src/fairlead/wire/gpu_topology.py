@@ -1,6 +1,7 @@
-"""A node's topology ConfigMap: data keys `devices`, `linkType`, `bandwidth`, each a JSON text (arena contract §5).
+"""ConfigMaps of kube-system about a node's GPUs: its topology (arena contract §5), and which of them an operator took out.
 
-What a newcomer gets wrong: the three texts fail one by one. A ConfigMap whose bandwidths do not parse still tells the devices.
+Topology: data keys `devices`, `linkType`, `bandwidth`, each a JSON text; they fail one by one, so that a ConfigMap whose bandwidths do not
+parse still tells the devices. GPUs taken out: the ConfigMap `unhealthy-gpu-<node>` (sharing contract 1.3), which no selector finds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
+from fairlead.model.sharing import Withheld
 from fairlead.model.topology import GpuTopology
+from fairlead.wire import names
+from fairlead.wire.allocation import parse_withheld
 
 Value = TypeVar("Value")
 
@@ -28,6 +32,18 @@ class WireConfigMap(msgspec.Struct, gc=False):
 
     metadata: WireConfigMapMeta
     data: dict[str, str | None] | None = None
+
+
+def parse_topology_map(wire: WireConfigMap) -> tuple[str, GpuTopology]:
+    """The node's name, "" where the ConfigMap names none, and its topology."""
+    return (wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+def parse_withheld_map(wire: WireConfigMap) -> Withheld:
+    name = wire.metadata.name or ""
+    if not name.startswith(names.UNHEALTHY_GPUS_PREFIX):
+        return Withheld("", frozenset())
+    return Withheld(name.removeprefix(names.UNHEALTHY_GPUS_PREFIX), parse_withheld(wire.data))
 
 
 def parse_topology(data: Mapping[str, str | None] | None) -> GpuTopology:

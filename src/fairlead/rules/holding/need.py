@@ -1,7 +1,7 @@
-"""What does a pod ask of shared GPUs, and is that possible at all? (sharing contract 2.2)
+"""What a pod asks of shared GPUs, or why no node can give it (sharing contract 2.2).
 
-What a newcomer gets wrong: init containers that end use the card of the first container that keeps running, before it starts; so the
-larger of the two counts and not the sum. Sidecars count as containers.
+Init containers that end use the card of the first container that keeps running, before it starts; so the larger of the two counts and not
+the sum. Sidecars count as containers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How many units has a card, and how many MiB is a grant? The arithmetic of sharing (sharing contract 1.2).
+"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is (sharing contract 1.2, arena contract 2.3).
 
-What a newcomer gets wrong: a unit of a card is not 1024 MiB. Units are counted by GiB, then the card's whole memory is shared out over
-them, so a grant is a little more than its units say.
+A unit of a card is not 1024 MiB. Units are counted by GiB, then the card's whole memory is shared out over them, so a grant is a little
+more than its units say.
 """
 
 from __future__ import annotations
@@ -16,6 +16,18 @@ MIB: Final = "MiB"
 MIB_PER_UNIT: Final = {GIB: 1024, MIB: 1}
 _MOST_GIB: Final = 1024
 """A card of more units than this counts in MiB, if its node does not say in what."""
+
+
+def unit_of(node: Node, units_per_card: float) -> str:
+    """The unit in which the node counts: what it declares, else GiB, unless a card has more units than GiB can explain.
+
+    >>> unit_of(Node("n"), 139), unit_of(Node("n"), 32260 / 2)
+    ('GiB', 'MiB')
+    """
+    declared = node.annotations.get(ANNOTATION_GPU_UNIT, "")
+    if declared in MIB_PER_UNIT:
+        return declared
+    return MIB if units_per_card > _MOST_GIB else GIB
 
 
 def card_units(memory_mib: int, unit: str = GIB) -> int:
@@ -44,11 +56,3 @@ def grant_mib(memory_mib: int, units: int, card_units: int) -> int:
     (4301, 4308, 4119)
     """
     return memory_mib * units // card_units
-
-
-def unit_of(node: Node, largest_card: int) -> str:
-    """The unit in which the node counts: what it declares, else GiB, unless its largest card has more units than GiB can explain."""
-    declared = node.annotations.get(ANNOTATION_GPU_UNIT, "")
-    if declared in MIB_PER_UNIT:
-        return declared
-    return MIB if largest_card > _MOST_GIB else GIB

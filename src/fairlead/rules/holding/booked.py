@@ -1,7 +1,7 @@
-"""How much of which card does a pod hold? Its grants, as every reader has to count them: ledger, tables, boards, exporters.
+"""A pod's grants as they add up to what it holds of each card.
 
-What a newcomer gets wrong: grants may not simply be added up. An init container that ends has a grant of its own on the card of a
-container that runs later; the card holds the larger of the two.
+Grants may not simply be summed. An init container that ends has a grant of its own on the card of a container that runs later; the card
+holds the larger of the two.
 """
 
 from __future__ import annotations

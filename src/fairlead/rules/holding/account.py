@@ -1,0 +1,316 @@
+"""Who holds what of each GPU of a node, and what is free: the one account of which tables, boards, metrics and the ledger are views.
+
+Grants are booked by the UUID that the node's inventory tells. An index may move to another card when a driver is restarted; where only an
+index is known (the reference plugin) it is looked up once, when the node's cards are. What devices report never moves a grant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from fairlead.model.gpu import GpuReading, Grant
+from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
+from fairlead.model.node import Node
+from fairlead.model.pod import GrantsByContainer, Pod
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
+from fairlead.model.sharing import GpuNeed
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.cards import SHARED, Card, cards_of, node_unit
+from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.node_status import gpu_mode
+from fairlead.rules.share_mode import ShareMode, share_mode
+
+RESERVED: Final = "reserved"
+BOUND: Final = "bound"
+ASSIGNED: Final = "assigned"
+UNHEALTHY: Final = "unhealthy"
+DRAINING: Final = "draining"
+UNOFFERED: Final = "not offered"
+_NO_GRANTS: GrantsByContainer = {}
+
+
+class Hidden(Struct, frozen=True, gc=False):
+    """What a pod may hold of a card, if it is there: at most `units`. It is not where fewer than `least` are left."""
+
+    least: int
+    units: int
+    core_percent: int
+
+
+class Tenant(Struct, frozen=True, gc=False):
+    """A pod that holds room on a node: `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
+
+    `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING). `booked`: those that
+    add up to what it holds.
+    """
+
+    pod: Pod
+    node: str
+    state: str
+    grants: GrantsByContainer
+    booked: GrantsByContainer
+
+    @property
+    def priority(self) -> int:
+        return self.pod.priority
+
+    @property
+    def is_hidden(self) -> bool:
+        """It runs, so it holds a card of the node, and nobody can say which."""
+        return not self.booked and self.pod.has_started
+
+    @property
+    def is_misread(self) -> bool:
+        """Its annotation says something else than what it is known to hold: somebody damaged it while it was bound."""
+        return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
+
+
+class CardAccount(Struct, gc=False):
+    """One card. `key` is its UUID, or `#<index>` where nobody told one. `trouble`: why it takes no new pods, "" = it does.
+
+    `aside`, `core_aside`: what hidden tenants of the node may hold of it. `free`, `core_free` are never below zero: a card that shrank
+    below its grants is overcommitted. `card` is the GPU itself.
+    """
+
+    key: str
+    index: int
+    uuid: str
+    units: int
+    memory_mib: int
+    core_total: int
+    trouble: str = ""
+    used: int = 0
+    core_used: int = 0
+    free: int = 0
+    core_free: int = 0
+    aside: int = 0
+    core_aside: int = 0
+    card: Card = Card(0)
+
+    def take(self, units: int, core_percent: int) -> None:
+        """Negative amounts give back."""
+        self.used += units
+        self.core_used += core_percent
+        self.free = max(0, self.units - self.used - self.aside) if not self.trouble else 0
+        self.core_free = max(0, self.core_total - self.core_used - self.core_aside) if not self.trouble else 0
+
+    @property
+    def overcommitted(self) -> int:
+        """Units that are granted and not there."""
+        return max(0, self.used - self.units)
+
+
+class Seat(Struct, frozen=True, gc=False):
+    """What a container holds by one booked grant. `card` None: the grant names a card that the node does not have."""
+
+    container: str
+    grant: Grant
+    card: CardAccount | None
+
+    @property
+    def key(self) -> str:
+        return self.card.key if self.card is not None else self.grant.uuid or f"#{self.grant.index}"
+
+    @property
+    def index(self) -> int:
+        """Of the card that it is; of one that is not here, what the grant says."""
+        return self.card.index if self.card is not None else self.grant.index
+
+    @property
+    def is_whole(self) -> bool:
+        """The whole card: the grant speaks neither of units nor of compute."""
+        return not self.grant.units and not self.grant.core_percent
+
+
+class NodeAccount(Struct, gc=False):
+    """`cards` by index; `unit` is that of their units. `promised`: unbound pods that are nominated for this node, by uid.
+
+    `strays`: units on cards that the node does not have. `hidden`: what tenants may hold of one of its cards, nobody knows which, by uid.
+    `places`: where in `cards` a card is, by its UUID and by its index.
+    """
+
+    name: str
+    mode: ShareMode
+    unit: str
+    cards: list[CardAccount]
+    places: Mapping[str | int, int]
+    tenants: dict[str, Tenant] = {}
+    promised: dict[str, Pod] = {}
+    strays: dict[str, int] = {}
+    hidden: dict[str, Hidden] = {}
+
+    def seat(self, tenant: Tenant) -> None:
+        """By its uid; by its name where it has none, as in clusters that somebody wrote by hand."""
+        uid = tenant.pod.uid or tenant.pod.key
+        self.tenants[uid] = tenant
+        if tenant.booked:
+            self._move(tenant, 1)
+        elif tenant.is_hidden and counted(tenant.pod.limits, GPU_MEMORY):
+            self.hidden[uid] = _hidden(tenant.pod)
+        if self.hidden:
+            self._set_aside()
+
+    def unseat(self, uid: str) -> None:
+        tenant = self.tenants.pop(uid, None)
+        if tenant is None:
+            return
+        self._move(tenant, -1)
+        if self.hidden:
+            self.hidden.pop(uid, None)
+            self._set_aside()
+
+    def without(self, uids: Collection[str]) -> NodeAccount:
+        """A copy in which these tenants are gone."""
+        other = structs.replace(
+            self,
+            cards=[structs.replace(card) for card in self.cards],
+            tenants=dict(self.tenants),
+            strays=dict(self.strays),
+            hidden=dict(self.hidden),
+        )
+        for uid in uids:
+            other.unseat(uid)
+        return other
+
+    def seats(self, tenant: Tenant) -> Sequence[Seat]:
+        """What the tenant holds, grant by grant."""
+        if not tenant.booked:
+            return ()
+        return [Seat(container, grant, self.card_of(grant)) for container, given in tenant.booked.items() for grant in given]
+
+    def seats_of(self, pod: Pod) -> Sequence[Seat]:
+        """What the pod holds here; nothing, when it is no tenant or nobody can name its card."""
+        tenant = self.tenants.get(pod.uid or pod.key)
+        return self.seats(tenant) if tenant is not None else ()
+
+    def card_of(self, grant: Grant) -> CardAccount | None:
+        """The card that the grant means; a grant that names a UUID means no other card that has its index."""
+        place = self.places.get(grant.uuid) if grant.uuid else None
+        if place is not None:
+            return self.cards[place]
+        place = self.places.get(grant.index)
+        if place is None or (grant.uuid and not self.cards[place].key.startswith("#")):
+            return None
+        return self.cards[place]
+
+    def has_room(self, need: GpuNeed) -> bool:
+        """Whether enough cards are free for a pod that asks the same of each; a quick yes, and no is to be asked again in full."""
+        units, core, missing = need.units, need.core_percent, need.cards
+        if not units or need.is_split or not self.mode.is_shared:
+            return False
+        for card in self.cards:
+            if card.free >= units and card.core_free >= core:  # a card in trouble has none free
+                missing -= 1
+                if not missing:
+                    return True
+        return False
+
+    def usable(self) -> list[CardAccount]:
+        return [card for card in self.cards if not card.trouble]
+
+    @property
+    def largest_free(self) -> int:
+        """Units free on the card that has most; -1 if no card takes pods."""
+        if not self.mode.is_shared:
+            return -1
+        return max((card.free for card in self.cards if not card.trouble), default=-1)
+
+    @property
+    def overcommitted(self) -> int:
+        return sum(card.overcommitted for card in self.cards) + sum(self.strays.values())
+
+    def _set_aside(self) -> None:
+        """Each hidden tenant counts on every card that has room for it: one of them it is. Only what nobody else holds can be its."""
+        for card in self.cards:
+            here = [each for each in self.hidden.values() if each.least <= card.units - card.used]
+            card.aside, card.core_aside = sum(each.units for each in here), sum(each.core_percent for each in here)
+            card.take(0, 0)
+
+    def _move(self, tenant: Tenant, sign: int) -> None:
+        for seat in self.seats(tenant):
+            units = sign * seat.grant.units
+            if seat.card is not None:
+                seat.card.take(units, sign * seat.grant.core_percent)
+            elif units:
+                self.strays[seat.key] = self.strays.get(seat.key, 0) + units
+                if not self.strays[seat.key]:
+                    del self.strays[seat.key]
+
+
+def account(
+    node: Node,
+    pods: Iterable[Pod] = (),
+    readings: Sequence[GpuReading] = (),
+    withheld: Collection[int] = (),
+    mode: str = "",
+) -> NodeAccount:
+    """The node's cards, and what these pods hold of them. `readings`: of its devices. `mode`: its GPU mode, if it is known already.
+
+    `withheld`: indexes that an operator took out (ConfigMap `unhealthy-gpu-<node>`).
+    """
+    unit = node_unit(node, len(readings))
+    core_total = 100 if counted(node.capacity, GPU_CORE) else 0
+    cards = [_card_account(card, core_total) for card in cards_of(node, mode or gpu_mode(node), unit, readings, withheld)]
+    found = NodeAccount(node.name, share_mode(node.labels), unit, cards, _places(cards))
+    for pod in pods:
+        found.seat(tenant_of(pod))
+    return found
+
+
+def tenant_of(pod: Pod) -> Tenant:
+    """What a bound pod holds by its own annotation."""
+    booked = booked_grants(pod)
+    is_assigned = "true" in (pod.annotations.get(ANNOTATION_GPU_ASSIGNED), pod.annotations.get(ANNOTATION_REFERENCE_ASSIGNED))
+    return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
+
+
+def _card_account(card: Card, core_total: int) -> CardAccount:
+    uuid, trouble = card.uuid if card.is_named else "", _trouble(card)
+    return CardAccount(
+        key=uuid or f"#{card.index}",
+        index=card.index,
+        uuid=uuid,
+        units=card.units,
+        memory_mib=int(card.memory_mib or 0),
+        core_total=core_total if card.is_offered else 0,
+        trouble=trouble,
+        free=0 if trouble else card.units,
+        core_free=0 if trouble else core_total,
+        card=card,
+    )
+
+
+def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
+    """The first card of each UUID and of each index. Two with one key are in trouble: nobody could tell whose a grant is."""
+    places: dict[str | int, int] = {}
+    by_key: dict[str, CardAccount] = {}
+    for place, card in enumerate(cards):
+        twin = by_key.get(card.key)
+        if twin is not None:
+            twin.trouble = card.trouble = UNHEALTHY
+            twin.take(0, 0)
+            card.take(0, 0)
+            card.key, card.uuid = f"{card.key}#{place}", ""
+        by_key[card.key] = card
+        if card.uuid:
+            places.setdefault(card.uuid, place)
+        places.setdefault(card.index, place)
+    return places
+
+
+def _hidden(pod: Pod) -> Hidden:
+    need = gpu_need(pod)
+    if need.fault:  # whoever runs it found cards for it somehow
+        return Hidden(1, counted(pod.limits, GPU_MEMORY), counted(pod.limits, GPU_CORE))
+    return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
+
+
+def _trouble(card: Card) -> str:
+    if card.is_healthy is False or card.is_withheld:
+        return UNHEALTHY
+    if card.is_draining or card.mode != SHARED:
+        return DRAINING
+    return "" if card.is_offered else UNOFFERED

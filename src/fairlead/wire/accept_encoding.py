@@ -1,0 +1,20 @@
+"""The Accept-Encoding header: does the caller read gzip? (RFC 9110, 12.5.3)"""
+
+from __future__ import annotations
+
+
+def accepts_gzip(header: str) -> bool:
+    """By the weight of `gzip`, else by that of `*`; a weight that is no number is none.
+
+    >>> [accepts_gzip(text) for text in ("gzip", "deflate, gzip;q=0.5", "gzip;q=0, *;q=0.1", "*", "", "identity", "*;q=0.5, gzip;q=0")]
+    [True, True, False, True, False, False, False]
+    """
+    weights: dict[str, float] = {}
+    for part in header.lower().split(","):
+        name, _, parameters = part.strip().partition(";")
+        weight = parameters.replace(" ", "").partition("q=")[2]
+        try:
+            weights[name.strip()] = float(weight) if weight else 1.0
+        except ValueError:
+            weights[name.strip()] = 0.0
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
