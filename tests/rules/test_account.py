@@ -95,7 +95,7 @@ def test_the_cards_add_up_to_the_node(shared: Node) -> None:
     found, total = account(shared), shared.capacity[GPU_MEMORY]
     assert sum(card.units for card in found.cards) <= total
     if not shared.gpus:
-        mib = sum(card.card.memory_mib or 0 for card in found.cards)
+        mib = sum(card.gpu.memory_total_mib or 0 for card in found.cards)
         assert abs(mib - total * UNITS[found.unit]) < 0.001
         assert len(found.cards) == shared.capacity[GPU_COUNT]
 
@@ -123,7 +123,7 @@ def test_what_devices_say_never_moves_a_grant_and_never_frees_memory(shared: Nod
     for card in plain.cards:
         other = by_key[card.key]
         assert (other.units, other.used, other.core_used) == (card.units, card.used, card.core_used)
-        assert other.free == (0 if other.card.is_healthy is False else card.free)
+        assert other.free == (0 if other.gpu.is_healthy is False else card.free)
     assert all(not card.free for card in found.cards if card.key not in {each.key for each in plain.cards})
 
 

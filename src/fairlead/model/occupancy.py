@@ -33,7 +33,9 @@ class CardHolder(Struct, frozen=True, gc=False):
 class CardOccupancy(Struct, frozen=True, gc=False):
     """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave.
 
-    `units_free`, `core_free`: what the scheduler may still give of it; `core_total` 0 = compute is not shared out.
+    `is_named`: its node's inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports, nothing
+    is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`, `core_free`: what the scheduler may
+    still give of it; `core_total` 0 = compute is not shared out.
     """
 
     node: str
@@ -46,6 +48,9 @@ class CardOccupancy(Struct, frozen=True, gc=False):
     memory_total_mib: float | None = None
     is_healthy: bool | None = None
     is_draining: bool = False
+    is_withheld: bool = False
+    is_named: bool = False
+    is_offered: bool = True
     reason: str = ""
     holders: tuple[CardHolder, ...] = ()
     reading: GpuReading | None = None

@@ -198,7 +198,7 @@ def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) ->
 
 def _is_shared(card: CardAccount) -> bool:
     """One that drains and has no sharer is not: it is still held whole."""
-    return card.units > 0 and (not card.card.is_draining or card.used > 0)
+    return card.units > 0 and (not card.gpu.is_draining or card.used > 0)
 
 
 def node_condition(node: Node) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
@@ -16,7 +18,6 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
-from fairlead.rules.holding.cards import Card
 from fairlead.rules.holding.units import MIB_PER_UNIT, grant_mib
 from fairlead.rules.node_status import MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pod_devices import memory_units, mig_slices, whole_gpus
@@ -33,7 +34,7 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
     readings = snapshot.gpus_on(node.name)
     held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
     holders, placed = _holders(held)
-    cards = tuple(_occupied(node, card, holders[card.key], held) for card in held.cards)
+    cards = tuple(_occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards)
     total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
     used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
     units_total = counted(node.capacity, GPU_MEMORY)
@@ -62,11 +63,9 @@ def granted_mib(card: CardOccupancy, units: int) -> int | None:
     >>> granted_mib(CardOccupancy("n", 0, units=15, memory_total_mib=16130), 4)
     4301
     """
-    return _granted_mib(card.memory_total_mib, units, card.units)
-
-
-def _granted_mib(memory_mib: float | None, units: int, card_units: int) -> int | None:
-    return None if memory_mib is None or card_units <= 0 else grant_mib(int(memory_mib), units, card_units)
+    if card.memory_total_mib is None or card.units <= 0:
+        return None
+    return grant_mib(int(card.memory_total_mib), units, card.units)
 
 
 def _asks_gpu(limits: Amounts) -> bool:
@@ -82,26 +81,26 @@ def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
         pod = tenant.pod
         for seat in held.seats(tenant):
             if seat.card is not None:
-                holders[seat.key].append(_granted(seat, seat.card.card, pod))
+                holders[seat.key].append(_granted(seat, seat.card.gpu, pod))
                 placed.add(pod.key)
         if not pod.grants:
             bare[pod.namespace, pod.name] = pod
     for card in held.cards if bare else ():
-        for seen in card.card.reading.holders if card.card.reading else ():
+        for seen in card.gpu.reading.holders if card.gpu.reading else ():
             found = bare.get((seen.namespace, seen.pod))
             if found is not None:
-                holders[card.key].append(_seen_alone(card.card, found, seen))
+                holders[card.key].append(_seen_alone(card.gpu, found, seen))
                 placed.add(found.key)
     return holders, placed
 
 
-def _granted(seat: Seat, card: Card, pod: Pod) -> CardHolder:
+def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
     seen, grant = _seen(card.reading, pod, seat.container), seat.grant
     if seat.is_whole:
-        ratio, mib = _WHOLE, card.memory_mib
+        ratio, mib = _WHOLE, card.memory_total_mib
     else:
         ratio = grant.units / card.units if card.units else 0.0
-        mib = grant.memory_mib if grant.memory_mib is not None else _granted_mib(card.memory_mib, grant.units, card.units)
+        mib = grant.memory_mib if grant.memory_mib is not None else granted_mib(card, grant.units)
     return CardHolder(
         pod=pod,
         container=seat.container,
@@ -115,9 +114,9 @@ def _granted(seat: Seat, card: Card, pod: Pod) -> CardHolder:
     )
 
 
-def _seen_alone(card: Card, pod: Pod, seen: GpuHolder) -> CardHolder:
+def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
     """A seat known from the exporter alone: exclusive takes the card, other modes what the exporter says is their limit."""
-    mib, total = seen.memory_limit_mib, card.memory_mib
+    mib, total = seen.memory_limit_mib, card.memory_total_mib
     if seen.mode == "exclusive":
         ratio, mib = _WHOLE, total
     elif seen.mode in ("timeslice", "mps") or not mib or not total:
@@ -137,25 +136,12 @@ def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | N
     return None
 
 
-def _occupied(node: Node, booked: CardAccount, holders: list[CardHolder], held: NodeAccount) -> CardOccupancy:
-    card = booked.card
-    if len(holders) > 1:
-        holders.sort(key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))
-    return CardOccupancy(
-        node.name,
-        card.index,
-        card.uuid,
-        card.minor,
-        card.model,
-        card.mode,
-        card.units,
-        card.memory_mib,
-        card.is_healthy,
-        card.is_draining,
-        card.reason,
-        tuple(holders),
-        card.reading,
-        units_free=booked.free if held.mode.is_shared else 0,
+def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool) -> CardOccupancy:
+    """The card with its holders; of a node whose labels let no pod in, nothing is free."""
+    return structs.replace(
+        booked.gpu,
+        holders=tuple(sorted(holders, key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))),
+        units_free=booked.free if is_shared else 0,
         core_total=booked.core_total,
         core_used=booked.core_used,
         core_free=booked.core_free,

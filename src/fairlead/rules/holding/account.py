@@ -14,11 +14,12 @@ from msgspec import Struct, structs
 from fairlead.model.gpu import GpuReading, Grant
 from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
+from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
 from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
-from fairlead.rules.holding.cards import SHARED, Card, cards_of, node_unit
+from fairlead.rules.holding.cards import SHARED, cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
@@ -72,7 +73,7 @@ class CardAccount(Struct, gc=False):
     """One card. `key` is its UUID, or `#<index>` where nobody told one. `trouble`: why it takes no new pods, "" = it does.
 
     `aside`, `core_aside`: what hidden tenants of the node may hold of it. `free`, `core_free` are never below zero: a card that shrank
-    below its grants is overcommitted. `card` is the GPU itself.
+    below its grants is overcommitted. `gpu` is the card itself.
     """
 
     key: str
@@ -88,7 +89,7 @@ class CardAccount(Struct, gc=False):
     core_free: int = 0
     aside: int = 0
     core_aside: int = 0
-    card: Card = Card(0)
+    gpu: CardOccupancy = CardOccupancy("", 0)
 
     def take(self, units: int, core_percent: int) -> None:
         """Negative amounts give back."""
@@ -267,19 +268,19 @@ def tenant_of(pod: Pod) -> Tenant:
     return Tenant(pod, pod.node, ASSIGNED if is_assigned else BOUND, pod.grants if booked else _NO_GRANTS, booked)
 
 
-def _card_account(card: Card, core_total: int) -> CardAccount:
+def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
     uuid, trouble = card.uuid if card.is_named else "", _trouble(card)
     return CardAccount(
         key=uuid or f"#{card.index}",
         index=card.index,
         uuid=uuid,
         units=card.units,
-        memory_mib=int(card.memory_mib or 0),
+        memory_mib=int(card.memory_total_mib or 0),
         core_total=core_total if card.is_offered else 0,
         trouble=trouble,
         free=0 if trouble else card.units,
         core_free=0 if trouble else core_total,
-        card=card,
+        gpu=card,
     )
 
 
@@ -308,7 +309,7 @@ def _hidden(pod: Pod) -> Hidden:
     return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 
 
-def _trouble(card: Card) -> str:
+def _trouble(card: CardOccupancy) -> str:
     if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
     if card.is_draining or card.mode != SHARED:

@@ -10,10 +10,11 @@ from collections.abc import Collection, Sequence
 from math import isfinite
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from fairlead.model.gpu import GpuReading, GpuSlot
 from fairlead.model.node import Node
+from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.holding.units import MIB_PER_UNIT, believable_units, unit_of
 from fairlead.rules.node_status import SHARE
@@ -22,29 +23,6 @@ MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""
 SHARED: Final = "shared"
 WITHHELD: Final = "taken out by an operator"
-
-
-class Card(Struct, frozen=True, gc=False):
-    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave.
-
-    `is_named`: the node's inventory tells its UUID. `is_offered`: the node tells of the card; of one that a device alone reports, nothing
-    is given away. `memory_mib` may be a fraction where a node's total is divided.
-    """
-
-    index: int
-    uuid: str = ""
-    minor: int = -1
-    model: str = ""
-    mode: str = "exclusive"
-    units: int = 0
-    memory_mib: float | None = None
-    is_healthy: bool | None = None
-    is_draining: bool = False
-    is_withheld: bool = False
-    is_named: bool = False
-    is_offered: bool = True
-    reason: str = ""
-    reading: GpuReading | None = None
 
 
 def node_unit(node: Node, devices: int = 0) -> str:
@@ -57,33 +35,33 @@ def node_unit(node: Node, devices: int = 0) -> str:
     return unit_of(node, offered / count if count > 0 else 0)
 
 
-def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()) -> list[Card]:
-    """The node's cards by index. `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing."""
+def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()) -> list[CardOccupancy]:
+    """The node's cards by index, without holders. `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing."""
     if node.gpus:
         cards = _from_inventory(node, mode, unit, readings)
     elif mode == SHARE:
         cards = _from_count(node, readings)
     elif readings:
-        cards = [_from_reading(node, mode, reading) for reading in readings]
+        cards = [_reported(node, mode, reading.index, reading) for reading in readings]
     else:
         count = node.capacity.get(NVIDIA_GPU, 0) or node.capacity.get(ALIYUN_GPU, 0) or node.capacity.get(GPU_COUNT, 0)
-        cards = [_nameless(node, mode, index) for index in range(count)] if count <= MOST_CARDS else []
+        cards = [_reported(node, mode, index, None) for index in range(count)] if count <= MOST_CARDS else []
     cards.sort(key=lambda card: card.index)
     if mode == SHARE and not any(card.units for card in cards):
         cards = _in_equal_parts(node, unit, cards)
     return [_taken_out(card) if card.index in withheld else card for card in cards] if withheld else cards
 
 
-def _from_inventory(node: Node, mode: str, unit: str, readings: Sequence[GpuReading]) -> list[Card]:
+def _from_inventory(node: Node, mode: str, unit: str, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
     cards = [_from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
     known = {slot.index for slot in node.gpus}
     more = [reading for reading in by_uuid.values() if reading.index not in known]
-    return cards + [_from_reading(node, _card_mode(mode), reading, is_offered=False) for reading in more]
+    return cards + [_reported(node, mode, reading.index, reading, is_offered=False) for reading in more]
 
 
-def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[Card]:
+def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
     """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3), with what devices say of them.
 
     A node without a count has the cards that report, and a scheduler that reads no device knows none of them.
@@ -92,11 +70,8 @@ def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[Card]:
     if count > MOST_CARDS:
         return []
     by_index = {reading.index: reading for reading in readings}
-    cards = [
-        _from_reading(node, SHARED, reading) if (reading := by_index.pop(index, None)) else _nameless(node, SHARED, index)
-        for index in range(count)
-    ]
-    return cards + [_from_reading(node, SHARED, reading, is_offered=False) for reading in by_index.values()]
+    cards = [_reported(node, SHARE, index, by_index.pop(index, None)) for index in range(count)]
+    return cards + [_reported(node, SHARE, reading.index, reading, is_offered=False) for reading in by_index.values()]
 
 
 def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | None:
@@ -105,20 +80,21 @@ def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | N
     return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
 
 
-def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None) -> Card:
+def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None) -> CardOccupancy:
     is_draining = slot.mode == "draining"
     offered = counted(node.capacity, GPU_MEMORY) if slot.mode == SHARED else 0
     is_fit = slot.health == "Healthy" or is_draining
     units = believable_units(slot.units, slot.memory_mib, unit, offered)
     told = slot.memory_mib or _size(node, reading)
-    return Card(
+    return CardOccupancy(
+        node=node.name,
         index=slot.index,
         uuid=slot.uuid or (reading.uuid if reading else ""),
         minor=slot.minor,
         model=slot.model or (reading.model if reading else ""),
         mode=slot.mode,
         units=units,
-        memory_mib=told or units * MIB_PER_UNIT[unit] or None,
+        memory_total_mib=told or units * MIB_PER_UNIT[unit] or None,
         is_healthy=is_fit and (reading is None or reading.healthy is not False),
         is_draining=is_draining,
         is_named=bool(slot.uuid),
@@ -127,22 +103,20 @@ def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None)
     )
 
 
-def _from_reading(node: Node, mode: str, reading: GpuReading, *, is_offered: bool = True) -> Card:
-    return Card(
-        index=reading.index,
-        uuid=reading.uuid,
-        model=reading.model,
-        mode=mode,
-        memory_mib=_size(node, reading),
-        is_healthy=reading.healthy,
+def _reported(node: Node, mode: str, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
+    """A card that no inventory tells of, with what its device says, if it says anything."""
+    return CardOccupancy(
+        node=node.name,
+        index=index,
+        uuid=reading.uuid if reading else "",
+        model=reading.model if reading else "",
+        mode=SHARED if mode == SHARE else mode,
+        memory_total_mib=_size(node, reading),
+        is_healthy=reading.healthy if reading else None,
         is_offered=is_offered,
         reason=_device_reason(reading),
         reading=reading,
     )
-
-
-def _nameless(node: Node, mode: str, index: int) -> Card:
-    return Card(index=index, mode=mode, memory_mib=node.card_memory_mib)
 
 
 def _size(node: Node, reading: GpuReading | None) -> float | None:
@@ -151,17 +125,13 @@ def _size(node: Node, reading: GpuReading | None) -> float | None:
     return told if told and isfinite(told) else node.card_memory_mib
 
 
-def _card_mode(mode: str) -> str:
-    return SHARED if mode == SHARE else mode
-
-
 def _device_reason(reading: GpuReading | None) -> str:
     if reading is None or reading.healthy is not False:
         return ""
     return f"XID {reading.last_xid}" if reading.last_xid else "the device reports a fault"
 
 
-def _in_equal_parts(node: Node, unit: str, cards: Sequence[Card]) -> list[Card]:
+def _in_equal_parts(node: Node, unit: str, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
     """Each of the first cards, as many as the node shares, has an equal part of its units, and of its memory when nothing else tells it.
 
     Units are whole, since they are given away whole; memory is not, so that the cards add up to what the node has.
@@ -171,11 +141,11 @@ def _in_equal_parts(node: Node, unit: str, cards: Sequence[Card]) -> list[Card]:
     if total <= 0 or not cards:
         return list(cards)
     part_mib = total * MIB_PER_UNIT[unit] / count
-    shared = [structs.replace(card, units=total // count, memory_mib=card.memory_mib or part_mib) for card in cards[:count]]
+    shared = [structs.replace(card, units=total // count, memory_total_mib=card.memory_total_mib or part_mib) for card in cards[:count]]
     return shared + list(cards[count:])
 
 
-def _taken_out(card: Card) -> Card:
+def _taken_out(card: CardOccupancy) -> CardOccupancy:
     """A shared card that an operator took out counts as broken. One of another mode is only marked: it has nothing to share yet."""
     if card.mode != SHARED:
         return structs.replace(card, is_withheld=True)
