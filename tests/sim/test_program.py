@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.sim.program import INSTANT_SECONDS, Program, program_of
 
-ENVIRONMENT = {"WORD": "ship", "TWO": "two  words", "EMPTY": ""}
+ENVIRONMENT = {"WORD": "ship", "TWO": "two  words", "EMPTY": "", "STAR": "*"}
 
 UNDERSTOOD = [
     "echo hi",
@@ -31,6 +32,7 @@ UNDERSTOOD = [
     "true &&\n echo next line",
     "echo 'single  $quoted' \"double ; && $WORD\" pl'a'i\"n\"",
     'echo "$TWO" ${WORD}s $WORD',
+    'echo "{$WORD}" "${WORD}}" "$STAR"',
     "echo -n begun; echo ' and ended'",
     "echo -n left open",
     "echo",
@@ -46,6 +48,7 @@ NOT_UNDERSTOOD = [
     "echo $UNKNOWN",
     "echo $TWO",
     "echo $EMPTY",
+    "echo $STAR",
     "echo $(date)",
     "echo `date`",
     "echo $((1 + 1))",
@@ -62,7 +65,12 @@ NOT_UNDERSTOOD = [
     "date +%s",
     "sleep",
     "sleep soon",
+    "sleep ３",
     "exit now",
+    "exit ３",
+    "./echo a",
+    "/app/echo a",
+    "bin/true",
     "while true; do echo a; break; done",
     "while test -f x; do sleep 1; done",
 ]
@@ -166,6 +174,19 @@ def test_kubernetes_puts_values_in_before_anybody_reads_the_words() -> None:
     greeting = program_of(["echo"], ["$(WORD) $(TWO) $(UNKNOWN) $$(WORD)"], ENVIRONMENT)
     assert greeting is not None
     assert told(greeting) == (["ship two  words $(UNKNOWN) $(WORD)"], 0)
+
+
+@pytest.mark.parametrize("words", [["/app/echo"], ["./sleep", "5"], ["/srv/sh", "-c", "exit 3"]])
+def test_a_program_of_somebody_s_own_is_not_taken_for_the_system_s(words: list[str]) -> None:
+    assert program_of(words, [], {}) is None
+
+
+def test_a_text_that_is_not_understood_is_given_up_at_once() -> None:
+    """Names within an open quote, cut in pieces in every way, would keep the whole laptop busy for years."""
+    text = 'echo "' + "/".join(["$TRAINING_DIR"] * 7) + ' \\"quoted\\""'
+    began = time.process_time()
+    assert shell(text) is None
+    assert time.process_time() - began < 1
 
 
 def test_no_words_tell_nothing() -> None:

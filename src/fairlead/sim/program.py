@@ -22,16 +22,18 @@ Line = tuple[float, str | None]
 """Seconds after the start, and what was printed; None = the date of that instant."""
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SLEEP = re.compile(r"(\d+\.?\d*|\.\d+)([smhd]?)")
+_SLEEP = re.compile(r"([0-9]++\.?[0-9]*+|\.[0-9]++)([smhd]?)")
+_PROGRAM = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([^/]+)")
 _SHELLS = ("sh", "bash", "ash", "dash")
 _SHELL_FLAGS = re.compile(r"-[el]*c[el]*")
-_TOKEN = re.compile(
-    r"""[ \t]*(?:(?P<sign>&&|\|\||;|\n)|(?P<word>(?:'[^']*'|"(?:[^"\\`$]|\$\w+|\$\{\w+\})*"|[\w@%+=:,./!^-]|\$\w+|\$\{\w+\})+))"""
+_TOKEN = re.compile(  # nothing in it is ever given back: a text that it does not fit would be tried in all ways to cut names in pieces
+    r"""[ \t]*+(?:(?P<sign>&&|\|\||;|\n)|(?P<word>(?:'[^']*+'|"(?:[^"\\`$]|\$\w++|\$\{\w++\})*+"|[\w@%+=:,./!^-]|\$\w++|\$\{\w++\})++))"""
 )
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|([^'"]+)""")
-_NAME = re.compile(r"\$\{?(\w+)\}?")
+_NAME = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_SPLIT_OR_MATCHED = re.compile(r"[\s*?\[]")
 _EXPANSION = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
-_ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\s*1\s*\])\s*(?:;|\n)\s*do\b(?P<body>.*)\bdone\b", re.S)
+_ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\s*1\s*\])[ \t]*+(?:;|\n)\s*+do\b(?P<body>.*)\bdone\b", re.S)
 _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 
 
@@ -74,7 +76,7 @@ def _understood(words: tuple[str, ...], environment: tuple[tuple[str, str], ...]
     values = dict(environment)
     told = [_EXPANSION.sub(lambda found: _expanded(found, values), word) for word in words]
     try:
-        if told[0].rpartition("/")[2] not in _SHELLS:
+        if _name(told) not in _SHELLS:
             return _Script([(";", told)], stops_at_error=False).program()
         if len(told) == 3 and _SHELL_FLAGS.fullmatch(told[1]):
             return _shell(told[2], values, stops_at_error="e" in told[1])
@@ -141,11 +143,16 @@ def _word(text: str, values: Mapping[str, str]) -> str:
     understood."""
     parts = []
     for single, double, plain in _PIECE.findall(text):
-        names = _NAME.findall(double or plain)
-        if any(name not in values or (plain and len(values[name].split()) != 1) for name in names):
+        names = [braced or bare for braced, bare in _NAME.findall(double or plain)]
+        if any(name not in values or (plain and not _is_one_word(values[name])) for name in names):
             raise _NotUnderstoodError
-        parts.append(single or _NAME.sub(lambda found: values[found[1]], double or plain))
+        parts.append(single or _NAME.sub(lambda found: values[found[1] or found[2]], double or plain))
     return "".join(parts)
+
+
+def _is_one_word(value: str) -> bool:
+    """Whether a shell takes it as it is: blanks would split it, patterns would become names of files."""
+    return value != "" and not _SPLIT_OR_MATCHED.search(value)
 
 
 class _Script:
@@ -179,7 +186,7 @@ class _Script:
         self._status = 1
 
     def exit(self, words: Sequence[str]) -> None:
-        if len(words) > 1 or not all(word.isdecimal() for word in words):
+        if len(words) > 1 or not all(word.isascii() and word.isdecimal() for word in words):
             raise _NotUnderstoodError
         self._status = int(words[0]) % 256 if words else self._status
         self.is_over = True
@@ -229,7 +236,9 @@ _RUN = {
 
 
 def _name(words: Sequence[str]) -> str:
-    return words[0].rpartition("/")[2]
+    """Of the program; "" for one that stands where no system has its own: `/app/echo` is somebody's server."""
+    found = _PROGRAM.fullmatch(words[0])
+    return found[1] if found else ""
 
 
 def _slept(word: str) -> float:
