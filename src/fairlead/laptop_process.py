@@ -8,6 +8,7 @@ the start is the one thing no server could have seen: there the history itself i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import socket
 import tempfile
@@ -166,9 +167,14 @@ class LaptopFiles:
     """
 
     def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
-        home = _own_home(absolute(args.state_dir) if args.state_dir else laptop_state.laptop_home(env).absolute(), messages)
+        default = laptop_state.laptop_home(env).absolute()
+        laptop_state.forget_killed(default)
+        home = _own_home(absolute(args.state_dir) if args.state_dir else default, messages)
         self._own = OwnFile(home / laptop_state.KUBECONFIG, OWN_KUBECONFIG)
         self._state = OwnFile(home / laptop_state.FILE, STATE_FILE, 0o644)
+        is_elsewhere = default not in (home, *home.parents)
+        self._sign = OwnFile(laptop_state.own_folder(default) / laptop_state.FILE, STATE_FILE, 0o644) if is_elsewhere else None
+        """Of a laptop that keeps its files elsewhere: it runs, as commands find that were told no directory."""
         self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
         self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
         self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
@@ -228,6 +234,7 @@ class LaptopFiles:
                 own = self._own.path if self._is_own_written else self.kubeconfig
                 told = {"pid": os.getpid(), **addresses, "kubeconfig": str(own)}
                 self._state.write(render_json(told), with_folder=True)
+                self._write_sign(render_json(told))
         except FairleadError as error:
             self._messages.warn(f"commands will not find this laptop: {error.what}; give them --kubeconfig {self.kubeconfig}")
         if self._ready is not None:
@@ -236,9 +243,15 @@ class LaptopFiles:
             except OutsideError as error:  # whoever asked for it waits for it
                 raise UserError(error.what, error.hint) from error
 
+    def _write_sign(self, told: bytes) -> None:
+        """Where commands look that were told no directory. Who named one can do without."""
+        if self._sign is not None:
+            with contextlib.suppress(FairleadError):
+                self._sign.write(told, with_folder=True)
+
     def remove(self) -> None:
         """At the end: what opens nothing is only in the way, but a whole kubeconfig that the person named is theirs."""
-        for file in (self._state, self._ready, None if self._is_own_named else self._own):
+        for file in (self._state, self._sign, self._ready, None if self._is_own_named else self._own):
             if file is not None:
                 file.remove()
         if self._temporary is not None:
@@ -246,7 +259,7 @@ class LaptopFiles:
         if self._named is not None:
             end_kubeconfig(self._named, self._messages)
         own_home = self._state.path.parent if self._state.path.parent.name == str(os.getpid()) else None
-        for folder in (own_home, self._temporary):
+        for folder in (own_home, self._sign.path.parent if self._sign is not None else None, self._temporary):
             if folder is not None:
                 remove_folder(folder)
 
@@ -256,7 +269,7 @@ def _own_home(home: Path, messages: Messages) -> Path:
     other = laptop_state.laptop_in(home)
     if other is None:
         return home
-    own = home / str(os.getpid())
+    own = laptop_state.own_folder(home)
     messages.info(f"another laptop (process {other.pid}) keeps its files in `{home}`, this one in `{own}`; commands find the other")
     return own
 

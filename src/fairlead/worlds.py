@@ -107,14 +107,14 @@ class ChosenWorld:
         return connection.laptop.console if connection is not None and connection.laptop is not None else named
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
-        from fairlead.cli.laptop_state import laptop_home, laptop_in
+        from fairlead.cli.laptop_state import laptop_home, laptop_in, running_laptop
         from fairlead.edge.laptop_clock import LaptopClock as Running
 
         home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         named = None if state_dir else self._named_laptop
         if named is not None:
             return Running(named.console)
-        laptop = laptop_in(home)
+        laptop = laptop_in(home) if state_dir else running_laptop(self._env)
         if laptop is None:
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)

@@ -22,6 +22,8 @@ from typing import Any
 import pytest
 import yaml
 
+from fairlead.cli.laptop_state import laptop_home, running_laptop
+
 START_SECONDS = 30.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
 
@@ -315,11 +317,16 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     assert told.startswith("/") and Path(told).samefile(tmp_path / "state" / "kubeconfig"), "whoever is told it may be elsewhere"
     token = kubeconfig_of(ready)["users"][0]["user"]["token"]
     post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
+    found = running_laptop({"HOME": str(first.home)})
+    assert found is not None and found.pid == first.process.pid and Path(found.kubeconfig).samefile(told), (
+        "nobody has to name its directory"
+    )
     first.end(signal.SIGKILL)
     first.close()
     first.ready_file.unlink()
     second = Laptop(tmp_path, *PORTS, *kept)
     ready = second.wait_ready()
+    assert [path.name for path in laptop_home({"HOME": str(second.home)}).iterdir()] == [str(second.process.pid)]
     assert kubeconfig_of(ready)["users"][0]["user"]["token"] == token
     with pytest.raises(urllib.error.HTTPError, match="409"):
         post(ready, "/api/v1/namespaces", {"metadata": {"name": "mine"}})
@@ -327,6 +334,7 @@ def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: P
     second.end()
     assert second.process.returncode == 0, second.output()
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["world.sqlite"]
+    assert not list(laptop_home({"HOME": str(second.home)}).iterdir())
     second.close()
 
 

@@ -149,6 +149,18 @@ def test_a_command_that_writes_says_to_which_cluster_and_one_that_reads_says_not
         assert "this goes to" not in arena(tmp_path, "delete", "first").stderr, "no laptop, no doubt"
 
 
+def test_a_laptop_that_keeps_its_files_elsewhere_counts_too(tmp_path: Path) -> None:
+    """One with --state-dir says in the default directory that it runs, in a folder by its process number; so does a second one."""
+    laptop = running_laptop_of(tmp_path)
+    state = laptop.parent / "laptop.json"
+    (laptop.parent / "17").mkdir()
+    state.rename(laptop.parent / "17" / "laptop.json")
+    (tmp_path / ".kube").mkdir()
+    with ScriptedServer({"/api/v1/nodes": [Reply(NODES)], "/api/v1/pods": [Reply(PODS)]}) as server:
+        kubeconfig(tmp_path / ".kube", server.url)
+        assert f"the laptop (process {os.getpid()})" in arena(tmp_path, "delete", "first").stderr
+
+
 def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
     """A new one has to be thought about here."""
     reading = {verb.name for verb in verbs_of("arena") if not verb.is_writing}

@@ -25,14 +25,14 @@ SHELLS: Final = ("posix", "fish")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", metavar="NAME", choices=SHELLS, default="posix", help="posix (sh, bash, zsh) or fish (default posix)")
-    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="of the laptop, if it was started with one")
+    parser.add_argument("--state-dir", metavar="DIR", type=path_name, help="of the laptop, where several run and it was started with one")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.laptop_state import laptop_home, laptop_in
+    from fairlead.cli.laptop_state import laptop_home, laptop_in, running_laptop
 
     home = Path(args.state_dir).expanduser() if args.state_dir else laptop_home(context.env)
-    laptop = laptop_in(home)
+    laptop = laptop_in(home) if args.state_dir else running_laptop(context.env)
     if laptop is None:
         raise UserError(f"no laptop keeps its files in `{home}`", "start one with `fairlead up`, or name its directory with --state-dir")
     context.stdout.write(line(laptop.kubeconfig, args.shell))

@@ -5,6 +5,7 @@ What a newcomer gets wrong: the file survives a killed laptop, so its process is
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,9 +29,34 @@ def laptop_home(env: Mapping[str, str]) -> Path:
     return state_home(env) / "laptop"
 
 
+def own_folder(home: Path) -> Path:
+    """Where this process keeps files in the default state directory when another laptop, or another directory, has what it writes."""
+    return home / str(os.getpid())
+
+
 def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
-    """The laptop whose state file stands in the default state directory, if its process lives."""
-    return laptop_in(laptop_home(env))
+    """The laptop that keeps its files in the default state directory; without one the newest of those that only say there that they run."""
+    home = laptop_home(env)
+    if (laptop := laptop_in(home)) is not None:
+        return laptop
+    others = sorted(home.glob(f"*/{FILE}"), key=_changed, reverse=True)
+    return next((laptop for other in others if (laptop := laptop_in(other.parent)) is not None), None)
+
+
+def forget_killed(home: Path) -> None:
+    """Take away what killed laptops left there to say that they run: their process numbers may be others' one day."""
+    for said in home.glob(f"*/{FILE}"):
+        if laptop_in(said.parent) is None:
+            with contextlib.suppress(OSError):
+                said.unlink()
+                said.parent.rmdir()
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def laptop_in(home: Path) -> RunningLaptop | None:
