@@ -10,7 +10,7 @@ import base64
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,9 +18,11 @@ from typing import Any, Final
 import yaml
 
 from fairlead.apps.api_credentials import render_kubeconfig
+from fairlead.cli.laptop_state import RunningLaptop
 from fairlead.cli.messages import Messages
 from fairlead.cli.own_files import FileKind, replace_whole
 from fairlead.edge.certificate import common_name
+from fairlead.edge.connection import laptop_pages
 from fairlead.edge.kubeconfig_file import Cluster, Kubeconfig, parse_kubeconfig
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
@@ -49,10 +51,15 @@ class SharedKubeconfig:
         self._before = self._written = ""
         self._current_before = ""
 
-    def check(self) -> None:
-        """Raises UserError where entries cannot go into the file that is there: it is no kubeconfig, or has others of our names."""
+    def check(self, running: Iterable[RunningLaptop] = ()) -> None:
+        """Raises UserError where entries cannot go into the file that is there: it is no kubeconfig, or has others of our names.
+
+        `running`: laptops whose context must not be taken from them, either.
+        """
         if text := self._read():
-            _refuse_namesakes(self.path, parse_kubeconfig(self.path, text))
+            found = parse_kubeconfig(self.path, text)
+            _refuse_namesakes(self.path, found)
+            _refuse_running(self.path, found, running)
 
     def write(self, entries: Entries) -> None:
         """Raises UserError as `check`, and for a file that is locked or cannot be written."""
@@ -220,6 +227,14 @@ def _refuse_namesakes(path: Path, found: Kubeconfig) -> None:
         raise _namesake(path, "context", LAPTOP_CONTEXT)
     if LAPTOP_USER in found.users and cluster is None and not is_our_context:
         raise _namesake(path, "user", LAPTOP_USER)
+
+
+def _refuse_running(path: Path, found: Kubeconfig, running: Iterable[RunningLaptop]) -> None:
+    pages = laptop_pages(found.clusters[LAPTOP_CONTEXT]) if LAPTOP_CONTEXT in found.clusters else None
+    for laptop in running:
+        if pages is not None and laptop.console.rstrip("/") == pages.console.rstrip("/"):
+            told = f"the context `{LAPTOP_CONTEXT}` of kubeconfig `{path}` belongs to another laptop, which runs (process {laptop.pid})"
+            raise UserError(told, f"end that one first, or {_ELSEWHERE}")
 
 
 def _namesake(path: Path, what: str, name: str) -> UserError:

@@ -178,6 +178,7 @@ class LaptopFiles:
         self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
         self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
         self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
+        self._env = env
         self._messages = messages
         self._temporary: Path | None = None
         self._is_own_written = False
@@ -194,7 +195,7 @@ class LaptopFiles:
         if self._ready is not None:
             self._ready.check()
         if self._named is not None:
-            self._named.check()
+            self._named.check(laptop_state.running_laptops(self._env))
 
     def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
         """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""

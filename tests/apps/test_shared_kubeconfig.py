@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import to_builtins
 from tests.wire.test_kubeconfig_text import KUBECTL, WITH_COMMENTS
 
 from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials, render_kubeconfig
+from fairlead.cli.laptop_state import RunningLaptop
+from fairlead.edge.connection import LaptopPages
 from fairlead.edge.kubeconfig import find_connection
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.laptop_kubeconfig import SharedKubeconfig
+from fairlead.settings import LAPTOP_EXTENSION
 
 CREDENTIALS = make_credentials()
 SERVER = "https://127.0.0.1:6443"
@@ -215,3 +219,13 @@ def test_a_lock_that_stays_is_told_with_its_name_and_nothing_is_written(config: 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(FairleadError, match="kubeconfig `/proc/kubeconfig` cannot be written"):
         SharedKubeconfig(Path("/proc/kubeconfig")).write(entries())
+
+
+def test_the_context_of_another_laptop_that_runs_is_not_taken_from_it(config: Path) -> None:
+    pages = LaptopPages(console="http://127.0.0.1:8080", gpu_exporter="http://127.0.0.1:9400/metrics")
+    SharedKubeconfig(config).write(to_builtins(kubeconfig_entries(SERVER, CREDENTIALS, {LAPTOP_EXTENSION: pages})))
+    other = RunningLaptop(4711, str(config), pages.gpu_exporter, "http://127.0.0.1:8080/")
+    with pytest.raises(UserError, match=r"belongs to another laptop, which runs \(process 4711\)"):
+        SharedKubeconfig(config).check([other])
+    SharedKubeconfig(config).check([other._replace(console="http://127.0.0.1:8081/")])  # that of this context was killed
+    SharedKubeconfig(config).check()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,11 +36,16 @@ def own_folder(home: Path) -> Path:
 
 def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
     """The laptop that keeps its files in the default state directory; without one the newest of those that only say there that they run."""
+    return next(running_laptops(env), None)
+
+
+def running_laptops(env: Mapping[str, str]) -> Iterator[RunningLaptop]:
+    """All of this user, the one in the default state directory first, then the newest."""
     home = laptop_home(env)
-    if (laptop := laptop_in(home)) is not None:
-        return laptop
     others = sorted(home.glob(f"*/{FILE}"), key=_changed, reverse=True)
-    return next((laptop for other in others if (laptop := laptop_in(other.parent)) is not None), None)
+    for folder in (home, *(other.parent for other in others)):
+        if (laptop := laptop_in(folder)) is not None:
+            yield laptop
 
 
 def forget_killed(home: Path) -> None:
