@@ -138,6 +138,22 @@ async def test_bind_is_one_call_and_may_be_repeated() -> None:
         assert 'fairlead_gpushare_extender_seconds_count{verb="bind"} 8.0' in page
 
 
+async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A credential plugin that fails, for example: the room is held, and not for ever."""
+
+    async def fails(*_: object) -> None:
+        raise RuntimeError("the plugin gave no token")
+
+    async with extender() as asked:
+        asked.server.write(pod_row())
+        with monkeypatch.context() as broken:
+            broken.setattr(FakeSharingApi, "bind", fails)
+            assert "is not known yet: the plugin gave no token" in (await asked.ask("bind", bind()))["Error"]
+        assert [tenant.pod.uid for tenant in asked.desk.ledger.reserved()] == ["uid-p"]
+        assert list(asked.desk.binder.doubts) == ["uid-p"]
+        assert (await asked.ask("bind", bind()))["Error"] == ""
+
+
 async def test_a_node_without_room_is_refused_and_nothing_is_written() -> None:
     async with extender() as asked:
         asked.server.write(pod_row(units=20))

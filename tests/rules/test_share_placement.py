@@ -103,6 +103,15 @@ def crowded() -> Ledger:
     return made
 
 
+def test_who_is_only_reserved_is_nobody_to_evict() -> None:
+    """kube-scheduler does not know it on the node and would give the whole round up."""
+    made = ledger(node(units=(15,)))
+    made.set_pod(placed(pod("a", 5, priority=1), "n", {"main": [(0, 5)]}))
+    made.reserve(pod("r", 10), "n")
+    assert evicted(made, pod("new", 5, priority=9), "a", "r") == ["a"]
+    assert evicted(made, pod("new", 10, priority=9), "r") is None
+
+
 def evicted(made: Ledger, asker: Pod, *proposed: str, violations: int = 0) -> list[str] | None:
     plan = plan_preemption(made, asker, {"n": Victims(tuple(f"uid-{name}" for name in proposed), violations)})
     assert all(victims.violations == violations for victims in plan.values())

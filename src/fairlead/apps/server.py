@@ -28,7 +28,8 @@ from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
 """How long running requests may finish after a stop; a client that never reads costs a stop no more than this."""
-_KEEP_ALIVE_SECONDS: Final = 75
+_KEEP_ALIVE_SECONDS: Final = 120
+"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST could meet a closing one."""
 _BACKLOG: Final = 1024
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from fairlead.apps.share_feed import ShareFeed
 from fairlead.errors import OutsideError
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
-from fairlead.ports import Clock, SharingApi
+from fairlead.ports import BindOutcome, Clock, SharingApi
 from fairlead.rules.holding.account import RESERVED
 from fairlead.wire.allocation import render_bind
 from fairlead.wire.scheduler_extender import BindAsked
@@ -118,7 +118,11 @@ class ShareBinder:
         return await self._call(pod, asked.node, annotations_of(self._feed, pod, asked.node, grants, self._clock.now()))
 
     async def _call(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> str:
-        outcome = await self._api.bind(pod, node, annotations)
+        try:
+            outcome = await self._api.bind(pod, node, annotations)
+        except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
+            _log.warning("binding pod %s to node %s ended in %r", pod.key, node, error)
+            outcome = BindOutcome(str(error) or type(error).__name__, is_known=False)
         if outcome.error and outcome.is_known:
             self._undo(pod)
             return self._count("refused", outcome.error)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import GpuNeed
-from fairlead.rules.holding.account import NodeAccount, Tenant
+from fairlead.rules.holding.account import RESERVED, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.placement import as_seen_by, choose_cards, gpu_policy, is_below
 from fairlead.rules.share_ledger import Ledger
@@ -29,7 +29,10 @@ class Victims(Struct, frozen=True, gc=False):
 
 
 def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
-    """Per node the victims that really make room on one card (or M), none of them of `spared`; nodes where none do are left out."""
+    """Per node the victims that really make room on one card (or M), none of them of `spared`; nodes where none do are left out.
+
+    A pod that is only reserved is none: kube-scheduler would look for it on the node, not find it, and give the whole round up.
+    """
     need = gpu_need(pod)
     found = {}
     for node, victims in proposed.items():
@@ -49,7 +52,7 @@ def _victims_on(
     if no.is_final:
         return None
     strangers = [uid for uid in proposed if uid not in account.tenants]
-    may_go = [tenant for tenant in account.tenants.values() if tenant.pod.uid not in spared]
+    may_go = [tenant for tenant in account.tenants.values() if tenant.state != RESERVED and tenant.pod.uid not in spared]
     candidates = [tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed]
     policy = gpu_policy(need, account, ledger.policies)
 
