@@ -1,6 +1,6 @@
 """Is this checkout right? Runs every group of tests, makes what they need, and ends with one table and one line.
 
-The Kubernetes programs are built at low priority while the groups run that need none of them. With CI=true a skipped
+The Kubernetes programs are built at low priority while the groups run that need none of them, and then at their own. With CI=true a skipped
 test is a failure: there, nothing may be missing.
 """
 
@@ -34,7 +34,7 @@ CHECK_LANES = ("apps", "unit")
 REAL_LANES = ("kube",)
 """The longest groups, each beside all others; `apps` and `kube` wait more than they work."""
 BUDGET_SECONDS = {"check": 2 * 60, "warm": 25 * 60, "cold": 55 * 60}
-"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve minutes of it."""
+"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve minutes of it, on free cores."""
 
 
 def run_tests(only: Sequence[str]) -> int:
@@ -43,13 +43,15 @@ def run_tests(only: Sequence[str]) -> int:
     budget = _budget(only)
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     make_environment("dev")
-    preparation = threading.Thread(target=_prepare_real, args=(reals,))
+    checked = threading.Event()
+    preparation = threading.Thread(target=_prepare_real, args=(reals, checked))
     preparation.start()
     outcomes: list[Outcome] = []
     try:
         problem = _build_console() if any(group.needs_console for group in (*checks, *reals)) else ""
         outcomes += _run_in_lanes([_broken_by(problem, group) for group in checks], CHECK_LANES)
     finally:
+        checked.set()
         preparation.join()
     outcomes += _run_in_lanes([_broken_by(problem, group) for group in reals], REAL_LANES)
     return _report(outcomes, time.monotonic() - started, budget)
@@ -89,16 +91,29 @@ def _broken_by(problem: str, group: Group) -> Group:
     return replace(group, broken=problem) if problem and group.needs_console else group
 
 
-def _prepare_real(groups: list[Group]) -> None:
-    """Packages first (seconds), then the programs (minutes, in a process of lower priority)."""
+def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
+    """Packages first (seconds), then the programs (minutes)."""
     packages = tuple(package for group in groups for package in group.packages)
     try:
         debian.install_missing(packages)
     except StepFailed as failed:
         say(f"warning: {failed.what}")
     if any(group.needs_kube for group in groups):
-        builder = str(Path(__file__).with_name("build_kube.py"))
-        subprocess.run([sys.executable, builder, "--nice", str(BUILD_NICENESS), "--quiet"], stdin=subprocess.DEVNULL, check=False)
+        build_beside([sys.executable, str(Path(__file__).with_name("build_kube.py")), "--quiet"], checked)
+
+
+def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
+    """Run the builder at low priority until `checked` is set, and then like everything else: beside other work it would hardly get on.
+
+    Only root may raise a process again, so it is ended and begun anew; Go keeps what is compiled.
+    """
+    with subprocess.Popen([*builder, "--nice", str(BUILD_NICENESS)], stdin=subprocess.DEVNULL) as patient:
+        while patient.poll() is None and not checked.wait(0.2):
+            pass
+        if patient.poll() is not None:
+            return
+        patient.send_signal(signal.SIGINT)
+    subprocess.run(builder, stdin=subprocess.DEVNULL, check=False)
 
 
 def _report(outcomes: list[Outcome], seconds: float, budget: str) -> int:

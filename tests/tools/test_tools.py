@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -165,3 +166,24 @@ def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
         ["sh", "-c", script, sys.executable, code, told], cwd=TOOLS, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "True True True\n"
+
+
+@pytest.mark.parametrize(("is_slow", "begun"), [(False, ["--nice"]), (True, ["--nice", "again"])])
+def test_a_build_is_patient_only_while_others_are_checked(tmp_path: Path, is_slow: bool, begun: list[str]) -> None:
+    run_tests, told, checked = _tool("run_tests"), tmp_path / "told", threading.Event()
+    code = f"""
+import sys, time
+first = "--nice" in sys.argv
+open({str(told)!r}, "a").write("--nice\\n" if first else "again\\n")
+if first and {is_slow}:
+    time.sleep(600)
+"""
+    building = threading.Thread(target=run_tests.build_beside, args=([sys.executable, "-c", code], checked))
+    building.start()
+    limit = time.monotonic() + 60
+    while not (told.exists() and told.read_text()) and time.monotonic() < limit:
+        time.sleep(0.01)
+    if is_slow:
+        checked.set()
+    building.join(timeout=60)
+    assert told.read_text().split() == begun
