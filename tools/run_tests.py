@@ -34,7 +34,7 @@ CHECK_LANES = ("apps", "unit")
 REAL_LANES = ("kube",)
 """The longest groups, each beside all others; `apps` and `kube` wait more than they work."""
 BUDGET_SECONDS = {"check": 2 * 60, "warm": 25 * 60, "cold": 55 * 60}
-"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve minutes of it, on free cores."""
+"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve free minutes of it."""
 
 
 def run_tests(only: Sequence[str]) -> int:
