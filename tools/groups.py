@@ -21,6 +21,7 @@ STORMS = "kube/test_share_storms.py"
 OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
 _NOT_LONG = ("-m", "not long")
 _LONG_FOLDERS = ("tests/apps", "tests/sim")
+_LAPTOP = tuple(f"tests/apps/test_{name}.py" for name in ("laptop", "processes", "kept_world"))
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -65,7 +66,13 @@ def check_groups() -> tuple[Group, ...]:
             (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
             limit_seconds=900,
         ),
-        Group("apps", "servers and processes of ours, one after the other", (_pytest("apps", *_NOT_LONG, "tests/apps"),), 900),
+        Group("laptop", "the laptop and its processes, from start to end", (_pytest("laptop", *_NOT_LONG, *_LAPTOP),), 900),
+        Group(
+            "apps",
+            "servers of ours, one after the other",
+            (_pytest("apps", *_NOT_LONG, "tests/apps", *(f"--ignore={path}" for path in _LAPTOP)),),
+            limit_seconds=900,
+        ),
         Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),), 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),

@@ -27,7 +27,7 @@ from fairlead.apps import scheduler_extender, share_nudge
 from fairlead.apps.scheduler_extender import BODY_BYTES_MAX, PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.apps.share_desk import ShareDesk
-from fairlead.ports import LeaseRecord
+from fairlead.ports import BindOutcome, LeaseRecord
 
 Object = dict[str, Any]
 HEADERS = {"Content-Type": "application/json"}
@@ -152,6 +152,24 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
         assert [tenant.pod.uid for tenant in asked.desk.ledger.reserved()] == ["uid-p"]
         assert list(asked.desk.binder.doubts) == ["uid-p"]
         assert (await asked.ask("bind", bind()))["Error"] == ""
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
+    """Another hand binds it while ours is in doubt, or somebody removes its grant before our watch has told of it."""
+
+    async def is_lost(*_: object) -> BindOutcome:
+        return BindOutcome("connection reset", is_known=False)
+
+    async with extender() as asked:
+        asked.server.write(pod_row())
+        with monkeypatch.context() as broken:
+            broken.setattr(FakeSharingApi, "bind", is_lost)
+            assert "is not known yet" in (await asked.ask("bind", bind()))["Error"]
+        asked.server.write(pod_row(node="n1", phase=phase))
+        await until(lambda: _is_true(lambda: bool(asked.server.pods["uid-p"].grants)))
+        assert [(grant.uuid, grant.units) for grant in asked.server.pods["uid-p"].grants["main"]] == [("GPU-n1-0", 4)]
+        await until(lambda: _is_true(lambda: not asked.desk.binder.doubts))
 
 
 async def test_a_node_without_room_is_refused_and_nothing_is_written() -> None:

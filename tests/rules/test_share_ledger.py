@@ -87,6 +87,28 @@ def hidden(name: str, units: int, **more: Any) -> Pod:
     return pod(name, units, **{"node": "n", "phase": "Running", **more})
 
 
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_who_is_seen_on_its_node_without_its_cards_is_not_reserved_but_to_be_written(phase: str) -> None:
+    """Another hand bound it, or somebody damaged its grant before we saw the binding: no failed binding of ours frees its memory."""
+    made, asker = ledger(), pod()
+    grants = given(made.reserve(asker, "n"))
+    made.set_pod(bound(asker, "n", {}, phase=phase))
+    made.roll_back(asker.uid)
+    assert (used(made), made.reserved(), made.tenants[asker.uid].is_misread) == ([4, 0], [], True)
+    assert made.adopt(made.tenants[asker.uid].pod) == grants
+    made.set_pod(bound(asker, "n", grants, phase=phase))
+    assert (made.tenants[asker.uid].state, made.tenants[asker.uid].is_misread) == (BOUND, False)
+
+
+def test_cards_that_were_never_written_are_chosen_anew_where_somebody_else_sold_them() -> None:
+    made, asker = ledger(), pod(units=8)
+    made.reserve(asker, "n")
+    made.set_pod(bound(asker, "n", {}))
+    made.set_pod(placed(pod("other", 8), "n", {"main": [(0, 8)]}))
+    assert cards(given(made.adopt(bound(asker, "n", {})))) == {"main": [(1, 8)]}
+    assert used(made) == [8, 8]
+
+
 def test_what_runs_on_an_unknown_card_counts_on_every_card_that_may_be_it() -> None:
     made = ledger(node(units=(15, 15, 15)), used={("n", 0): 12})
     made.set_pod(hidden("a", 4))

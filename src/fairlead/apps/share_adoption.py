@@ -103,7 +103,7 @@ class ShareAdoption:
             return
         try:
             written = annotations_of(self._feed, pod, pod.node, grants, self._clock.now())
-            await self._api.annotate(pod, anew(written, pod.annotations) if tenant.is_misread else written)
+            await self._api.annotate(pod, written if tenant.is_first_written else anew(written, pod.annotations))
         except NotFound:
             self._feed.pod_sink.remove(pod.uid)
         except OutsideError as error:

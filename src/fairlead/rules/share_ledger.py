@@ -15,7 +15,7 @@ from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import GpuNeed, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.account import RESERVED, NodeAccount, Tenant, account, tenant_of
+from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, account, tenant_of
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
@@ -133,16 +133,16 @@ class Ledger:
             return Refusal(f"the room held for pod {pod.key} on node {node} was given to others")
         if tenant is not None:
             return tenant.grants
-        return self._reserve(pod, node, self.nodes.get(node))
+        return self._choose(pod, node, self.nodes.get(node), RESERVED)
 
     def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
         """Find cards for a pod that somebody else put on its node (another scheduler, `nodeName` by hand), and hold them."""
         tenant = self.tenants.get(pod.uid)
-        if tenant is not None and tenant.grants and (tenant.state != RESERVED or self._still_fits(tenant)):
+        if tenant is not None and tenant.grants and (not tenant.is_first_written or self._still_fits(tenant)):
             return tenant.grants
         self._unseat(pod.uid)
         account = self.nodes.get(pod.node)  # it runs there already: what is promised to others does not hold it back
-        answer = self._reserve(pod, pod.node, structs.replace(account, promised={}) if account else None)
+        answer = self._choose(pod, pod.node, structs.replace(account, promised={}) if account else None, UNWRITTEN)
         if isinstance(answer, Refusal):
             self.set_pod(pod)
         return answer
@@ -190,7 +190,7 @@ class Ledger:
         choice = choose_cards(as_seen_by(account, pod), need, policy)
         return 0 if choice is None else node_score(choice, need, liking)
 
-    def _reserve(self, pod: Pod, node: str, account: NodeAccount | None) -> GrantsByContainer | Refusal:
+    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
         no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
         if account is None or no is not None:
@@ -200,7 +200,7 @@ class Ledger:
         choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
         assert choice is not None, "the verdict was yes"
         grants = grants_of(choice, need)
-        self._seat(_tenant(pod, node, RESERVED, grants))
+        self._seat(_tenant(pod, node, state, grants))
         return grants
 
     def _still_fits(self, tenant: Tenant) -> bool:
@@ -232,11 +232,14 @@ class Ledger:
             self._refresh(account)
 
     def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
-        """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory."""
+        """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory.
+
+        Whoever is seen on its node is not reserved, whichever hand put it there: no failed binding frees its memory.
+        """
         told = tenant_of(pod)
         known = before if before is not None and before.node == pod.node and before.booked else None
         if known is not None and (not told.booked or (self._is_astray(told) and not self._is_astray(known))):
-            return structs.replace(known, pod=pod)
+            return structs.replace(known, pod=pod, state=UNWRITTEN if known.state == RESERVED else known.state)
         return told
 
     def _is_astray(self, tenant: Tenant) -> bool:

@@ -25,6 +25,7 @@ from fairlead.rules.node_status import gpu_mode
 from fairlead.rules.share_mode import ShareMode, share_mode
 
 RESERVED: Final = "reserved"
+UNWRITTEN: Final = "unwritten"
 BOUND: Final = "bound"
 ASSIGNED: Final = "assigned"
 UNHEALTHY: Final = "unhealthy"
@@ -43,6 +44,8 @@ class Hidden(Struct, frozen=True, gc=False):
 
 class Tenant(Struct, frozen=True, gc=False):
     """A pod that holds room on a node: `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
+
+    `unwritten`: it was seen on its node, and the cards that are held for it have not been seen in its annotation.
 
     `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING). `booked`: those that
     add up to what it holds.
@@ -65,8 +68,13 @@ class Tenant(Struct, frozen=True, gc=False):
 
     @property
     def is_misread(self) -> bool:
-        """Its annotation says something else than what it is known to hold: somebody damaged it while it was bound."""
+        """Its annotation says something else than what it is known to hold: nobody wrote it, or somebody damaged it."""
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
+
+    @property
+    def is_first_written(self) -> bool:
+        """Whether an annotation that is written now is its first: it waits on its node for cards that nobody wrote."""
+        return self.state == UNWRITTEN and not self.pod.has_started
 
 
 class CardAccount(Struct, gc=False):
