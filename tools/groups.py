@@ -18,10 +18,10 @@ JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
-OWN_GROUP_FOLDERS = ("apps", "docs", "golden", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "sim")
 _NOT_LONG = ("-m", "not long")
 _LONG_FOLDERS = ("tests/apps", "tests/sim")
-_LAPTOP = tuple(f"tests/apps/test_{name}.py" for name in ("laptop", "processes", "kept_world"))
+_LAPTOP = tuple(f"tests/apps/test_{name}.py" for name in ("laptop", "processes", "kept_world", "console_server"))
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -66,7 +66,8 @@ def check_groups() -> tuple[Group, ...]:
             (_pytest("unit", *_NOT_LONG, *(f"tests/{folder}" for folder in _unit_folders())),),
             limit_seconds=900,
         ),
-        Group("laptop", "the laptop and its processes, from start to end", (_pytest("laptop", *_NOT_LONG, *_LAPTOP),), 900),
+        Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, "tests/cli"),), 900),
+        Group("laptop", "the laptop, its processes and its pages, from start to end", (_pytest("laptop", *_NOT_LONG, *_LAPTOP),), 900),
         Group(
             "apps",
             "servers of ours, one after the other",
