@@ -32,7 +32,6 @@ import msgspec
 import uvloop
 from bench.filter import CARDS, filled, node
 from bench.laptop_start import cpu_seconds
-from tests.apps.fakes import FixedClock
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import PREFIX, SYSTEM, Extender, scheduler_for
@@ -41,9 +40,9 @@ from tests.kube.objects import namespace
 from tests.kube.share_truth import ShareTruth
 from tests.kube.test_sharing_words import as_real, ready
 
+from fairlead.apps import extender as driver
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
-from fairlead.apps.share_desk import ShareDesk
 from fairlead.model.refusal import Refusal
 from fairlead.rules.share_ledger import Ledger
 from fairlead.sharing_hooks import sharing_world
@@ -60,11 +59,11 @@ Object = dict[str, Any]
 
 
 def _serve_extender(told: Connection, node_count: int) -> None:
-    desk = ShareDesk(None, FixedClock(), "bench", lease_name="bench")  # type: ignore[arg-type]
-    desk.lease._held_until = float("inf")
-    desk.feed.rebuilt.set()
-    desk.feed.ledger = filled([node(number) for number in range(node_count)], random.Random(1))
-    _run(told, SchedulerExtender(desk))
+    asked = driver.Extender(None, "bench", lease_name="bench")  # type: ignore[arg-type]
+    asked.leader.held_until = float("inf")
+    asked.machine.feed.is_rebuilt = True
+    asked.machine.feed.ledger = filled([node(number) for number in range(node_count)], random.Random(1))
+    _run(told, SchedulerExtender(asked))
 
 
 def _serve_echo(told: Connection, size: int) -> None:

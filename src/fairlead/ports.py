@@ -5,12 +5,13 @@ Worlds carry out and never decide: nothing here answers a question about the clu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from fairlead.model.actions import Action, Outcome
 from fairlead.model.device import DeviceSample
 from fairlead.model.gpu import GpuReading
 from fairlead.model.node import Node
@@ -166,13 +167,6 @@ class RowSink(Protocol[Row]):
     def remove(self, key: str) -> None: ...
 
 
-class BindOutcome(Struct, frozen=True):
-    """`error` "" = bound. Not `is_known`: the API server has not said, so the binding may have come true, or still may."""
-
-    error: str = ""
-    is_known: bool = True
-
-
 class LeaseRecord(Struct, frozen=True):
     """Who may write. `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now); `version` what a write must
     be based on ("" = there is no lease yet).
@@ -188,31 +182,33 @@ class LeaseRecord(Struct, frozen=True):
     version: str = ""
 
 
-class SharingApi(Protocol):
-    """The API server, for the extender. Every method but `bind` raises OutsideError when it was not done, or nobody knows."""
-
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
-        """List all three anew, then watch them until cancelled. A kind that may not be read counts as empty where it is optional."""
-        ...
-
-    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
-        """Write the annotations and the node in one call, of this very pod (uid)."""
-        ...
-
-    async def get_pod(self, namespace: str, name: str) -> Pod | None: ...
-
-    async def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
-        """Raises NotFound when this very pod (uid) is gone."""
-        ...
-
-    async def warn(self, subject: Pod | Node, reason: str, message: str) -> None:
-        """A Warning Event."""
-        ...
+class LeaseApi(Protocol):
+    """One Lease. Both raise OutsideError when it was not done, or nobody knows."""
 
     async def get_lease(self) -> LeaseRecord | None: ...
 
     async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
         """The record as written, now; None when somebody else was quicker."""
+        ...
+
+
+class SharingApi(LeaseApi, Protocol):
+    """The API server, for the extender."""
+
+    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+        """List all three anew, then watch them until cancelled. A kind that may not be read counts as empty where it is optional."""
+        ...
+
+    async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
+        """Carry it out, on this very object (uid).
+
+        `left`: seconds for which we may write. It is asked before every sending of a binding or a grant; nothing is sent when none are
+        left, and the API server is told to decide within them.
+        """
+        ...
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None:
+        """Raises OutsideError when the API server cannot be asked."""
         ...
 
 

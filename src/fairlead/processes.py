@@ -23,19 +23,18 @@ from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials
 from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
+from fairlead.apps.extender import Extender
 from fairlead.apps.laptop import run_all
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
 from fairlead.apps.serving_certificate import ServingCertificate
-from fairlead.apps.share_desk import ShareDesk
 from fairlead.beginnings import scenario_beginning
 from fairlead.cli.context import GlobalOptions
 from fairlead.cli.messages import Messages
 from fairlead.cli.own_files import absolute
 from fairlead.cli.snapshot_load import load_snapshot
 from fairlead.cli.standard_streams import Stdout
-from fairlead.edge.clock import WallClock
 from fairlead.edge.connection import Connection
 from fairlead.edge.kube_api import KubeApi
 from fairlead.edge.kubeconfig import find_connection
@@ -213,12 +212,12 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
-        desk = ShareDesk(sharing, WallClock(), identity, lease_name=lease, policies=SharePolicies(args.node_policy, args.gpu_policy))
+        extender = Extender(sharing, identity, lease_name=lease, policies=SharePolicies(args.node_policy, args.gpu_policy))
         scheme = "https" if certificate else "http"
-        app, tls = SchedulerExtender(desk), certificate.context if certificate else None
+        app, tls = SchedulerExtender(extender), certificate.context if certificate else None
         await run_all(
             [lambda ready: serve(app, sock=sock, ssl=tls, ready=ready)],
-            [desk.run(), *([certificate.follow()] if certificate else [])],
+            [extender.run(), *([certificate.follow()] if certificate else [])],
             probed=[] if certificate else [sock],
             on_ready=lambda: asked.messages.info(f"scheduler extender of {connection.server} on {_url(sock, scheme)}{PREFIX}"),
             on_hangup=certificate.reload if certificate else _keep_running,

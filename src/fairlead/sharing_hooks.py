@@ -1,29 +1,29 @@
-"""How does the simulated cluster reach our rules of GPU sharing? The hooks of `sim`, filled with the ledger and the admission rules.
+"""The hooks of the simulated cluster, filled with the sharing machine and the admission rules of a real one.
 
-What a newcomer gets wrong: this is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides
-as little as they do. The ledger lives from the cluster's own events, so a world that goes on after a stop finds every grant again.
+This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as little as they do. The ledger
+lives from the cluster's own events, so a world that goes on after a stop finds every grant again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
 from fairlead.model.node import Node
-from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.refusal import Refusal
-from fairlead.model.sharing import NO_ROOM, NOT_PLACED
+from fairlead.model.pod import Pod
+from fairlead.model.sharing import BindAsked, Withheld
+from fairlead.ports import RowSink
 from fairlead.rules.holding.need import MANAGED
 from fairlead.rules.share_admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
-from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_mode import CONFLICT, share_mode
+from fairlead.rules.share_mode import share_mode
 from fairlead.rules.share_preempt import Victims as PlannedVictims
 from fairlead.rules.share_preempt import plan_preemption
-from fairlead.rules.share_verdict import whose_gpu_is_unknown
-from fairlead.rules.share_why import why_no_room
+from fairlead.rules.sharing.bindings import AnswerBind
+from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.sim.admission import CREATE, Write
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.hooks import Hooks, Object, Unfit, Victims
@@ -33,7 +33,7 @@ from fairlead.sim.saved import SavedWorld
 from fairlead.sim.scenario import Scenario
 from fairlead.sim.watch_log import DELETED, WatchEvent
 from fairlead.sim.world import World
-from fairlead.wire.allocation import anew, parse_withheld, render_bind
+from fairlead.wire.allocation import parse_withheld, render_action
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.kube_status import ApiStatus, forbidden
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
@@ -57,15 +57,13 @@ def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
 
 
 class SharedGpus:
-    """Fills `sim.hooks.Extender`."""
+    """Fills `sim.hooks.Extender`: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
 
     def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
         self._cluster = cluster
         self._recorder = recorder
-        self._conflicts: dict[str, str] = {}
-        self._not_placed: dict[str, str] = {}
-        self._no_room: dict[str, str] = {}
-        self.ledger = Ledger()
+        self._machine = SharingMachine()
+        self.ledger = self._machine.ledger
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
         cluster.subscribe(CONFIG_MAPS, self._on_config_map)
@@ -74,26 +72,25 @@ class SharedGpus:
         return asks_share(pod)
 
     def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit:
-        answer = self.ledger.filter(_pod(pod), nodes)
+        answer = self._machine.filter(_pod(pod), nodes)
         return Unfit(answer.failed, answer.hopeless)
 
     def prioritize(self, pod: Object, nodes: Sequence[str]) -> Mapping[str, int]:
         return dict(self.ledger.prioritize(_pod(pod), nodes))
 
     def bind(self, pod: Object, node: str) -> str:
-        """One call: the API server merges the annotations and sets the node in one write."""
-        asker = _pod(pod)
-        grants = self.ledger.reserve(asker, node)
-        if isinstance(grants, Refusal):
-            return grants.reason
-        annotations = self._annotations(asker, node, grants)
-        binding = {"target": {"kind": "Node", "name": node}, "metadata": {"uid": asker.uid, "annotations": annotations}}
-        try:
-            self._cluster.bind(asker.namespace, asker.name, binding, EXTENDER_USER)
-        except ApiStatus as refusal:
-            self.ledger.roll_back(asker.uid)
-            return refusal.message
-        return ""
+        asker, bindings = _pod(pod), self._machine.bindings
+        bindings.remember(asker)
+        steps = bindings.ask(BindAsked(asker.namespace, asker.name, asker.uid, node))
+        while True:
+            (step,) = steps
+            if isinstance(step, AnswerBind):
+                return step.why
+            if isinstance(step, BindPod):
+                steps = bindings.called(step, self._bind(step), self._cluster.clock.now())
+            else:
+                found = self._cluster.get(PODS, step.asked.namespace, step.asked.name)
+                steps = bindings.read(step, None if found is None else _pod(found))
 
     def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         proposed = {node: PlannedVictims(tuple(each.uids), each.violations) for node, each in victims.items()}
@@ -103,94 +100,69 @@ class SharedGpus:
     # --- what the API tells ------------------------------------------------------------------------------------------------------
 
     def _on_node(self, event: WatchEvent) -> None:
-        node, name = event.object, event.object["metadata"]["name"]
+        uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
         if event.type == DELETED:
-            self.ledger.remove_node(name)
-        elif event.previous is None or _looks(event.previous) != _looks(node):
-            row = _read(node, _node)
-            if row is None:
-                return
-            self.ledger.set_node(row, self._withheld(name))
-            self._tell_conflict(node, share_mode(row.labels).conflict)
-            self._adopt_on(name)
+            sink.remove(uid)
+        elif event.previous is None or _looks(event.previous) != _looks(event.object):
+            row = _read(event.object, _node)
+            if row is not None:
+                sink.upsert(uid, row)
+        self._look()
 
     def _on_pod(self, event: WatchEvent) -> None:
-        pod, uid = event.object, event.object["metadata"]["uid"]
-        if not asks_share(pod):
-            return
-        row = None if event.type == DELETED else _read(pod, _pod)
-        before = self.ledger.tenants.get(uid)
-        if row is None:
-            self.ledger.remove_pod(uid)
-            self._not_placed.pop(uid, None)
-            self._no_room.pop(uid, None)
-        else:
-            self.ledger.set_pod(row)
-            self._tell_no_room(pod, row)
-        after = self.ledger.tenants.get(uid)
-        for node in {tenant.node for tenant in (before, after) if tenant is not None}:
-            self._adopt_on(node)
+        if asks_share(event.object):
+            row = None if event.type == DELETED else _read(event.object, _pod)
+            _put(self._machine.feed.pod_sink, event.object["metadata"]["uid"], row)
+            self._look()
 
     def _on_config_map(self, event: WatchEvent) -> None:
-        metadata = event.object["metadata"]
+        metadata, sink = event.object["metadata"], self._machine.feed.withheld_sink
         if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
-            node = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX)
-            self.ledger.withhold(node, self._withheld(node))
+            node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
+            _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
+            self._look()
 
-    def _withheld(self, node: str) -> Collection[int]:
-        found = self._cluster.get(CONFIG_MAPS, UNHEALTHY_GPUS_NAMESPACE, f"{UNHEALTHY_GPUS_PREFIX}{node}")
-        return parse_withheld((found or {}).get("data"))
+    # --- what the machine wants --------------------------------------------------------------------------------------------------
 
-    def _adopt_on(self, node: str) -> None:
-        """Give cards to pods that somebody else put on the node, and say it where there are none."""
-        account = self.ledger.nodes.get(node)
-        if account is None:
-            return
-        for tenant in [tenant for tenant in account.tenants.values() if tenant.is_misread or not tenant.grants]:
-            pod = tenant.pod
-            found = self._cluster.get(PODS, pod.namespace, pod.name)
-            if pod.deleted_at is not None or found is None:
-                continue
-            if not tenant.grants and pod.has_started:  # it has none to be given: its kubelet would not look any more
-                self._tell_not_placed(found, whose_gpu_is_unknown(account, pod.uid))
-                continue
-            grants = self.ledger.adopt(pod)
-            if isinstance(grants, Refusal):
-                self._tell_not_placed(found, f"node {node} has no room: {grants.reason}")
-            elif grants:
-                written = self._annotations(pod, node, grants)
-                annotations = anew(written, pod.annotations) if tenant.is_misread else written
-                self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
+    def _look(self) -> None:
+        for action in self._machine.adoption.look():
+            if isinstance(action, TellEvent):
+                self._tell(action)
+            elif isinstance(action, WriteGrants):
+                self._machine.adoption.written(action, self._annotate(action))
 
-    def _annotations(self, pod: Pod, node: str, grants: GrantsByContainer) -> dict[str, str]:
-        """Nothing for a pod that names the resources with an amount of 0: it gets no cards."""
-        if not grants:
-            return {}
-        cards = (self.ledger.nodes[node].card_of(grant) for given in grants.values() for grant in given)
-        units = max((card.units for card in cards if card is not None), default=0)
-        return render_bind(pod, grants, units, self._cluster.clock.now())
+    def _bind(self, action: BindPod) -> Outcome:
+        """One call: the API server merges the annotations and sets the node in one write."""
+        pod, annotations = action.pod, render_action(action, self._cluster.clock.now())
+        binding = {"target": {"kind": "Node", "name": action.node}, "metadata": {"uid": pod.uid, "annotations": annotations}}
+        try:
+            self._cluster.bind(pod.namespace, pod.name, binding, EXTENDER_USER)
+        except ApiStatus as refusal:
+            return Outcome(Result.REFUSED, refusal.message)
+        return Outcome()
 
-    def _tell_no_room(self, pod: Object, row: Pod) -> None:
-        """The numbers that kube-scheduler leaves out: of nodes whose sum is too small it says only that it is, and never asks."""
-        if row.node or row.deleted_at is not None:
-            return
-        if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in row.conditions):
-            why = why_no_room(self.ledger, row)
-            if why and self._no_room.get(row.uid) != why:
-                self._no_room[row.uid] = why
-                self._recorder.warning(pod, NO_ROOM, why, COMPONENT)
+    def _annotate(self, action: WriteGrants) -> Outcome:
+        pod = action.pod
+        if self._cluster.get(PODS, pod.namespace, pod.name) is None:
+            return Outcome(Result.GONE)
+        annotations = render_action(action, self._cluster.clock.now())
+        self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
+        return Outcome()
 
-    def _tell_not_placed(self, pod: Object, why: str) -> None:
-        uid = pod["metadata"]["uid"]
-        if why and self._not_placed.get(uid) != why:
-            self._recorder.warning(pod, NOT_PLACED, why, COMPONENT)
-        self._not_placed[uid] = why
+    def _tell(self, event: TellEvent) -> None:
+        subject = event.subject
+        ref, namespace = (PODS, subject.namespace) if isinstance(subject, Pod) else (NODES, "")
+        found = self._cluster.get(ref, namespace, subject.name)
+        if found is not None:
+            self._recorder.warning(found, event.reason, event.message, COMPONENT)
 
-    def _tell_conflict(self, node: Object, conflict: str) -> None:
-        name = node["metadata"]["name"]
-        if conflict and self._conflicts.get(name) != conflict:
-            self._recorder.warning(node, CONFLICT, conflict, COMPONENT)
-        self._conflicts[name] = conflict
+
+def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:
+    """None: it is gone, or nobody can read it, and such an object never runs."""
+    if row is None:
+        sink.remove(uid)
+    else:
+        sink.upsert(uid, row)
 
 
 def asks_share(pod: Object) -> bool:

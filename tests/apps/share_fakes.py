@@ -8,20 +8,23 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from fairlead.errors import NotFound, OutsideError
+from fairlead.errors import OutsideError
+from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
 from fairlead.model.gpu import Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
-from fairlead.ports import BindOutcome, LeaseRecord, RowSink
-from fairlead.wire.allocation import parse_grants
-from fairlead.wire.names import ANNOTATION_ALLOCATION
+from fairlead.ports import LeaseRecord, RowSink
+from fairlead.wire.allocation import parse_grants, render_action
+from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_RETRY
+
+NOW = 1_767_600_000.0
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -80,19 +83,19 @@ class FakeServer:
     def find(self, namespace: str, name: str) -> Pod | None:
         return next((pod for pod in self.pods.values() if (pod.namespace, pod.name) == (namespace, name)), None)
 
-    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> Outcome:
         now = self.find(pod.namespace, pod.name)
         if now is None:
-            return BindOutcome(f'pods "{pod.name}" not found')
+            return Outcome(Result.REFUSED, f'pods "{pod.name}" not found')
         if now.uid != pod.uid:
-            return BindOutcome("Precondition failed: UID in precondition")
+            return Outcome(Result.REFUSED, "Precondition failed: UID in precondition")
         if now.deleted_at is not None:
-            return BindOutcome("pod is being deleted, cannot be assigned to a host")
+            return Outcome(Result.REFUSED, "pod is being deleted, cannot be assigned to a host")
         if now.node:
-            return BindOutcome(f'pod {pod.name} is already assigned to node "{now.node}"', is_known=False)
+            return Outcome(Result.UNKNOWN, f'pod {pod.name} is already assigned to node "{now.node}"')
         self.bindings[pod.uid] = self.bindings.get(pod.uid, 0) + 1
         self.write(annotated(msgspec.structs.replace(now, node=node), annotations))
-        return BindOutcome()
+        return Outcome()
 
     async def changed_since(self, cursor: int) -> None:
         while len(self.history) <= cursor:
@@ -146,7 +149,7 @@ class FakeSharingApi:
         self._rng = rng
         self._trouble = trouble
         self._is_dead = False
-        self._commits: set[asyncio.Task[BindOutcome]] = set()
+        self._commits: set[asyncio.Task[Outcome]] = set()
 
     def kill(self) -> None:
         self._is_dead = True
@@ -173,43 +176,61 @@ class FakeSharingApi:
                 for _, key, row in server.history[cursor : (cursor := len(server.history))]:
                     pods.upsert(key, row) if row is not None else pods.remove(key)
 
-    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
+    async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
+        match action:
+            case BindPod():
+                return await self._bind(action, left)
+            case WriteGrants():
+                return await self._annotate(action.pod, render_action(action, NOW))
+            case TouchPod():
+                return await self._annotate(action.pod, {ANNOTATION_GPU_RETRY: "1"})
+            case TellEvent():
+                await self._answer()
+                self._server.events.append((action.subject.name, action.reason, action.message))
+                return Outcome()
+
+    async def _bind(self, action: BindPod, left: Callable[[], float]) -> Outcome:
+        """At times the rate limit keeps it waiting for longer than a Lease lasts."""
+        if self._strikes(0.05):
+            await self._pause(6.0)
+        seconds = left()
+        if seconds <= 0.0:
+            return Outcome(Result.REFUSED, "the lease has run out")
+        sent_at = asyncio.get_running_loop().time()
         try:
             await self._answer()
         except OutsideError as error:
-            return BindOutcome(error.what, is_known=False)
+            return Outcome(Result.UNKNOWN, error.what)
         if self._strikes(0.02):
-            return BindOutcome("the server was busy")
-        commit = asyncio.ensure_future(self._commit(pod, node, annotations))
+            return Outcome(Result.REFUSED, "the server was busy")
+        commit = asyncio.ensure_future(self._commit(action, sent_at + seconds))
         self._commits.add(commit)
         commit.add_done_callback(self._commits.discard)
         if self._strikes(0.1):
             await self._pause(0.2)
-            return BindOutcome("connection reset", is_known=False)  # while the request may still be on its way
+            return Outcome(Result.UNKNOWN, "connection reset")  # while the request may still be on its way
         outcome = await asyncio.shield(commit)
-        return BindOutcome("connection reset", is_known=False) if self._strikes(0.1) else outcome
+        return Outcome(Result.UNKNOWN, "connection reset") if self._strikes(0.1) else outcome
 
-    async def _commit(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> BindOutcome:
-        """The server works on, whatever becomes of who asked."""
-        await self._pause(0.8 if self._strikes(0.2) else 0.02)
-        return self._server.bind(pod, node, annotations)
+    async def _commit(self, action: BindPod, ends_at: float) -> Outcome:
+        """The server works on, whatever becomes of who asked, and decides as late as the request's `timeout` allows."""
+        latest = max(0.0, ends_at - asyncio.get_running_loop().time())
+        await self._pause(0.02 if not self._strikes(0.2) else latest)
+        if asyncio.get_running_loop().time() > ends_at:
+            return Outcome(Result.UNKNOWN, "Timeout: request did not complete within the allotted timeout")
+        return self._server.bind(action.pod, action.node, render_action(action, NOW))
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
         await self._answer()
         return self._server.find(namespace, name)
 
-    async def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+    async def _annotate(self, pod: Pod, annotations: Mapping[str, str]) -> Outcome:
         await self._answer()
         now = self._server.pods.get(pod.uid)
         if now is None:
-            raise NotFound("kubernetes", "gone")
+            return Outcome(Result.GONE, "not found")
         self._server.write(annotated(now, annotations))
-        if self._strikes(0.2):
-            raise OutsideError("kubernetes", "connection reset")
-
-    async def warn(self, subject: Pod | Node, reason: str, message: str) -> None:
-        await self._answer()
-        self._server.events.append((subject.name, reason, message))
+        return Outcome(Result.UNKNOWN, "connection reset") if self._strikes(0.2) else Outcome()
 
     async def get_lease(self) -> LeaseRecord | None:
         await self._answer()

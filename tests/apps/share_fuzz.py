@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from tests.apps.fakes import FixedClock
 from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
-from tests.apps.share_storm import DeskMaker
+from tests.apps.share_storm import ExtenderMaker
 from tests.rules.sharing import node
 
+from fairlead.apps.extender import Extender
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
-from fairlead.apps.share_desk import ShareDesk
 from fairlead.wire.kube import WirePod, parse_pod
 
 Object = dict[str, Any]
@@ -38,19 +37,19 @@ PAGES = ("/metrics", f"{PREFIX}/inspect", f"{PREFIX}/inspect/n1", f"{PREFIX}/ins
 class Fuzz:
     """One extender and who asks it. `asked` counts questions, `answers` them by status."""
 
-    def __init__(self, seed: int, make: DeskMaker) -> None:
+    def __init__(self, seed: int, make: ExtenderMaker) -> None:
         self.rng = random.Random(seed)
         self.asked = 0
         self.answers: dict[int, int] = {}
         self.server = FakeServer(self.rng, {name: msgspec.structs.replace(node(name, units), uid=name) for name, units in NODES.items()})
         api = FakeSharingApi(self.server, random.Random(seed), trouble=0.3)
-        self.desk = make(api, FixedClock(), "me", lease_name="l", monotonic=asyncio.get_running_loop().time)
-        self._app = SchedulerExtender(self.desk)
+        self.extender = make(api, "me", lease_name="l", monotonic=asyncio.get_running_loop().time)
+        self._app = SchedulerExtender(self.extender)
         self._made = 0
 
     async def run(self, seconds: float, questions: int) -> None:
         """For so long, or for so many questions, whichever ends first."""
-        running = asyncio.ensure_future(self.desk.run())
+        running = asyncio.ensure_future(self.extender.run())
         ends = time.monotonic() + seconds
         try:
             while self.asked < questions and time.monotonic() < ends:
@@ -123,7 +122,7 @@ class Fuzz:
         return self.rng.randbytes(20) if chance < 0.16 else text
 
     def _good(self, verb: str) -> Object:
-        rng, heard = self.rng, self.desk.feed.pods
+        rng, heard = self.rng, self.extender.machine.feed.pods
         known = [pod for pod in self.server.pods.values() if pod.uid in heard]  # of these the API server is believed, and not the question
         name = rng.choice(known).name if known and rng.random() < 0.8 else f"q{rng.randint(0, 10**6)}"
         if verb == "bind":
@@ -165,7 +164,7 @@ def _node(name: str) -> Object:
     return {"metadata": {"name": name, "labels": {"cgpu": "true"}}, "status": {"capacity": {"aliyun.com/gpu-mem": "30"}}}
 
 
-def live(seed: int, seconds: float, questions: int, make: DeskMaker = ShareDesk) -> Fuzz:
+def live(seed: int, seconds: float, questions: int, make: ExtenderMaker = Extender) -> Fuzz:
     """AssertionError with the seed and how to see it again."""
     loop = JumpingLoop()
 

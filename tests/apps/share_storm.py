@@ -14,26 +14,26 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.apps.fakes import FixedClock
 from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
 from tests.rules.sharing import node
 
-from fairlead.apps.share_desk import ShareDesk
+from fairlead.apps.extender import Extender
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
+from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_why import why_no_room
-from fairlead.wire.scheduler_extender import BindAsked, FilterAsked
+from fairlead.wire.scheduler_extender import FilterAsked
 
 CARDS = ((15, 15, 15, 15), (14,), (14, 14), (15, 8), (15,) * 8, (10, 10))
-DeskMaker = Callable[..., ShareDesk]
+ExtenderMaker = Callable[..., Extender]
 
 
 class Storm:
     """One life. `say` gets a line for everything that happens."""
 
-    def __init__(self, seed: int, pods: int, make: DeskMaker = ShareDesk, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[str], None] = lambda _: None) -> None:
         self.rng = random.Random(seed)
         self.server = FakeServer(
             self.rng, {f"n{i}": msgspec.structs.replace(node(f"n{i}", units), uid=f"n{i}") for i, units in enumerate(CARDS)}
@@ -43,7 +43,7 @@ class Storm:
         self._damaged: set[str] = set()
         self._make = make
         self._say = say
-        self._desks: list[tuple[ShareDesk, FakeSharingApi, asyncio.Task[None]] | None] = [None, None]
+        self._extenders: list[tuple[Extender, FakeSharingApi, asyncio.Task[None]] | None] = [None, None]
         self._leader = 0
         self._calm = False
         self._loop = asyncio.get_running_loop()
@@ -132,22 +132,22 @@ class Storm:
         while True:
             await asyncio.sleep(self.rng.uniform(0, 0.05))
             waiting = [pod for pod in self.server.pods.values() if not pod.node and pod.deleted_at is None]
-            running = self._desks[self._leader]
+            running = self._extenders[self._leader]
             if not waiting or running is None:
                 await asyncio.sleep(0.1)
                 continue
             await self._place(running[0], self.rng.choice(waiting[:20] if self.rng.random() < 0.5 else waiting))
 
-    async def _place(self, desk: ShareDesk, pod: Pod) -> None:
+    async def _place(self, extender: Extender, pod: Pod) -> None:
         asked = FilterAsked(pod, self.rng.sample(list(self.server.nodes), len(self.server.nodes)))
-        answer = await desk.filter(asked)
+        answer = await extender.filter(asked)
         if isinstance(answer, str) or not answer.passed:
             return
-        scores = dict(await desk.prioritize(asked))
+        scores = dict(await extender.prioritize(asked))
         best = max(answer.passed, key=lambda name: scores[name])
         bind = BindAsked(pod.namespace, pod.name, pod.uid, best)
         tries = 2 if self.rng.random() < 0.05 else 1
-        answers = await asyncio.gather(*(desk.bind(bind) for _ in range(tries)))
+        answers = await asyncio.gather(*(extender.bind(bind) for _ in range(tries)))
         self._say(f"bind {pod.name} to {best}: {answers}")
         if "" in answers:
             now = self.server.pods.get(pod.uid)
@@ -155,23 +155,23 @@ class Storm:
                 self.server.faults.append(f"{pod.name} was told to be on {best} and is on {now.node!r}")
 
     async def _until_settled(self) -> None:
-        desk = next(each[0] for each in (self._desks[self._leader],) if each is not None)
+        extender = next(each[0] for each in (self._extenders[self._leader],) if each is not None)
         async with asyncio.timeout(120):
-            while desk.trouble or desk.binder.doubts or desk.ledger.reserved():
-                await desk.filter(FilterAsked(Pod("default", "probe"), []))
+            while extender.trouble or extender.machine.bindings.doubts or extender.ledger.reserved():
+                await extender.filter(FilterAsked(Pod("default", "probe"), []))
                 await asyncio.sleep(0.5)
         assert not self.server.faults, self.server.faults[:3]
-        self.check_end(desk)
+        self.check_end(extender)
 
     # --- the end -----------------------------------------------------------------------------------------------------------------
 
-    def check_end(self, desk: ShareDesk) -> None:
+    def check_end(self, extender: Extender) -> None:
         truth = Ledger()
         for each in self.server.nodes.values():
             truth.set_node(each)
         for pod in self.server.pods.values():
             truth.set_pod(pod)
-        assert _used(desk.ledger) == _used(truth), "the ledger is what the API server says"
+        assert _used(extender.ledger) == _used(truth), "the ledger is what the API server says"
         for uid, times in self.server.bindings.items():
             assert times == 1, f"{uid} was bound {times} times"
         for pod in self.server.pods.values():
@@ -223,11 +223,11 @@ class Storm:
 
     def _start(self, place: int) -> None:
         api = FakeSharingApi(self.server, random.Random(self.rng.random()), trouble=1.0)
-        desk = self._make(api, FixedClock(), f"extender-{place}", lease_name="lease", monotonic=self._loop.time)
-        self._desks[place] = (desk, api, asyncio.ensure_future(desk.run()))
+        extender = self._make(api, f"extender-{place}", lease_name="lease", monotonic=self._loop.time)
+        self._extenders[place] = (extender, api, asyncio.ensure_future(extender.run()))
 
     async def _kill(self, place: int) -> None:
-        running, self._desks[place] = self._desks[place], None
+        running, self._extenders[place] = self._extenders[place], None
         if running is None:
             return
         _, api, task = running
@@ -245,7 +245,7 @@ def _used(ledger: Ledger) -> dict[str, list[int]]:
     return {name: [card.used for card in account.cards] for name, account in ledger.nodes.items()}
 
 
-def live(seed: int, pods: int, make: DeskMaker = ShareDesk, say: Callable[[str], None] = lambda _: None) -> Any:
+def live(seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[str], None] = lambda _: None) -> Any:
     """Live one storm; the server as it stands at the end. AssertionError with the seed and how to see it again."""
     loop = JumpingLoop()
 

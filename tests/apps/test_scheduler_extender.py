@@ -17,17 +17,18 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apps.fakes import FixedClock, until
+from tests.apps.fakes import until
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.edge.pki import Authority
 from tests.rules.sharing import node
 from tests.rules.sharing import pod as pod_row
 
-from fairlead.apps import scheduler_extender, share_nudge
+from fairlead.apps import scheduler_extender
+from fairlead.apps.extender import Extender
 from fairlead.apps.scheduler_extender import BODY_BYTES_MAX, PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
-from fairlead.apps.share_desk import ShareDesk
-from fairlead.ports import BindOutcome, LeaseRecord
+from fairlead.model.actions import Outcome, Result
+from fairlead.ports import LeaseRecord
 
 Object = dict[str, Any]
 HEADERS = {"Content-Type": "application/json"}
@@ -36,11 +37,11 @@ HEADERS = {"Content-Type": "application/json"}
 class Asked:
     """A running extender and who asks it."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession, server: FakeServer, desk: ShareDesk) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession, server: FakeServer, driver: Extender) -> None:
         self.url = url
         self.session = session
         self.server = server
-        self.desk = desk
+        self.driver = driver
 
     async def post(self, verb: str, body: bytes | Object | None, **headers: str) -> tuple[int, str]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -64,17 +65,17 @@ async def extender(
     server = FakeServer(
         random.Random(1), {name: msgspec.structs.replace(node(name, units), uid=name) for name, units in (("n1", (15, 15)), ("n2", (8,)))}
     )
-    desk = ShareDesk(FakeSharingApi(server, random.Random(1)), FixedClock(), "me", lease_name="ns/lease")
+    driver = Extender(FakeSharingApi(server, random.Random(1)), "me", lease_name="ns/lease")
     sock = bind_socket("127.0.0.1", 0)
     url = f"http{'s' if tls else ''}://127.0.0.1:{sock.getsockname()[1]}"
     if not is_ready:
         server.down_until = float("inf")
-    running = [asyncio.ensure_future(desk.run()), asyncio.ensure_future(serve(SchedulerExtender(desk), sock=sock, ssl=tls))]
+    running = [asyncio.ensure_future(driver.run()), asyncio.ensure_future(serve(SchedulerExtender(driver), sock=sock, ssl=tls))]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust or False)) as session:
         try:
-            asked = Asked(url, session, server, desk)
+            asked = Asked(url, session, server, driver)
             if is_ready:
-                await until(lambda: _is_true(lambda: desk.trouble == ""))
+                await until(lambda: _is_true(lambda: driver.trouble == ""))
             yield asked
         finally:
             for task in running:
@@ -141,16 +142,16 @@ async def test_bind_is_one_call_and_may_be_repeated() -> None:
 async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A credential plugin that fails, for example: the room is held, and not for ever."""
 
-    async def fails(*_: object) -> None:
+    async def fails(*_: object) -> Outcome:
         raise RuntimeError("the plugin gave no token")
 
     async with extender() as asked:
         asked.server.write(pod_row())
         with monkeypatch.context() as broken:
-            broken.setattr(FakeSharingApi, "bind", fails)
+            broken.setattr(FakeSharingApi, "apply", fails)
             assert "is not known yet: the plugin gave no token" in (await asked.ask("bind", bind()))["Error"]
-        assert [tenant.pod.uid for tenant in asked.desk.ledger.reserved()] == ["uid-p"]
-        assert list(asked.desk.binder.doubts) == ["uid-p"]
+        assert [tenant.pod.uid for tenant in asked.driver.ledger.reserved()] == ["uid-p"]
+        assert list(asked.driver.machine.bindings.doubts) == ["uid-p"]
         assert (await asked.ask("bind", bind()))["Error"] == ""
 
 
@@ -158,29 +159,29 @@ async def test_a_binding_that_ends_in_any_other_way_is_a_doubt_and_is_asked_for(
 async def test_who_was_bound_without_its_cards_where_they_are_held_gets_them_written(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
     """Another hand binds it while ours is in doubt, or somebody removes its grant before our watch has told of it."""
 
-    async def is_lost(*_: object) -> BindOutcome:
-        return BindOutcome("connection reset", is_known=False)
+    async def is_lost(*_: object) -> Outcome:
+        return Outcome(Result.UNKNOWN, "connection reset")
 
     async with extender() as asked:
         asked.server.write(pod_row())
         with monkeypatch.context() as broken:
-            broken.setattr(FakeSharingApi, "bind", is_lost)
+            broken.setattr(FakeSharingApi, "apply", is_lost)
             assert "is not known yet" in (await asked.ask("bind", bind()))["Error"]
         asked.server.write(pod_row(node="n1", phase=phase))
         await until(lambda: _is_true(lambda: bool(asked.server.pods["uid-p"].grants)))
         assert [(grant.uuid, grant.units) for grant in asked.server.pods["uid-p"].grants["main"]] == [("GPU-n1-0", 4)]
-        await until(lambda: _is_true(lambda: not asked.desk.binder.doubts))
+        await until(lambda: _is_true(lambda: not asked.driver.machine.bindings.doubts))
 
 
 async def test_a_node_without_room_is_refused_and_nothing_is_written() -> None:
     async with extender() as asked:
         asked.server.write(pod_row(units=20))
         assert (await asked.ask("bind", bind()))["Error"] == "need 20 GiB on one GPU, largest has 15 GiB"
-        assert (asked.server.bindings, asked.desk.ledger.reserved()) == ({}, [])
+        assert (asked.server.bindings, asked.driver.ledger.reserved()) == ({}, [])
 
 
 async def test_until_the_ledger_stands_there_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.apps.share_desk.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("fairlead.apps.extender.PATIENCE_SECONDS", 0.2)
     async with extender(is_ready=False) as asked:
         assert await asked.get("/readyz") == (503, "GPU ledger is being rebuilt\n")
         assert (await asked.get("/healthz"))[0] == 200
@@ -189,7 +190,7 @@ async def test_until_the_ledger_stands_there_are_errors(monkeypatch: pytest.Monk
         assert "lease" in (await asked.ask("bind", bind()))["Error"]
         assert await asked.ask("preempt", {"Pod": pod(), "NodeNameToMetaVictims": {"n1": {"Pods": []}}}) == {"NodeNameToMetaVictims": {}}
         asked.server.lease = LeaseRecord("me", 4, "0", version="0")
-        asked.desk.lease._held_until = float("inf")
+        asked.driver.leader.held_until = float("inf")
         assert (await asked.ask("filter", {"Pod": pod(), "NodeNames": ["n1"]}))["Error"] == "GPU ledger is being rebuilt"
 
 
@@ -200,9 +201,8 @@ async def test_a_pod_that_was_refused_too_early_is_touched_so_that_it_is_tried_a
         for name in ("first", "second"):
             assert (await asked.ask("bind", bind(name)))["Error"] == ""
         await asked.ask("filter", {"Pod": pod("late", 10), "NodeNames": ["n1"]})
-        await until(lambda: _is_true(lambda: "uid-late" in asked.desk.feed.pods))
-        asked.desk.nudge._monotonic = lambda: time.monotonic() + share_nudge.PATIENCE_SECONDS
-        await asked.desk.nudge.look()
+        await until(lambda: _is_true(lambda: "uid-late" in asked.driver.machine.feed.pods))
+        assert not asked.driver.machine.hints.due(time.monotonic() + 60)
         assert "fairlead.io/gpu-retry" not in asked.server.pods["uid-late"].annotations, "there is no room yet"
         asked.server.remove("uid-first")
         await until(lambda: _is_true(lambda: "fairlead.io/gpu-retry" in asked.server.pods["uid-late"].annotations))
@@ -212,7 +212,7 @@ async def test_inspect_and_pages() -> None:
     async with extender() as asked:
         asked.server.write(pod_row())
         await asked.ask("bind", bind())
-        await until(lambda: _is_true(lambda: not asked.desk.ledger.reserved()))
+        await until(lambda: _is_true(lambda: not asked.driver.ledger.reserved()))
         _, text = await asked.get(f"{PREFIX}/inspect/n1")
         (found,) = json.loads(text)["nodes"]
         assert (found["usedGPU"], found["totalGPU"], found["devs"][0]["pods"][0]["state"]) == (4, 30, "bound")
@@ -342,13 +342,13 @@ def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(asked: list[t
 
     async def whole() -> None:
         server = FakeServer(random.Random(1), {"n1": msgspec.structs.replace(node("n1"), uid="n1")})
-        desk = ShareDesk(_Prompt(server, random.Random(1)), FixedClock(), "me", lease_name="l", monotonic=lambda: 0.0)
-        desk.lease._held_until = 1.0
-        desk.feed.rebuilt.set()
-        desk.feed.node_sink.replace(dict(server.nodes), ())
+        driver = Extender(_Prompt(server, random.Random(1)), "me", lease_name="l", monotonic=lambda: 0.0)
+        driver.leader.held_until = 1.0
+        driver.machine.feed.is_rebuilt = True
+        driver.machine.feed.node_sink.replace(dict(server.nodes), ())
         server.write(pod_row())
-        desk.feed.pod_sink.replace(dict(server.pods), ())  # what the API server says of a pod counts, not what is asked about it
-        app = SchedulerExtender(desk)
+        driver.machine.feed.pod_sink.replace(dict(server.pods), ())  # what the API server says of a pod counts, not what is asked about it
+        app = SchedulerExtender(driver)
         for verb, body, cut in asked:
             text = body if isinstance(body, bytes) else json.dumps(body).encode()
             status, answer = await _call(app, f"{PREFIX}/{verb}", text[: len(text) - cut] if cut > 25 else text)

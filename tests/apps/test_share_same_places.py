@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.fakes import FixedClock
 from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
 from tests.sim.small_world import EPOCH, NAMESPACE, container, pod, small_scenario
 
-from fairlead.apps.share_desk import ShareDesk
+from fairlead.apps.extender import Extender
 from fairlead.model.pod import GrantsByContainer, Pod
+from fairlead.model.sharing import BindAsked
 from fairlead.sharing_hooks import SharedGpus, sharing_hooks
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.hooks import Hooks
@@ -27,7 +27,7 @@ from fairlead.sim.resources import NODES, PODS
 from fairlead.sim.scenario import NodePool
 from fairlead.sim.world import World
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
-from fairlead.wire.scheduler_extender import BindAsked, FilterAsked
+from fairlead.wire.scheduler_extender import FilterAsked
 
 Object = dict[str, Any]
 EVENTS = 250
@@ -56,7 +56,7 @@ class TwoWorlds:
         rows = [parse_node(_read(each, WireNode)) for each in self.cluster.list(NODES)]
         self.server = FakeServer(self.rng, {row.name: row for row in rows})
         self._made = 0
-        self._desk: tuple[ShareDesk, FakeSharingApi, asyncio.Task[None]] | None = None
+        self._extender: tuple[Extender, FakeSharingApi, asyncio.Task[None]] | None = None
 
     async def run(self) -> None:
         await self._restart()
@@ -87,18 +87,18 @@ class TwoWorlds:
         await asyncio.sleep(2)  # the watch is late by less
 
     async def _place(self, asker: Pod) -> None:
-        assert self._desk is not None
-        desk, names = self._desk[0], self.rng.sample(list(self.server.nodes), len(self.server.nodes))
+        assert self._extender is not None
+        extender, names = self._extender[0], self.rng.sample(list(self.server.nodes), len(self.server.nodes))
         obj = self.cluster.get(PODS, NAMESPACE, asker.name)
         assert obj is not None
         asked = FilterAsked(asker, names)
-        answer, simulated = await desk.filter(asked), self.simulated.filter(obj, names)
+        answer, simulated = await extender.filter(asked), self.simulated.filter(obj, names)
         assert not isinstance(answer, str), answer
         assert (dict(answer.failed), dict(answer.hopeless)) == (dict(simulated.failed), dict(simulated.hopeless))
-        scores = dict(await desk.prioritize(asked))
+        scores = dict(await extender.prioritize(asked))
         assert scores == self.simulated.prioritize(obj, names)
         node = max(answer.passed, key=lambda name: scores[name]) if answer.passed else self.rng.choice(names)
-        refused = await desk.bind(BindAsked(asker.namespace, asker.name, asker.uid, node))
+        refused = await extender.bind(BindAsked(asker.namespace, asker.name, asker.uid, node))
         assert refused == self.simulated.bind(obj, node)
         self.places += not refused
 
@@ -131,14 +131,14 @@ class TwoWorlds:
     async def _restart(self) -> None:
         await self._kill()
         api = FakeSharingApi(self.server, random.Random(0))
-        desk = ShareDesk(api, FixedClock(), "extender", lease_name="lease", monotonic=asyncio.get_running_loop().time)
-        self._desk = (desk, api, asyncio.ensure_future(desk.run()))
-        while desk.trouble:
-            await desk.filter(FilterAsked(Pod("default", "probe"), []))
+        extender = Extender(api, "extender", lease_name="lease", monotonic=asyncio.get_running_loop().time)
+        self._extender = (extender, api, asyncio.ensure_future(extender.run()))
+        while extender.trouble:
+            await extender.filter(FilterAsked(Pod("default", "probe"), []))
             await asyncio.sleep(0.5)
 
     async def _kill(self) -> None:
-        running, self._desk = self._desk, None
+        running, self._extender = self._extender, None
         if running is not None:
             running[1].kill()
             running[2].cancel()

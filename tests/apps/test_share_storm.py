@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.apps.share_storm import live
 
-from fairlead.apps.share_desk import ShareDesk
+from fairlead.apps.extender import Extender
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 
@@ -39,48 +39,62 @@ def test_a_storm_can_be_lived_again() -> None:
     assert once == again
 
 
-def without_reservation(*args: Any, **options: Any) -> ShareDesk:
+def without_reservation(*args: Any, **options: Any) -> Extender:
     """bind asks for cards and holds none."""
-    desk = ShareDesk(*args, **options)
-    reserve = desk.ledger.reserve
+    extender = Extender(*args, **options)
+    reserve = extender.ledger.reserve
 
     def forget(pod: Pod, node: str) -> Any:
         grants = reserve(pod, node)
-        desk.ledger.roll_back(pod.uid)
+        extender.ledger.roll_back(pod.uid)
         return grants
 
-    desk.ledger.reserve = forget  # type: ignore[method-assign]
-    return desk
+    extender.ledger.reserve = forget  # type: ignore[method-assign]
+    return extender
 
 
-def freeing_early(*args: Any, **options: Any) -> ShareDesk:
+def freeing_early(*args: Any, **options: Any) -> Extender:
     """A pod that is told to end is taken for gone."""
-    desk = ShareDesk(*args, **options)
-    set_pod = desk.ledger.set_pod
-    desk.ledger.set_pod = lambda pod: desk.ledger.remove_pod(pod.uid) if pod.deleted_at is not None else set_pod(pod)  # type: ignore[method-assign]
-    return desk
+    extender = Extender(*args, **options)
+    set_pod = extender.ledger.set_pod
+    extender.ledger.set_pod = lambda pod: extender.ledger.remove_pod(pod.uid) if pod.deleted_at is not None else set_pod(pod)  # type: ignore[method-assign]
+    return extender
 
 
-def forgetful(*args: Any, **options: Any) -> ShareDesk:
+def forgetful(*args: Any, **options: Any) -> Extender:
     """What was bound before the start is not looked at."""
-    desk = ShareDesk(*args, **options)
-    sink = desk.feed.pod_sink
+    extender = Extender(*args, **options)
+    sink = extender.machine.feed.pod_sink
     replace = sink.replace
     sink.replace = lambda rows, unreadable: replace({uid: pod for uid, pod in rows.items() if not pod.node}, unreadable)  # type: ignore[method-assign]
-    return desk
+    return extender
 
 
-def believing_damage(*args: Any, **options: Any) -> ShareDesk:
+def believing_damage(*args: Any, **options: Any) -> Extender:
     """A pod without a grant holds nothing, even if it runs."""
-    desk = ShareDesk(*args, **options)
-    set_node = desk.ledger.set_node
+    extender = Extender(*args, **options)
+    set_node = extender.ledger.set_node
 
     def without_hidden(each: Node, withheld: Collection[int] = ()) -> None:
         set_node(each, withheld)
-        desk.ledger.nodes[each.name].hidden = _Nobody()
+        extender.ledger.nodes[each.name].hidden = _Nobody()
 
-    desk.ledger.set_node = without_hidden  # type: ignore[method-assign]
-    return desk
+    extender.ledger.set_node = without_hidden  # type: ignore[method-assign]
+    return extender
+
+
+def patient(*args: Any, **options: Any) -> Extender:
+    """A binding may be decided ten seconds after it was sent, whatever is left of the Lease (as before 2026-11)."""
+    extender = Extender(*args, **options)
+    extender.leader.left = lambda: 10.0  # type: ignore[method-assign]
+    return extender
+
+
+def polite(*args: Any, **options: Any) -> Extender:
+    """The Lease is given away while a binding may still come true."""
+    extender = Extender(*args, **options)
+    extender.leader._is_idle = lambda: True
+    return extender
 
 
 class _Nobody(dict[str, Any]):
@@ -88,8 +102,8 @@ class _Nobody(dict[str, Any]):
         pass
 
 
-@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage])
-def test_a_storm_finds_the_fault(fault: Callable[..., ShareDesk]) -> None:
+@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage, patient, polite])
+def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     with pytest.raises(AssertionError, match=r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m"):
         for seed in SEEDS[:5]:
             live(seed, PODS, fault)

@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry, Histogram, disable_created_metr
 from starlette.types import Receive, Scope, Send
 
 from fairlead import __version__
+from fairlead.apps.extender import REBUILDING, Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.peer import PEER_CERTIFICATE
 from fairlead.apps.server import is_loopback
-from fairlead.apps.share_desk import REBUILDING, ShareDesk
 from fairlead.rules.share_inspect import inspect_shares, unknown_node
 from fairlead.rules.share_metrics import share_families
 from fairlead.wire.prom_text import CONTENT_TYPE, render_page
@@ -61,10 +61,10 @@ class _Refused(Exception):
 
 
 class SchedulerExtender:
-    """The ASGI app over a desk. Plain ASGI: kube-scheduler asks one question after another, and each waits for this."""
+    """The ASGI app over an extender. Plain ASGI: kube-scheduler asks one question after another, and each waits for this."""
 
-    def __init__(self, desk: ShareDesk) -> None:
-        self._desk = desk
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "fairlead_gpushare_extender_seconds",
@@ -129,26 +129,26 @@ class SchedulerExtender:
 
     async def _filter(self, body: bytes) -> bytes:
         asked = parse_filter(body)
-        answer = await self._desk.filter(asked)
+        answer = await self._extender.filter(asked)
         if isinstance(answer, str):
             return render_filter_error(answer)
         return render_filter(asked, answer.passed, answer.failed, answer.hopeless)
 
     async def _prioritize(self, body: bytes) -> bytes:
-        return render_priorities(await self._desk.prioritize(parse_filter(body)))
+        return render_priorities(await self._extender.prioritize(parse_filter(body)))
 
     async def _bind(self, body: bytes) -> bytes:
         asked = parse_bind(body)
-        why = await self._desk.bind(asked)
+        why = await self._extender.bind(asked)
         if why:
             _log.info("pod %s/%s was not bound to %s: %s", asked.namespace, asked.name, asked.node, why)
         return render_error(why)
 
     async def _preempt(self, body: bytes) -> bytes:
-        return render_preempt(await self._desk.preempt(parse_preempt(body)))
+        return render_preempt(await self._extender.preempt(parse_preempt(body)))
 
     def _inspect(self, node: str) -> Answer:
-        ledger, names = self._desk.ledger, (node,) if node else ()
+        ledger, names = self._extender.ledger, (node,) if node else ()
         if error := unknown_node(ledger, names):
             return 404, _JSON, msgspec.json.encode(render_inspection((), error))
         return 200, _JSON, msgspec.json.encode(render_inspection(inspect_shares(ledger, names)))
@@ -157,13 +157,13 @@ class SchedulerExtender:
         return 200, _JSON, msgspec.json.encode(__version__)
 
     def _readyz(self) -> Answer:
-        if not self._desk.feed.is_rebuilt:
+        if not self._extender.machine.feed.is_rebuilt:
             return 503, _TEXT, f"{REBUILDING}\n".encode()
         return 200, _TEXT, b"ok\n"
 
     def _metrics(self) -> Answer:
-        desk = self._desk
-        families = share_families(desk.ledger, desk.binder.results, is_leading=desk.lease.is_held, doubts=len(desk.binder.doubts))
+        leader, bindings = self._extender.leader, self._extender.machine.bindings
+        families = share_families(self._extender.ledger, bindings.results, is_leading=leader.is_held, doubts=len(bindings.doubts))
         page = b"".join((*render_page(families), generate_latest(self._registry), process_metrics()))
         return 200, CONTENT_TYPE.encode(), page
 

@@ -25,7 +25,10 @@ _PATCH_TYPES = {
 
 
 class ApiRequest(Struct, frozen=True):
-    """`verb` is the API's word (`list`, `create`, …) for messages. `path` includes the query."""
+    """`verb` is the API's word (`list`, `create`, …) for messages. `path` includes the query.
+
+    `seconds`: how long its answer may take, if not as long as others.
+    """
 
     verb: str
     method: str
@@ -33,6 +36,7 @@ class ApiRequest(Struct, frozen=True):
     body: bytes | None = None
     content_type: str = "application/json"
     accept: str = "application/json"
+    seconds: float | None = None
 
 
 class Selection(Struct, frozen=True):
@@ -52,7 +56,7 @@ def with_query(path: str, **parameters: str | int | None) -> str:
     ('/version', '/api/v1/pods?limit=5&fieldSelector=a%21%3Db')
     """
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(given)}" if given else path
 
 
 def list_request(resource: Resource, selection: Selection, *, limit: int | None = PAGE_SIZE, token: str | None = None) -> ApiRequest:

@@ -234,12 +234,15 @@ class KubeApi:
 
     # requests
 
-    async def send(self, request: ApiRequest, *, encoding: str = "identity") -> Answer:
-        """The answer's body, decompressed. What the server puts off (429 or 503 with Retry-After) is asked again a few times."""
+    async def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Answer:
+        """The answer's body, decompressed. What the server puts off (429 or 503 with Retry-After) is asked again a few times.
+
+        `anew` makes the request again right before each time that it is sent; what it raises comes out of here.
+        """
         backoff = Backoff(self._rng)
         while True:
             try:
-                return await self._send_once(request, encoding)
+                return await self._send_once(request, encoding, anew)
             except ApiFailure as error:
                 if error.status not in (429, 503) or error.retry_after is None or backoff.failures + 1 >= PATIENCE:
                     raise
@@ -254,8 +257,8 @@ class KubeApi:
         except NOT_JSON as error:
             raise not_its_json(self._label, request, error) from error
 
-    async def _send_once(self, request: ApiRequest, encoding: str) -> Answer:
-        response = await self._open_authorized(request, encoding=encoding)
+    async def _send_once(self, request: ApiRequest, encoding: str, anew: Callable[[], ApiRequest] | None) -> Answer:
+        response = await self._open_authorized(request, encoding=encoding, anew=anew)
         try:
             return Answer(await _body(response), response.headers.get("Content-Type", ""))
         except (aiohttp.ClientError, OSError) as error:
@@ -264,13 +267,18 @@ class KubeApi:
             response.release()
 
     async def _open_authorized(
-        self, request: ApiRequest, *, encoding: str = "identity", limits: aiohttp.ClientTimeout = ORDINARY
+        self,
+        request: ApiRequest,
+        *,
+        encoding: str = "identity",
+        limits: aiohttp.ClientTimeout = ORDINARY,
+        anew: Callable[[], ApiRequest] | None = None,
     ) -> aiohttp.ClientResponse:
         """A response with a good status. On 401 the credentials are renewed, once."""
         for may_renew in (True, False):
             issued = await self._issued()
             try:
-                return await self._open(request, issued, encoding, limits)
+                return await self._open(anew() if anew is not None else request, issued, encoding, limits)
             except Unauthorized as error:
                 error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
                 if not (may_renew and self.connection.credentials.renew(issued)):
@@ -287,6 +295,8 @@ class KubeApi:
             *self.connection.impersonation,
         ]
         self.requests_total += 1
+        if request.seconds is not None:
+            limits = aiohttp.ClientTimeout(total=request.seconds)
         try:
             response = await self._session_for(issued.certificate).request(
                 request.method,

@@ -66,3 +66,12 @@ class Verdict(Struct, frozen=True, gc=False):
 
     reason: str
     is_final: bool
+
+
+class BindAsked(Struct, frozen=True):
+    """kube-scheduler asks to bind this pod to the node."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str

@@ -153,6 +153,12 @@ class Ledger:
         if tenant is not None and tenant.state == RESERVED:
             self._unseat(uid)
 
+    def card_units(self, node: str, grants: GrantsByContainer) -> int:
+        """Units of the largest card of these grants, 0 where none is known."""
+        account = self.nodes.get(node)
+        cards = (account.card_of(grant) for given in grants.values() for grant in given) if account is not None else ()
+        return max((card.units for card in cards if card is not None), default=0)
+
     def reserved(self) -> list[Tenant]:
         """Reservations that no pod has confirmed yet."""
         return [tenant for tenant in self.tenants.values() if tenant.state == RESERVED]

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairlead.model.actions import BindPod, WriteGrants
 from fairlead.model.gpu import Grant
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.wire import names
@@ -96,6 +97,14 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
     if any(percent for by_gpu in cores.values() for percent in by_gpu.values()):
         written[names.ANNOTATION_CORE_PERCENTAGE] = _encoded(cores)
     return {**{key: "" for key in names.GRANT_ANNOTATIONS if key in pod.annotations}, **written}
+
+
+def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
+    """The annotations of a pod that is bound, or whose grants are written; none for a pod that gets none. `now`: unix seconds."""
+    if not action.grants:
+        return {}
+    written = render_bind(action.pod, action.grants, action.card_units, now)
+    return written if isinstance(action, BindPod) or action.is_first else anew(written, action.pod.annotations)
 
 
 def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:

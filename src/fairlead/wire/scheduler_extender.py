@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.model.pod import Pod
+from fairlead.model.sharing import BindAsked
 from fairlead.wire.kube import WirePod, parse_pod
 
 Value = TypeVar("Value")
@@ -30,13 +31,6 @@ class FilterAsked(Struct, frozen=True):
     names: list[str]
     nodes: Mapping[str, Raw] | None = None
     has_names: bool = True
-
-
-class BindAsked(Struct, frozen=True):
-    namespace: str
-    name: str
-    uid: str
-    node: str
 
 
 class PreemptAsked(Struct, frozen=True):

@@ -1,7 +1,8 @@
-"""Which of several extenders may write? The one that holds the Lease; who is called and does not hold it asks for it.
+"""Which of several processes may write: the holder of a Lease. One that is called and does not hold it asks the holder to give way.
 
-What a newcomer gets wrong: time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before
-others may think that it has; a lease counts as expired only when it was seen unchanged for its whole length.
+Time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before others may think that it has, gives
+way only when nothing of its own is under way, and a Lease counts as expired only when it was seen unchanged for its whole length. What is
+left: a process whose clock stands still inside one system call, between its look at the Lease and the sending of a request.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final
 from msgspec import structs
 
 from fairlead.errors import OutsideError
-from fairlead.ports import LeaseRecord, SharingApi
+from fairlead.ports import LeaseApi, LeaseRecord
 
 LEASE_SECONDS: Final = 4
 SAFE_SECONDS: Final = 3.0
@@ -24,23 +25,32 @@ SAFE_SECONDS: Final = 3.0
 RENEW_SECONDS: Final = 1.0
 CALLED_SECONDS: Final = 3.0
 """A holder that was not called for so long gives way to one that was."""
-FENCE_SECONDS: Final = 1.0
-"""What a holder that died under our own name had on its way is decided by then."""
+FENCE_SECONDS: Final = SAFE_SECONDS
+"""What a holder that died under our own name had on its way is decided by then: its requests ended with its Lease."""
 _log = logging.getLogger(__name__)
 
 
-class ShareLease:
-    """`on_taken` is called when the lease comes to this process, not when it is renewed. `trouble`: why it cannot be had."""
+class Leader:
+    """`on_taken` is called when the Lease comes to this process, not when it is renewed. `trouble`: why it cannot be had.
+
+    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`.
+    """
 
     def __init__(
-        self, api: SharingApi, identity: str, on_taken: Callable[[], None], monotonic: Callable[[], float] = time.monotonic
+        self,
+        api: LeaseApi,
+        identity: str,
+        on_taken: Callable[[], None],
+        is_idle: Callable[[], bool],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.identity = identity
         self.trouble = ""
         self._api = api
         self._on_taken = on_taken
+        self._is_idle = is_idle
         self._monotonic = monotonic
-        self._held_until = float("-inf")
+        self.held_until = float("-inf")
         self._called_at = float("-inf")
         self._written: LeaseRecord | None = None
         self._seen: tuple[str, str] = ("", "")
@@ -49,10 +59,14 @@ class ShareLease:
 
     @property
     def is_held(self) -> bool:
-        return self._monotonic() < self._held_until
+        return self._monotonic() < self.held_until
+
+    def left(self) -> float:
+        """Seconds for which this process may still write: how long the API server may take over a request that is sent now."""
+        return max(0.0, self.held_until - self._monotonic())
 
     def called(self) -> None:
-        """The scheduler has asked this process."""
+        """Somebody has asked this process."""
         self._called_at = self._monotonic()
         if not self.is_held:
             self._wake.set()
@@ -69,9 +83,9 @@ class ShareLease:
                 await asyncio.sleep(RENEW_SECONDS / 8)  # a row of calls does not make a row of requests
 
     async def release(self) -> None:
-        """Give it back at a clean end, so that the next need not wait."""
-        was_held, self._held_until = self.is_held, float("-inf")
-        if was_held and self._written is not None:
+        """Give it back at a clean end, so that the next need not wait; while something may still come true it runs out by itself."""
+        was_held, self.held_until = self.is_held, float("-inf")
+        if was_held and self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
                 async with asyncio.timeout(SAFE_SECONDS):
                     await self._api.put_lease(structs.replace(self._written, holder="", wanted_by=""))
@@ -90,11 +104,11 @@ class ShareLease:
         record = await self._api.get_lease() or LeaseRecord()
         self._observe(record)
         if self._written is not None and record.holder == self.identity and record.renewed == self._written.renewed:
-            yields = record.wanted_by not in ("", self.identity) and not self._is_called
+            yields = record.wanted_by not in ("", self.identity) and not self._is_called and self._is_idle()
             await (self._give(record) if yields else self._write(record, is_new=False))
         elif record.holder == self.identity:
-            await asyncio.sleep(FENCE_SECONDS)
-            await self._write(record, is_new=True)
+            if self._monotonic() - self._seen_at >= FENCE_SECONDS:
+                await self._write(record, is_new=True)
         elif (not record.holder and record.wanted_by in ("", self.identity)) or self._is_expired(record):
             await self._write(record, is_new=True)
         else:
@@ -114,16 +128,16 @@ class ShareLease:
         if is_new:
             _log.info("took the lease as %s", self.identity)
             self._on_taken()
-        self._held_until = began + SAFE_SECONDS
+        self.held_until = began + SAFE_SECONDS
 
     async def _give(self, record: LeaseRecord) -> None:
-        self._held_until = float("-inf")
+        self.held_until = float("-inf")
         self._written = None
         _log.info("gave the lease to %s, which is called", record.wanted_by)
         await self._api.put_lease(structs.replace(record, holder=""))
 
     def _lose(self, record: LeaseRecord) -> None:
-        self._held_until = float("-inf")
+        self.held_until = float("-inf")
         self._written = None
         self._note(f"{record.holder or record.wanted_by} holds the lease")
 

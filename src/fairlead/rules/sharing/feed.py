@@ -1,88 +1,65 @@
-"""How does the ledger of shared GPUs stay true? Nodes, pods and ConfigMaps as the API server tells them, put in one by one.
+"""The ledger as the API server's lists and watches tell it: nodes, pods and ConfigMaps, put in one by one.
 
-What a newcomer gets wrong: a list that lacks a pod whose binding is on its way does not mean that the pod is gone. Such a reservation
-is handed to `on_doubt`, and somebody asks.
+A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a reservation is handed to `on_doubt`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Collection
 
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
-from fairlead.ports import SharingApi
 from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.holding.need import asks_share
 from fairlead.rules.placement import SharePolicies
 from fairlead.rules.share_ledger import Ledger
 
 
-class ShareFeed:
+class LedgerFeed:
     """`pods`: those that name a resource of shared GPUs, by uid. `is_rebuilt`: all was listed since the last `rebuild`.
 
-    `touched`: nodes whose tenants may have to be looked at; whoever does empties it and waits for `changed`.
+    `touched`: nodes whose tenants are to be looked at, `news`: pods that changed; both in the order of happening, emptied by `Adoption`.
+    `on_change` is called after each change.
     """
 
-    def __init__(self, api: SharingApi, policies: SharePolicies) -> None:
+    def __init__(self, policies: SharePolicies, on_change: Callable[[], None]) -> None:
         self.ledger = Ledger(policies)
         self.pods: dict[str, Pod] = {}
         self.nodes: dict[str, Node] = {}
-        self.touched: set[str] = set()
+        self.touched: dict[str, None] = {}
         self.news: dict[str, Pod] = {}
-        self.changed = asyncio.Event()
-        self.rebuilt = asyncio.Event()
+        self.is_rebuilt = False
+        self.on_change = on_change
         self.on_doubt: Callable[[Pod, str], None] = lambda _pod, _node: None
-        self.node_sink, self.pod_sink, self.withheld_sink = _NodeSink(self), _PodSink(self), _WithheldSink(self)
-        self._api = api
-        self._missing: set[object] = set()
-        self._restart = asyncio.Event()
-
-    @property
-    def is_rebuilt(self) -> bool:
-        return self.rebuilt.is_set()
-
-    async def run(self) -> None:
-        """Follow; on `rebuild` list everything anew."""
-        while True:
-            self.rebuilt.clear()
-            self._restart.clear()
-            self._missing = {self.node_sink, self.pod_sink, self.withheld_sink}
-            following = asyncio.ensure_future(self._api.follow(self.node_sink, self.pod_sink, self.withheld_sink))
-            restarting = asyncio.ensure_future(self._restart.wait())
-            try:
-                done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)
-                if following in done:
-                    following.result()
-            finally:
-                for task in (following, restarting):
-                    task.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await task
+        self.node_sink, self.pod_sink, self.withheld_sink = NodeSink(self), PodSink(self), WithheldSink(self)
+        self._missing: set[object] | None = None
 
     def rebuild(self) -> None:
-        """What was known may be old: nobody is served before all was listed again."""
-        self.rebuilt.clear()
-        self._restart.set()
+        """What was known may be old, and so may lists that are on their way: none counts before `begin`."""
+        self.is_rebuilt = False
+        self._missing = None
+
+    def begin(self) -> None:
+        """Lists that come from now on count; `is_rebuilt` when all have come."""
+        self._missing = {self.node_sink, self.pod_sink, self.withheld_sink}
 
     def listed(self, sink: object) -> None:
-        if self._restart.is_set():
-            return  # a list of the life before
+        if self._missing is None:
+            return
         self._missing.discard(sink)
-        if not self._missing and not self.rebuilt.is_set():
-            self.touched.update(self.ledger.nodes)
-            self.rebuilt.set()
-        self.changed.set()
+        if not self._missing and not self.is_rebuilt:
+            self.touched.update(dict.fromkeys(self.ledger.nodes))
+            self.is_rebuilt = True
+        self.on_change()
 
     def touch(self, node: str) -> None:
-        self.touched.add(node)
-        self.changed.set()
+        self.touched[node] = None
+        self.on_change()
 
 
-class _NodeSink:
-    def __init__(self, feed: ShareFeed) -> None:
+class NodeSink:
+    def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
         self._names: dict[str, str] = {}
 
@@ -108,13 +85,13 @@ class _NodeSink:
             self._feed.ledger.remove_node(name)
 
 
-class _PodSink:
-    def __init__(self, feed: ShareFeed) -> None:
+class PodSink:
+    def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
 
     def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
         ledger = self._feed.ledger
-        for uid in [uid for uid in {*self._feed.pods, *ledger.tenants} if uid not in rows and uid not in unreadable]:
+        for uid in [uid for uid in {**self._feed.pods, **ledger.tenants} if uid not in rows and uid not in unreadable]:
             tenant = ledger.tenants.get(uid)
             if tenant is not None and tenant.state == RESERVED:
                 self._feed.on_doubt(tenant.pod, tenant.node)
@@ -136,7 +113,7 @@ class _PodSink:
             for tenant in (before, after):
                 if tenant is not None:
                     feed.touch(tenant.node)
-        feed.changed.set()
+        feed.on_change()
 
     def remove(self, key: str) -> None:
         feed = self._feed
@@ -148,8 +125,8 @@ class _PodSink:
             feed.touch(tenant.node)
 
 
-class _WithheldSink:
-    def __init__(self, feed: ShareFeed) -> None:
+class WithheldSink:
+    def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
         self._rows: dict[str, Withheld] = {}
 

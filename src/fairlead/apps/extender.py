@@ -1,0 +1,281 @@
+"""The driver of the sharing machine on a real cluster: kube-scheduler's verbs go in, and its steps are carried out through the API server.
+
+kube-scheduler holds nothing against an extender that says `Error`; it tries again. So whatever is not certain (no Lease, a ledger that is
+being built) is an error, and never a guess.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from fairlead.apps.leader import Leader
+from fairlead.errors import OutsideError
+from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
+from fairlead.model.sharing import BindAsked
+from fairlead.ports import SharingApi
+from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies
+from fairlead.rules.share_ledger import Filtered, Ledger
+from fairlead.rules.share_preempt import Victims, plan_preemption
+from fairlead.rules.sharing.bindings import AnswerBind, ReadPod, Step
+from fairlead.rules.sharing.machine import SharingMachine
+from fairlead.wire.scheduler_extender import FilterAsked, PreemptAsked
+
+REBUILDING: Final = "GPU ledger is being rebuilt"
+PATIENCE_SECONDS: Final = 4.0
+"""How long a call waits for Lease and ledger; kube-scheduler's own patience is 10 s."""
+RETRY_SECONDS: Final = 5.0
+"""After so long a grant that could not be written is tried again."""
+SLICE_SECONDS: Final = 0.005
+"""So long a turn may work before questions and the Lease have theirs."""
+_WAITING_EVENTS: Final = 2000
+_log = logging.getLogger(__name__)
+
+
+class Extender:
+    """`lease_name` is for messages. `trouble` is "" when calls are answered. Times are seconds of `monotonic`."""
+
+    def __init__(
+        self,
+        api: SharingApi,
+        identity: str,
+        *,
+        lease_name: str,
+        policies: SharePolicies = DEFAULT_POLICIES,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._changed = asyncio.Event()
+        self.machine = SharingMachine(policies, self._changed.set)
+        self.leader = Leader(api, identity, self._rebuild, self._is_idle, monotonic)
+        self._api = api
+        self._lease_name = lease_name
+        self._monotonic = monotonic
+        self._restart = asyncio.Event()
+        self._answers: dict[BindAsked, asyncio.Future[str]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._undecided_until = float("-inf")
+        self._to_tell: deque[TellEvent] = deque(maxlen=_WAITING_EVENTS)
+        self._has_words = asyncio.Event()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.machine.ledger
+
+    @property
+    def trouble(self) -> str:
+        if not self.leader.is_held:
+            why = f": {self.leader.trouble}" if self.leader.trouble else ""
+            return f"this extender does not hold the lease {self._lease_name}{why}"
+        return "" if self.machine.feed.is_rebuilt else REBUILDING
+
+    async def run(self) -> None:
+        """Until cancelled; then what is on its way is finished and the Lease is given back."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self.leader.turn()
+                for loop in (self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever()):
+                    group.create_task(loop)
+        finally:
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+            await self.leader.release()
+
+    # --- what kube-scheduler asks ------------------------------------------------------------------------------------------------
+
+    async def filter(self, asked: FilterAsked) -> Filtered | str:
+        if why := await self._admit():
+            return why
+        answer = self.machine.filter(asked.pod, asked.names)
+        if answer.passed:
+            self.machine.hints.passed(asked.pod)
+        else:
+            self.machine.hints.refused(asked.pod, asked.names, self._monotonic())
+        return answer
+
+    async def prioritize(self, asked: FilterAsked) -> list[tuple[str, int]]:
+        if await self._admit():
+            return [(name, 0) for name in asked.names]
+        return self.ledger.prioritize(asked.pod, asked.names)
+
+    async def bind(self, asked: BindAsked) -> str:
+        """ "" when the pod is on the node, with its cards; else why not. The same question while one is under way waits for its answer."""
+        if why := await self._admit():
+            return why
+        answer = self._answers.get(asked)
+        if answer is None:
+            answer = self._answers[asked] = asyncio.get_running_loop().create_future()
+            with self._failing(asked):
+                self._carry_out(self.machine.bindings.ask(asked))
+        return await asyncio.shield(answer)
+
+    async def preempt(self, asked: PreemptAsked) -> dict[str, tuple[tuple[str, ...], int]]:
+        """Without the Lease no node: nobody is evicted on a guess."""
+        if await self._admit():
+            return {}
+        planned: dict[str, Victims] = {}
+        pause = _Pauses(self._monotonic)
+        for node, (uids, violations) in asked.victims.items():
+            planned |= plan_preemption(self.ledger, asked.pod, {node: Victims(uids, violations)})
+            await pause()
+        return {node: (victims.uids, victims.violations) for node, victims in planned.items()}
+
+    async def _admit(self) -> str:
+        """ "" when this process may answer; waits a moment for what is on its way."""
+        self.leader.called()
+        if self.trouble:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while self.trouble:  # noqa: ASYNC110 - two conditions that two loops bring about
+                        await asyncio.sleep(0.02)
+        return self.trouble
+
+    # --- steps of the machine ----------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, steps: Iterable[Step | Action]) -> None:
+        for step in steps:
+            if isinstance(step, AnswerBind):
+                answer = self._answers.pop(step.asked, None)
+                if answer is not None:
+                    answer.set_result(step.why)
+            elif isinstance(step, TellEvent):
+                self._to_tell.append(step)
+                self._has_words.set()
+            else:
+                task = asyncio.ensure_future(self._try(step))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _try(self, step: BindPod | ReadPod | WriteGrants | TouchPod) -> None:
+        """One call, and what follows from how it ended."""
+        bindings = self.machine.bindings
+        if isinstance(step, ReadPod):
+            found = await self._read(step)
+            with self._failing(step.asked):
+                self._carry_out(bindings.read(step, found))
+            return
+        outcome = await self._apply(step)
+        if isinstance(step, BindPod):
+            if outcome.result is Result.UNKNOWN:
+                self._undecided_until = max(self._undecided_until, self.leader.held_until)
+            with self._failing(bindings.under_way[step.pod.uid]):
+                self._carry_out(bindings.called(step, outcome, self._monotonic()))
+        elif isinstance(step, WriteGrants):
+            self.machine.adoption.written(step, outcome)
+            if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+                _log.warning("the cards of pod %s are not written yet: %s", step.pod.key, outcome.reason)
+        elif outcome.result is Result.DONE:
+            _log.info("pod %s was refused, and now there is room: scheduler asked to try again", step.pod.key)
+
+    @contextlib.contextmanager
+    def _failing(self, asked: BindAsked) -> Iterator[None]:
+        """A bug of ours must not leave a question without an answer; whoever asked gets the exception."""
+        try:
+            yield
+        except Exception as error:
+            self.machine.bindings.under_way.pop(asked.uid, None)
+            answer = self._answers.pop(asked, None)
+            if answer is None:
+                raise
+            answer.set_exception(error)
+
+    async def _apply(self, action: Action) -> Outcome:
+        try:
+            return await self._api.apply(action, self.leader.left)
+        except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
+            _log.warning("%s of %s ended in %r", type(action).__name__, _subject(action).name, error)
+            return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
+
+    async def _read(self, read: ReadPod) -> Pod | Refusal | None:
+        try:
+            return await self._api.get_pod(read.asked.namespace, read.asked.name)
+        except OutsideError as error:
+            _log.info("pod %s/%s could not be read: %s", read.asked.namespace, read.asked.name, error.log_line)
+            return Refusal(error.what)
+
+    async def _tell(self) -> None:
+        """Send Events, one after another."""
+        while True:
+            while self._to_tell:
+                event = self._to_tell.popleft()
+                outcome = await self._apply(event)
+                if outcome.result is not Result.DONE:
+                    _log.info("Event %s of %s was not written: %s", event.reason, event.subject.name, outcome.reason)
+            self._has_words.clear()
+            await self._has_words.wait()
+
+    # --- loops -------------------------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Follow; after `_rebuild` list everything anew."""
+        feed = self.machine.feed
+        while True:
+            self._restart.clear()
+            feed.rebuild()
+            feed.begin()
+            following = asyncio.ensure_future(self._api.follow(feed.node_sink, feed.pod_sink, feed.withheld_sink))
+            restarting = asyncio.ensure_future(self._restart.wait())
+            try:
+                done, _ = await asyncio.wait((following, restarting), return_when=asyncio.FIRST_COMPLETED)
+                if following in done:
+                    following.result()
+            finally:
+                for task in (following, restarting):
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
+
+    def _rebuild(self) -> None:
+        """The Lease has come to us: what was known may be old, and nobody is served before all was listed again."""
+        self.machine.feed.rebuild()
+        self._restart.set()
+
+    async def _look_for_ever(self) -> None:
+        adoption = self.machine.adoption
+        while True:
+            self._changed.clear()
+            if not self.trouble:
+                pause = _Pauses(self._monotonic)
+                for action in adoption.look():
+                    if action is None:
+                        await pause()
+                    else:
+                        self._carry_out((action,))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), RETRY_SECONDS if adoption.has_unwritten or self.trouble else None)
+            await asyncio.sleep(0.1)
+
+    async def _look_after_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            self._carry_out(self.machine.bindings.due(self._monotonic()))
+            if not self.trouble:
+                self._carry_out(self.machine.hints.due(self._monotonic()))
+
+    def _is_idle(self) -> bool:
+        """Whether the Lease may go to another: no binding is on its way, nor may one still come true that we know nothing of."""
+        return not self.machine.bindings.under_way and self._monotonic() >= self._undecided_until
+
+
+class _Pauses:
+    """Awaited between pieces of a turn: lets others work when `SLICE_SECONDS` are over."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._began = monotonic()
+
+    async def __call__(self) -> None:
+        if self._monotonic() - self._began > SLICE_SECONDS:
+            await asyncio.sleep(0)
+            self._began = self._monotonic()
+
+
+def _subject(action: Action) -> Pod | Node:
+    return action.subject if isinstance(action, TellEvent) else action.pod

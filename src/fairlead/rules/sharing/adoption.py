@@ -1,0 +1,120 @@
+"""Cards for pods that somebody else put on a node, damaged grants written again, and three Events about what people cannot see.
+
+kube-scheduler asks the extender only about nodes whose *sum* of units would do. Of all others it says no number, so the pod is told here
+(`GPUShareNoRoom`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.model.actions import Action, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
+from fairlead.model.sharing import NO_ROOM, NOT_PLACED
+from fairlead.rules.holding.account import NodeAccount
+from fairlead.rules.share_mode import CONFLICT, share_mode
+from fairlead.rules.share_verdict import whose_gpu_is_unknown
+from fairlead.rules.share_why import ShareWhy
+from fairlead.rules.sharing.feed import LedgerFeed
+
+
+class Adoption:
+    """One `look` at a time; `written` says how each `WriteGrants` of it ended. `has_unwritten`: one is to be tried again soon."""
+
+    def __init__(self, feed: LedgerFeed) -> None:
+        self._feed = feed
+        self._told: dict[tuple[str, str], str] = {}
+        self._unwritten: dict[str, Pod] = {}
+        self._writing: set[str] = set()
+        self._written: dict[str, Pod] = {}
+
+    @property
+    def has_unwritten(self) -> bool:
+        return bool(self._unwritten)
+
+    def look(self) -> Iterator[Action | None]:
+        """What follows from all that has changed, one node or pod at a time; None where other work may come between."""
+        feed = self._feed
+        nodes, news = list(feed.touched), list(feed.news.values())
+        feed.touched.clear()
+        feed.news.clear()
+        for name in nodes:
+            yield from self._tell_conflict(feed.nodes.get(name))
+            yield from self._adopt_on(feed.ledger.nodes.get(name))
+            yield None
+        why_no_room = ShareWhy(lambda: feed.ledger)
+        for pod in news:
+            yield from self._tell_no_room(pod, why_no_room)
+            yield None
+        for pod in list(self._unwritten.values()):
+            yield from self._write(pod)
+        self._forget()
+
+    def written(self, action: WriteGrants, outcome: Outcome) -> None:
+        """The cards are held from here on, whatever the API server said; only the end of the pod frees them."""
+        uid = action.pod.uid
+        self._writing.discard(uid)
+        if outcome.result is Result.GONE:
+            self._unwritten.pop(uid, None)
+            self._feed.pod_sink.remove(uid)
+        elif outcome.result is Result.DONE:
+            self._unwritten.pop(uid, None)
+
+    def _adopt_on(self, account: NodeAccount | None) -> Iterator[Action]:
+        """What runs without a card has none to be given (its kubelet would not look any more); a damaged grant is written again."""
+        for tenant in tuple(account.tenants.values()) if account is not None else ():
+            pod = tenant.pod
+            if pod.deleted_at is not None:
+                continue
+            if tenant.is_misread and self._written.get(pod.uid) is not pod:
+                self._unwritten[pod.uid] = pod
+            elif tenant.grants:
+                continue
+            elif pod.has_started and account is not None:
+                yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
+            else:
+                grants = self._feed.ledger.adopt(pod)
+                if isinstance(grants, Refusal):
+                    yield from self._tell(pod.uid, pod, NOT_PLACED, f"node {pod.node} has no room: {grants.reason}")
+                elif grants:
+                    self._unwritten[pod.uid] = pod
+
+    def _write(self, pod: Pod) -> Iterator[Action]:
+        if pod.uid in self._writing:
+            return
+        ledger = self._feed.ledger
+        tenant = ledger.tenants.get(pod.uid)
+        grants = ledger.adopt(tenant.pod) if tenant is not None and tenant.node == pod.node else None
+        if tenant is None or not grants or isinstance(grants, Refusal):
+            self._unwritten.pop(pod.uid, None)
+            return
+        self._writing.add(pod.uid)
+        self._written[pod.uid] = tenant.pod
+        yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
+
+    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[Action]:
+        if pod.node or pod.deleted_at is not None or pod.is_finished:
+            return
+        if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
+            yield from self._tell(pod.uid, pod, NO_ROOM, why_no_room(pod))
+
+    def _tell_conflict(self, node: Node | None) -> Iterator[Action]:
+        if node is not None:
+            yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
+
+    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[Action]:
+        """Once, until the words change."""
+        if self._told.get((key, reason), "") != message:
+            self._told[key, reason] = message
+            if message:
+                yield TellEvent(subject, reason, message)
+
+    def _forget(self) -> None:
+        """What is not there any more."""
+        feed = self._feed
+        for key in [key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes]:
+            del self._told[key]
+        for uid in [uid for uid in self._written if uid not in feed.pods]:
+            del self._written[uid]

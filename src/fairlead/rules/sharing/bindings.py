@@ -1,0 +1,161 @@
+"""Bindings under way and in doubt: reserve, one call to the API server, and then it is so, is undone, or is asked for later.
+
+A reservation is given back only when it is certain that its binding never comes true. Until then the memory is held: too little is sold
+for a minute rather than the same twice.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.actions import BindPod, Outcome, Result
+from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
+from fairlead.model.sharing import BindAsked
+from fairlead.rules.holding.account import RESERVED
+from fairlead.rules.sharing.feed import LedgerFeed
+
+SETTLE_SECONDS: Final = 15.0
+"""When an unknown outcome is asked for. The API server has decided after what was left of the Lease (at most 3 s); etcd may be later."""
+_REMEMBERED: Final = 4096
+
+
+class ReadPod(Struct, frozen=True):
+    """Read this pod from the API server. `unknown`: how a call of ours ended whose outcome is not known, "" when there was none."""
+
+    asked: BindAsked
+    unknown: str = ""
+    settles: bool = False
+
+
+class AnswerBind(Struct, frozen=True):
+    """The answer to a question of kube-scheduler: `why` is "" when the pod is on the node, with its cards."""
+
+    asked: BindAsked
+    why: str
+
+
+class Doubt(Struct, frozen=True):
+    """Whether the pod sits on the node has not been seen. `due_at` None: since the last `due`."""
+
+    pod: Pod
+    node: str
+    due_at: float | None
+
+
+Step = BindPod | ReadPod | AnswerBind
+
+
+class Bindings:
+    """`results` counts answers by how they ended: bound, repeated, refused, unknown. Times are seconds of one monotonic clock."""
+
+    def __init__(self, feed: LedgerFeed) -> None:
+        self.results: dict[str, int] = dict.fromkeys(("bound", "repeated", "refused", "unknown"), 0)
+        self.doubts: dict[str, Doubt] = {}
+        self.under_way: dict[str, BindAsked] = {}
+        self._feed = feed
+        self._seen: dict[str, Pod] = {}
+        self._settling: dict[str, Doubt] = {}
+        feed.on_doubt = lambda pod, node: self._doubt(pod, node, None)
+
+    def remember(self, pod: Pod) -> None:
+        """A pod that the scheduler has asked about: it may know it before our watch does."""
+        if pod.uid:
+            while len(self._seen) >= _REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+            self._seen[pod.uid] = pod
+
+    def ask(self, asked: BindAsked) -> list[Step]:
+        """The same question while one is under way waits for its answer: no steps."""
+        running = self.under_way.get(asked.uid)
+        if running is not None and running.node == asked.node:
+            return []
+        if running is not None:
+            self.results["refused"] += 1
+            return [AnswerBind(asked, f"pod {asked.namespace}/{asked.name} is being bound to node {running.node}")]
+        self.under_way[asked.uid] = asked
+        pod = self._feed.pods.get(asked.uid) or self._seen.get(asked.uid)
+        return [ReadPod(asked)] if pod is None else self._try(asked, pod)
+
+    def called(self, call: BindPod, outcome: Outcome, now: float) -> list[Step]:
+        """The call has ended."""
+        asked = self.under_way[call.pod.uid]
+        if outcome.result is Result.REFUSED:
+            if call.pod.uid not in self.doubts:  # an earlier try of the same reservation may still come true
+                self._feed.ledger.roll_back(call.pod.uid)
+            return self._answer(asked, "refused", outcome.reason)
+        tenant = self._feed.ledger.tenants.get(call.pod.uid)
+        if tenant is not None and tenant.state == RESERVED:  # also of a success: the pod may be gone before our watch has seen it bound
+            self._doubt(call.pod, call.node, now + SETTLE_SECONDS)
+        if outcome.result is Result.DONE:
+            return self._answer(asked, "bound")
+        return [ReadPod(asked, outcome.reason or "no answer")]
+
+    def read(self, read: ReadPod, found: Pod | Refusal | None) -> list[Step]:
+        """What the API server says of the pod: None when it is not there, Refusal when it could not be asked."""
+        if read.settles:
+            self._settle(read.asked.uid, found)
+            return []
+        if read.unknown:  # a yes may be had at once; a no would be too early: the call may still be on its way
+            if isinstance(found, Pod) and found.uid == read.asked.uid and found.node:
+                return self._already(read.asked, found)
+            where = f"pod {read.asked.namespace}/{read.asked.name} was bound to node {read.asked.node}"
+            return self._answer(read.asked, "unknown", f"whether {where} is not known yet: {read.unknown}")
+        if isinstance(found, Refusal):
+            return self._answer(read.asked, "refused", found.reason)
+        if found is None:
+            return self._answer(read.asked, "refused", f'pods "{read.asked.name}" not found')
+        return self._try(read.asked, found)
+
+    def due(self, now: float) -> list[ReadPod]:
+        """Questions about each doubt whose time has come and that the watch has not answered."""
+        reads = []
+        for uid, doubt in list(self.doubts.items()):
+            tenant = self._feed.ledger.tenants.get(uid)
+            if tenant is None or tenant.state != RESERVED:
+                del self.doubts[uid]
+            elif doubt.due_at is None:
+                self._doubt(doubt.pod, doubt.node, now + SETTLE_SECONDS)
+            elif now >= doubt.due_at and uid not in self.under_way and uid not in self._settling:
+                self._settling[uid] = doubt
+                asked = BindAsked(doubt.pod.namespace, doubt.pod.name, uid, doubt.node)
+                reads.append(ReadPod(asked, settles=True))
+        return reads
+
+    def _settle(self, uid: str, found: Pod | Refusal | None) -> None:
+        doubt = self._settling.pop(uid)
+        if isinstance(found, Refusal) or uid in self.under_way or self.doubts.get(uid) != doubt:
+            return  # nobody knows, or a new try began meanwhile
+        del self.doubts[uid]
+        if found is None or found.uid != uid:
+            self._feed.pod_sink.remove(uid)
+        elif found.node == doubt.node:
+            self._doubt(doubt.pod, doubt.node, None)  # it is bound, and the watch, which is behind, will say so
+        else:
+            self._feed.ledger.roll_back(uid)  # if it is on another node, the watch says what it holds there
+
+    def _try(self, asked: BindAsked, pod: Pod) -> list[Step]:
+        if (pod.uid, pod.namespace, pod.name) != (asked.uid, asked.namespace, asked.name):
+            return self._answer(asked, "refused", f"pod {asked.namespace}/{asked.name} has uid {pod.uid}, not {asked.uid}")
+        if pod.node:
+            return self._already(asked, pod)
+        ledger = self._feed.ledger
+        grants = ledger.reserve(pod, asked.node)
+        if isinstance(grants, Refusal):
+            return self._answer(asked, "refused", grants.reason)
+        return [BindPod(pod, asked.node, grants, ledger.card_units(asked.node, grants))]
+
+    def _already(self, asked: BindAsked, pod: Pod) -> list[Step]:
+        if pod.node == asked.node:
+            return self._answer(asked, "repeated")
+        return self._answer(asked, "refused", f"pod {pod.key} is already assigned to node {pod.node}")
+
+    def _answer(self, asked: BindAsked, result: str, why: str = "") -> list[Step]:
+        self.results[result] += 1
+        del self.under_way[asked.uid]
+        return [AnswerBind(asked, why)]
+
+    def _doubt(self, pod: Pod, node: str, due_at: float | None) -> None:
+        self.doubts[pod.uid] = Doubt(pod, node, due_at)
