@@ -1,0 +1,133 @@
+"""Who holds the Lease, on a clock of the test's own: one `turn` at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import structs
+
+from fairlead.apps.leader import LEASE_SECONDS, SAFE_SECONDS, Leader
+from fairlead.errors import OutsideError
+from fairlead.ports import LeaseRecord
+
+
+class OneLease:
+    """The API server's one Lease. `away`: it does not answer."""
+
+    def __init__(self) -> None:
+        self.record: LeaseRecord | None = None
+        self.away = False
+        self._version = 0
+
+    async def get_lease(self) -> LeaseRecord | None:
+        if self.away:
+            raise OutsideError("kubernetes", "connection refused")
+        return self.record
+
+    async def put_lease(self, record: LeaseRecord) -> LeaseRecord | None:
+        if self.away:
+            raise OutsideError("kubernetes", "connection refused")
+        if record.version != (self.record.version if self.record else ""):
+            return None
+        self._version += 1
+        self.record = structs.replace(record, renewed=record.renewed or str(self._version), version=str(self._version))
+        return self.record
+
+
+class Candidate:
+    def __init__(self, lease: OneLease, name: str, clock: Callable[[], float]) -> None:
+        self.taken = 0
+        self.is_idle = True
+        self.leader = Leader(lease, name, self._taken, lambda: self.is_idle, clock)
+
+    def _taken(self) -> None:
+        self.taken += 1
+
+    def turn(self) -> bool:
+        asyncio.run(self.leader.turn())
+        return self.leader.is_held
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_holder_gives_way_to_one_that_is_called_and_not_while_something_is_under_way() -> None:
+    lease, clock = OneLease(), Clock()
+    first, second = Candidate(lease, "first", clock), Candidate(lease, "second", clock)
+    assert first.turn() and not second.turn()
+    second.leader.called()
+    assert not second.turn(), "it has asked"
+    first.is_idle = False
+    assert first.turn(), "a binding of its own may still come true"
+    first.is_idle = True
+    assert not first.turn() and second.turn()
+    assert (first.taken, second.taken) == (1, 1)
+
+
+def test_a_holder_that_is_called_itself_keeps_it() -> None:
+    lease, clock = OneLease(), Clock()
+    first, second = Candidate(lease, "first", clock), Candidate(lease, "second", clock)
+    first.turn()
+    for candidate in (first, second):
+        candidate.leader.called()
+    second.turn()
+    assert first.turn() and not second.turn()
+
+
+def test_nobody_holds_it_before_the_last_holder_has_ended() -> None:
+    lease, clock = OneLease(), Clock()
+    first, second = Candidate(lease, "first", clock), Candidate(lease, "second", clock)
+    first.turn()
+    second.turn()
+    held_at = []
+    for _ in range(60):
+        clock.now += 0.1
+        if first.leader.is_held:
+            held_at.append(clock.now)
+        if second.turn():
+            break
+    assert held_at[-1] <= 100 + SAFE_SECONDS < 100 + LEASE_SECONDS < clock.now
+
+
+def test_who_starts_under_a_name_that_holds_it_waits_until_that_ones_requests_have_ended() -> None:
+    lease, clock = OneLease(), Clock()
+    died, again = Candidate(lease, "same", clock), Candidate(lease, "same", clock)
+    died.turn()
+    left_when_it_died = died.leader.left()
+    assert not again.turn()
+    clock.now += left_when_it_died - 0.01
+    assert not again.turn(), "the API server may still decide what the other has sent"
+    clock.now += 0.01
+    assert again.turn() and again.taken == 1
+
+
+def test_at_the_end_it_is_given_back_unless_something_may_still_come_true() -> None:
+    lease, clock = OneLease(), Clock()
+    first = Candidate(lease, "first", clock)
+    first.turn()
+    first.is_idle = False
+    asyncio.run(first.leader.release())
+    assert lease.record is not None and lease.record.holder == "first", "it runs out by itself"
+    again = Candidate(lease, "other", clock)
+    again.turn()
+    clock.now += LEASE_SECONDS + 0.1
+    assert again.turn()
+    asyncio.run(again.leader.release())
+    assert lease.record is not None and lease.record.holder == ""
+    assert not again.leader.is_held and again.leader.left() == 0.0
+
+
+def test_an_api_server_that_does_not_answer_lets_it_run_out() -> None:
+    lease, clock = OneLease(), Clock()
+    first = Candidate(lease, "first", clock)
+    first.turn()
+    lease.away = True
+    clock.now += SAFE_SECONDS
+    assert not first.turn() and first.leader.trouble
+    lease.away = False
+    assert first.turn() and first.taken == 1, "nobody else has had it: what is known is still known"
