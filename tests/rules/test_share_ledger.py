@@ -421,8 +421,9 @@ class Storm(RuleBasedStateMachine):
             assert ours == [(card.key, card.used, card.core_used, card.free) for card in again.nodes[name].cards]
             assert account.strays == again.nodes[name].strays
             assert set(account.promised) == set(again.nodes[name].promised)
-        asker = pod("asker", 5)
-        assert self.ledger.filter(asker, ["n1", "n2"]) == again.filter(asker, ["n1", "n2"])
+        for asker in (pod("asker", 5), pod("asker", 5, annotations={"fairlead.io/gpu-placement": "spread"}), pod("other", 2)):
+            assert self.ledger.filter(asker, ["n1", "n2"]) == again.filter(asker, ["n1", "n2"])
+            assert self.ledger.prioritize(asker, ["n1", "n2"]) == again.prioritize(asker, ["n1", "n2"])
 
 
 TestStorm = Storm.TestCase

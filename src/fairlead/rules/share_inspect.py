@@ -149,7 +149,7 @@ def _pod(tenant: Tenant, parts: Mapping[str, ContainerPart], used_mib: float | N
         uid=pod.uid,
         used=sum(part.units for part in parts.values()),
         containers=parts,
-        state=tenant.state,
+        state=tenant.shown_state,
         is_terminating=pod.deleted_at is not None,
         used_mib=used_mib,
     )

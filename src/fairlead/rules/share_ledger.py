@@ -45,6 +45,8 @@ class Ledger:
         self._promises: dict[str, Pod] = {}
         self._plain: dict[str, tuple[int, int, str]] = {}
         """By node whose cards are all well, known and promised to nobody: most units free on a card, most units of a card, and the unit."""
+        self._scores: dict[str, dict[tuple[int, str], int]] = {}
+        """By node, since its account last changed: scores of plain needs, by units and the pod's own policy."""
 
     # --- what the cluster tells --------------------------------------------------------------------------------------------------
 
@@ -65,7 +67,7 @@ class Ledger:
 
     def remove_node(self, name: str) -> None:
         """Its tenants are remembered: the node may come back."""
-        for kept in (self.nodes, self._sources, self._plain):
+        for kept in (self.nodes, self._sources, self._plain, self._scores):
             kept.pop(name, None)
 
     def set_pod(self, pod: Pod) -> None:
@@ -117,8 +119,14 @@ class Ledger:
         need = gpu_need(pod)
         if need.is_nothing or need.fault:
             return [(name, 0) for name in names]
-        is_plain = need.is_plain
-        return [(name, self._score(name, pod, need, is_plain)) for name in names]
+        if not need.is_plain:
+            return [(name, self._score(name, pod, need)) for name in names]
+        scores, key, answer = self._scores, (need.units, need.policy), []
+        for name in names:
+            known = scores.get(name)
+            score = known.get(key) if known is not None else None
+            answer.append((name, self._plain_score(name, pod, need, key) if score is None else score))
+        return answer
 
     def reserve(self, pod: Pod, node: str) -> GrantsByContainer | Refusal:
         """Choose cards on the node and hold them for the pod, until a pod of its uid is seen there or `roll_back`.
@@ -185,16 +193,22 @@ class Ledger:
                 answer.hopeless[name] = too_large(units, known[1], known[2]).reason
         return answer
 
-    def _score(self, name: str, pod: Pod, need: GpuNeed, is_plain: bool) -> int:
+    def _score(self, name: str, pod: Pod, need: GpuNeed) -> int:
         account = self.nodes.get(name)
         if account is None:
             return 0
-        policy, liking = gpu_policy(need, account, self.policies), need.policy or self.policies.node
-        if is_plain and not account.promised:
-            cards = first_fitting(account.cards, need.units, 0, 1, policy)
-            return 0 if cards is None else card_score(cards[0], need.units, liking)
-        choice = choose_cards(as_seen_by(account, pod), need, policy)
-        return 0 if choice is None else node_score(choice, need, liking)
+        choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
+        return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
+
+    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, str]) -> int:
+        """Kept until the account changes; on a node with promises it depends on who asks."""
+        account = self.nodes.get(name)
+        if account is None or account.promised:
+            return self._score(name, pod, need)
+        cards = first_fitting(account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies))
+        score = 0 if cards is None else card_score(cards[0], need.units, need.policy or self.policies.node)
+        self._scores.setdefault(name, {})[key] = score
+        return score
 
     def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
@@ -278,6 +292,7 @@ class Ledger:
                 self._refresh(account)
 
     def _refresh(self, account: NodeAccount) -> None:
+        self._scores.pop(account.name, None)
         cards = account.cards
         if account.promised or account.hidden or not account.mode.is_shared or not cards or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)

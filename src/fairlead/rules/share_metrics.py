@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
-from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, UNWRITTEN, NodeAccount
+from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED, NodeAccount
 from fairlead.rules.share_ledger import Ledger
 
 UNITS: Final = MetricName(
@@ -42,8 +42,8 @@ def _units(account: NodeAccount) -> Iterator[tuple[Key, int]]:
     held: dict[tuple[str, str], int] = {}
     for tenant in account.tenants.values():
         for seat in account.seats(tenant):
-            state = BOUND if tenant.state == UNWRITTEN else tenant.state
-            held[seat.key, state] = held.get((seat.key, state), 0) + seat.grant.units
+            key = seat.key, tenant.shown_state
+            held[key] = held.get(key, 0) + seat.grant.units
     for card in account.cards:
         yield (account.name, card.key, "total"), card.units
         yield (account.name, card.key, "free"), card.free

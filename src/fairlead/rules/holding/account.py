@@ -72,6 +72,11 @@ class Tenant(Struct, frozen=True, gc=False):
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
 
     @property
+    def shown_state(self) -> str:
+        """The state in tables and metrics, which know no more than reserved, bound and assigned."""
+        return BOUND if self.state == UNWRITTEN else self.state
+
+    @property
     def is_first_written(self) -> bool:
         """Whether an annotation that is written now is its first: it waits on its node for cards that nobody wrote."""
         return self.state == UNWRITTEN and not self.pod.has_started
