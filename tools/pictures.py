@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from debian import CHROMIUM, install_missing, why_missing
+from debian import CHINESE_FONTS, CHROMIUM, install_missing, why_missing
 from progress import StepFailed, say
 from toolchains import REPOSITORY
 
@@ -179,14 +179,14 @@ def _moving(console: str) -> Iterator[None]:
 
 
 def main() -> int:
-    install_missing((CHROMIUM,))
-    program = os.environ.get("CHROMIUM_PATH", "") or shutil.which(CHROMIUM.program) or ""
-    if not program:
-        what, hint = why_missing((CHROMIUM,)) or ("no Chromium", "")
-        say(f"error: {what}\nhint: {hint}, or name one in CHROMIUM_PATH")
-        return 1
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    named = os.environ.get("CHROMIUM_PATH", "")
+    needed = (CHINESE_FONTS,) if named else (CHROMIUM, CHINESE_FONTS)
     try:
+        install_missing(needed)
+        if missing := why_missing(needed):
+            raise StepFailed(missing[0], missing[1])
+        program = named or shutil.which(CHROMIUM.program)
+        FOLDER.mkdir(parents=True, exist_ok=True)
         with running_laptop() as console, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
             for board in BOARDS:
@@ -195,7 +195,7 @@ def main() -> int:
                     say(f"{file.relative_to(REPOSITORY)}: {file.stat().st_size // 1000} kB")
             browser.close()
     except StepFailed as failed:
-        say(f"error: {failed.what}")
+        say(f"error: {failed.what}" + (f"\nhint: {failed.hint}" if failed.hint else ""))
         return 1
     return 0
 
