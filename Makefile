@@ -7,7 +7,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 endif
 ARGS ?=
 
-.PHONY: up test check golden lock clean python
+.PHONY: up test check golden pictures lock clean python
 
 up: python
 	@$(PYTHON) tools/environment.py run --console
@@ -23,6 +23,12 @@ check: python
 golden: python
 	@$(PYTHON) tools/environment.py dev
 	@FAIRLEAD_REWRITE_GOLDEN=1 .venv/bin/python -m pytest -q tests/golden
+
+# Takes the pictures of README.md anew, from a laptop that runs; needs Chromium. Look at them before you commit them.
+pictures: python
+	@$(PYTHON) tools/environment.py dev --console
+	@.venv/bin/python tools/flow_picture.py
+	@.venv/bin/python tools/pictures.py
 
 # Writes requirements/*.txt anew from pyproject.toml, every package with its hashes.
 lock: python

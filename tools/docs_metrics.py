@@ -50,6 +50,10 @@ CLUSTER: Sequence[Section] = (
     ("`arena_*`", "`--compat arena` (on): the reference suite's four boards; scrape every 5 s for them.", arena_metrics.NAMES),
     ("The cluster exporter itself", "", cluster_exporter_metrics.NAMES),
 )
+EXTENDER_PORT = """Port 12345 is the one of `deploy/`, and of kube-scheduler's configuration there. A `fairlead scheduler-extender` that is
+started by hand listens on the port of the environment variable `PORT`, else on 39999.
+
+"""
 EXTENDER: Sequence[Section] = (
     (
         "Shared GPUs",
@@ -65,7 +69,7 @@ def metrics_text() -> str:
             HEAD,
             *("## GPU exporter (`:9400`)\n\n", *_sections(GPU), _dcgm()),
             *("## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)),
-            *("## Scheduler extender (`:39999`)\n\n", *_sections(EXTENDER)),
+            *("## Scheduler extender (`:12345`)\n\n", EXTENDER_PORT, *_sections(EXTENDER)),
         ]
     )
 

@@ -11,10 +11,11 @@ import yaml
 
 from fairlead.cli.verbs import find_verb
 from fairlead.rules.share_admission import GRANT_WRITERS, SCHEDULER
-from fairlead.settings import SHARE_LEASE, SYSTEM_NAMESPACE
+from fairlead.settings import SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
+DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
@@ -46,6 +47,19 @@ def test_commands_exist() -> None:
 def _containers(obj: dict[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = obj.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
     return found
+
+
+def test_the_extender_has_one_port_in_manifests_and_pages() -> None:
+    """12345 is the shipped port, 39999 the one of a process that was told none (sharing contract 2.1)."""
+    commands = [part["command"] for each in OBJECTS for part in _containers(each) if part["command"][1:2] == ["scheduler-extender"]]
+    listening = {word.rpartition(":")[2] for command in commands for word in command if word.startswith("--listen=")}
+    asked = {port for path in (*DEPLOY.iterdir(), *DOCS) for port in re.findall(r"127\.0\.0\.1:(\d+)/gpushare-scheduler", path.read_text())}
+    assert len(commands) == 2
+    assert listening == asked == {"12345"}
+    for page in DOCS:
+        text = page.read_text(encoding="utf-8")
+        assert "39999" not in text or "12345" in text or page.name == "cli.md", f"{page.name} does not tell the shipped port"
+    assert f"else {SCHEDULER_EXTENDER_PORT}" in PAGE
 
 
 def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
