@@ -15,8 +15,7 @@ import msgspec
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
-from fairlead.model.sharing import NO_ROOM, NOT_PLACED
-from fairlead.rules.holding.need import MANAGED
+from fairlead.model.sharing import MANAGED, NO_ROOM, NOT_PLACED
 from fairlead.rules.share_admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.share_ledger import Ledger
 from fairlead.rules.share_mode import CONFLICT, share_mode
