@@ -15,17 +15,18 @@ from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need, peak_of
-from fairlead.rules.holding.units import grant_mib
+from fairlead.rules.holding.units import GIB, grant_mib
 
 Choice = Mapping[str, Sequence[CardAccount]]
 """Cards by container."""
 
 
 class SharePolicies(Struct, frozen=True, gc=False):
-    """The cluster's own settings: how nodes are chosen, and cards of a node."""
+    """The cluster's own settings: how nodes are chosen, and cards of a node; and the unit in which its pods ask."""
 
     node: str = BINPACK
     gpu: str = BINPACK
+    unit: str = GIB
 
 
 DEFAULT_POLICIES = SharePolicies()

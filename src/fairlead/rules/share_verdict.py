@@ -34,12 +34,20 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
         return Verdict(f"need {_gpus(need.cards)}, node has {len(account.cards)}", True)
     if not account.usable():
         return _nothing_usable(account.cards)
+    if account.unit != policies.unit:
+        return other_unit(account.unit, policies.unit)
     seen = as_seen_by(account, pod)
     policy = gpu_policy(need, account, policies)
     if choose_cards(seen, need, policy) is not None:
         return None
     no = _lacking(seen, need, policy)
     return no if no.is_final or not account.hidden else Verdict(f"{no.reason} ({_set_aside(account)})", False)
+
+
+@lru_cache(maxsize=4)
+def other_unit(of_node: str, of_cluster: str) -> Verdict:
+    """A pod says only a number: it means the cluster's unit, and a node that counts in another would give it something else."""
+    return Verdict(f"node counts {GPU_MEMORY} in {of_node}, the cluster in {of_cluster}", True)
 
 
 @lru_cache(maxsize=4096)
