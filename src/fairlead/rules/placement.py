@@ -60,32 +60,33 @@ def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: str) ->
     A container next to others of its pod takes as much as the peak of them all grows by it: they may not all run at
     the moment at which one of them holds most.
     """
-    given, left = {card.key: card for card in cards}, [structs.replace(card) for card in cards]
-    on: dict[str, list[str]] = {key: [] for key in given}
+    given = {card.key: card for card in cards}
+    left = dict(given)
+    on: dict[str, list[str]] = {}
     chosen: dict[str, Sequence[CardAccount]] = {}
-    for name in _largest_first(need):
+    alone = {part.name: peak_of(need, (part.name,)) for part in need.running}
+    for name in sorted(alone, key=lambda each: -alone[each][0]):
         more = {key: _growth(need, there, name) for key, there in on.items()}
-        fitting = [card for card in left if first_fitting((card,), *more[card.key], 1, policy)]
+        fitting = [card for card in left.values() if _has_room(card, *more.get(card.key, alone[name]))]
         found = _in_order(fitting, need.cards, policy)
         if found is None:
-            return NoCard(*peak_of(need, [name]), left)
-        for card in found:
-            card.take(*more[card.key])
-            on[card.key].append(name)
+            return NoCard(*alone[name], list(left.values()))
         chosen[name] = [given[card.key] for card in found]
+        for card in found:
+            fuller = left[card.key] = structs.replace(card)
+            fuller.take(*more.get(card.key, alone[name]))
+            on.setdefault(card.key, []).append(name)
     first = chosen[need.running[0].name]
     return {**chosen, **{part.name: first for part in need.passing}}
 
 
-def _largest_first(need: GpuNeed) -> list[str]:
-    return sorted((part.name for part in need.running), key=lambda name: -peak_of(need, [name])[0])
+def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
+    return card.free >= units and card.core_free >= core_percent and not card.trouble
 
 
 def _growth(need: GpuNeed, there: Sequence[str], name: str) -> tuple[int, int]:
     """Units and core percent by which a card is fuller with this container, where others of its pod are `there`."""
     units, core = peak_of(need, [*there, name])
-    if not there:
-        return units, core
     before_units, before_core = peak_of(need, there)
     return units - before_units, core - before_core
 
