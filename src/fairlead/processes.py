@@ -212,7 +212,8 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
-        extender = Extender(sharing, identity, lease_name=lease, policies=SharePolicies(args.node_policy, args.gpu_policy))
+        policies = SharePolicies(args.node_policy, args.gpu_policy, args.memory_unit)
+        extender = Extender(sharing, identity, lease_name=lease, policies=policies)
         scheme = "https" if certificate else "http"
         app, tls = SchedulerExtender(extender), certificate.context if certificate else None
         await run_all(

@@ -15,9 +15,8 @@ import msgspec
 from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.sharing import BindAsked, Withheld
+from fairlead.model.sharing import MANAGED, BindAsked, Withheld
 from fairlead.ports import RowSink
-from fairlead.rules.holding.need import MANAGED
 from fairlead.rules.share_admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.share_mode import share_mode
 from fairlead.rules.share_preempt import Victims as PlannedVictims

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from tests.rules.held import Held, held_at_most
 
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
-from fairlead.model.gpu import Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
@@ -64,7 +64,7 @@ class FakeServer:
     events: list[tuple[str, str, str]] = field(default_factory=list)
     bindings: dict[str, int] = field(default_factory=dict)
     down_until: float = 0.0
-    used: dict[str, int] = field(default_factory=dict)
+    used: Held = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     sits: dict[str, Pod] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -110,30 +110,22 @@ class FakeServer:
         """Somebody who may write grants garbles one, while its pod runs."""
         self.write(annotated(msgspec.structs.replace(pod, phase="Running"), {ANNOTATION_ALLOCATION: "{garbled"}))
 
-    def _sitting(self, pod: Pod) -> list[Grant]:
+    def _sitting(self, pod: Pod) -> Held:
         if pod.grants and self.sits.setdefault(pod.uid, pod).grants != pod.grants:
             self.faults.append(f"{pod.name} sits on {self.sits[pod.uid].grants} and is said to hold {pod.grants}")
-        return held(self.sits.get(pod.uid, pod))
+        return held_at_most(self.sits.get(pod.uid, pod))
 
     def _recount(self, before: Pod | None, after: Pod | None) -> None:
-        """The promise: at no instant are more units granted on a card than it has."""
+        """The promise: at no instant are more units granted on a card than it has, nor more of its compute than there is."""
         for pod, sign in ((before, -1), (after, 1)):
-            for grant in self._sitting(pod) if pod is not None and pod.is_holding else ():
-                self.used[grant.uuid] = self.used.get(grant.uuid, 0) + sign * grant.units
-        units = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
-        self.faults += [f"{count} of {units[uuid]} units of {uuid} are granted" for uuid, count in self.used.items() if count > units[uuid]]
-
-
-def held(pod: Pod) -> list[Grant]:
-    """What the pod holds of its cards: the larger of what its first container and an init container that ends were given."""
-    running = {part.name for part in pod.containers} | {part.name for part in pod.init_containers if part.restartable}
-    booked = [grant for name, given in pod.grants.items() if name in running for grant in given]
-    for name in {part.name for part in pod.init_containers if not part.restartable}:
-        for grant in pod.grants.get(name, ()):
-            of_card = sum(each.units for each in booked if each.uuid == grant.uuid)
-            if grant.units > of_card:
-                booked.append(msgspec.structs.replace(grant, units=grant.units - of_card))
-    return booked
+            for uuid, (units, core) in self._sitting(pod).items() if pod is not None and pod.is_holding else ():
+                used_units, used_core = self.used.get(uuid, (0, 0))
+                self.used[uuid] = used_units + sign * units, used_core + sign * core
+        sizes = {slot.uuid: slot.units or 0 for node in self.nodes.values() for slot in node.gpus}
+        self.faults += [
+            f"{used} of {sizes[uuid]} units of {uuid} are granted" for uuid, (used, _) in self.used.items() if used > sizes[uuid]
+        ]
+        self.faults += [f"{core} of 100 percent of {uuid} are granted" for uuid, (_, core) in self.used.items() if core > 100]
 
 
 def annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:

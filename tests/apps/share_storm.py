@@ -19,7 +19,7 @@ from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender
 from fairlead.model.pod import Container, Pod
-from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
+from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY
 from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.share_ledger import Ledger
@@ -36,7 +36,8 @@ class Storm:
     def __init__(self, seed: int, pods: int, make: ExtenderMaker = Extender, say: Callable[[str], None] = lambda _: None) -> None:
         self.rng = random.Random(seed)
         self.server = FakeServer(
-            self.rng, {f"n{i}": msgspec.structs.replace(node(f"n{i}", units), uid=f"n{i}") for i, units in enumerate(CARDS)}
+            self.rng,
+            {f"n{i}": msgspec.structs.replace(node(f"n{i}", units, core=i % 2 == 0), uid=f"n{i}") for i, units in enumerate(CARDS)},
         )
         self._left = pods
         self._made = 0
@@ -203,11 +204,16 @@ class Storm:
             labels, parts = {GPU_COUNT: str(cards)}, [units * cards]
         elif shape < 0.35:
             parts = [rng.randint(1, 6), rng.randint(1, 6)]
-        elif shape < 0.5:
-            init = (_container("init", rng.randint(1, 10)),)
+        elif shape < 0.6:
+            init = tuple(
+                _container(f"init{number}", rng.randint(0, 8), rng.choice((0, 0, 30, 60)), restartable=rng.random() < 0.5)
+                for number in range(rng.randint(1, 4))
+            )
         foreign = "n" + str(rng.randrange(len(CARDS))) if shape > 0.95 else ""
         annotations = {"fairlead.io/gpu-split": "per-container"} if len(parts) > 1 and rng.random() < 0.5 else {}
-        containers = tuple(_container(f"c{number}", each) for number, each in enumerate(parts))
+        containers = tuple(
+            _container(f"c{number}", each, rng.choice((0, 0, 0, 0, 10, 40)) if cards == 1 else 0) for number, each in enumerate(parts)
+        )
         scheduler = "somebody" if foreign else "fairlead-scheduler"
         return Pod(
             "default",
@@ -237,8 +243,9 @@ class Storm:
             await task
 
 
-def _container(name: str, units: int) -> Container:
-    return Container(name, requests={GPU_MEMORY: units}, limits={GPU_MEMORY: units})
+def _container(name: str, units: int, core: int = 0, *, restartable: bool = False) -> Container:
+    limits = {**({GPU_MEMORY: units} if units else {}), **({GPU_CORE: core} if units and core else {})}
+    return Container(name, requests=limits, limits=limits, restartable=restartable)
 
 
 def _used(ledger: Ledger) -> dict[str, list[int]]:

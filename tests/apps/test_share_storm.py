@@ -90,19 +90,12 @@ def patient(*args: Any, **options: Any) -> Extender:
     return extender
 
 
-def polite(*args: Any, **options: Any) -> Extender:
-    """The Lease is given away while a binding may still come true."""
-    extender = Extender(*args, **options)
-    extender.leader._is_idle = lambda: True
-    return extender
-
-
 class _Nobody(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         pass
 
 
-@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage, patient, polite])
+@pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage, patient])
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     with pytest.raises(AssertionError, match=r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m"):
         for seed in SEEDS[:5]:

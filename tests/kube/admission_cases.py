@@ -60,11 +60,13 @@ class Attempt(NamedTuple):
 
 
 INDEX, POD, GRANT = "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD", "fairlead.io/gpu-allocation"
+GROUP = "topology.kubernetes.io/gpu-group"
 HELD: Final = {INDEX: "0", GRANT: "{}"}
 
 ATTEMPTS: Final[dict[str, Attempt]] = {
     "a new pod with a grant": Attempt("create", ALICE, {INDEX: "0"}, INDEX),
     "the first key is named": Attempt("create", ALICE, {POD: "4", GRANT: "{}"}, GRANT),
+    "whole cards of the topology": Attempt("create", ALICE, {GROUP: "0"}, GROUP),
     "an empty grant is none": Attempt("create", ALICE, {INDEX: ""}),
     "a new pod with a wish": Attempt("create", ALICE, {"fairlead.io/gpu-placement": "spread", "team": "a"}),
     "the same account of another namespace": Attempt("create", BUILDER, {GRANT: "{}"}, GRANT),

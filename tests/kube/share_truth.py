@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 from tests.kube.control_plane import ControlPlane
+from tests.rules.held import Held, held_at_most
 
-from fairlead.model.gpu import Grant
 from fairlead.model.pod import Pod
-from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.need import gpu_need
 from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
 
@@ -41,9 +40,9 @@ class ShareTruth:
         self.pods: dict[str, Pod] = {}
         self.placements: dict[str, set[str]] = {}
         self.faults: list[str] = []
-        self._held: dict[str, list[Grant]] = {}
+        self._held: dict[str, Held] = {}
         self._used: dict[str, int] = {}
-        self._sits: dict[str, list[Grant]] = {}
+        self._sits: dict[str, Held] = {}
         self._version = ""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -123,19 +122,18 @@ class ShareTruth:
             self.placements.setdefault(pod.uid, set()).add(f"{pod.node} {cards}")
         self._count(pod.uid, pod)
 
-    def _sitting(self, pod: Pod) -> list[Grant]:
-        booked = [grant for given in booked_grants(pod).values() for grant in given]
-        return self._sits.setdefault(pod.uid, booked) if booked else self._sits.get(pod.uid, [])
+    def _sitting(self, pod: Pod) -> Held:
+        return self._sits.setdefault(pod.uid, held_at_most(pod)) if pod.grants else self._sits.get(pod.uid, {})
 
     def _count(self, uid: str, pod: Pod | None) -> None:
         """What the pod holds now, in the place of what it held."""
-        now = self._sitting(pod) if pod is not None and pod.is_holding else []
-        for grant in self._held.pop(uid, ()):
-            self._used[grant.uuid] -= grant.units
-        for grant in now:
-            self._used[grant.uuid] = count = self._used.get(grant.uuid, 0) + grant.units
-            if count > self.units.get(grant.uuid, 0):
-                self.faults.append(f"version {self._version}: {count} of {self.units.get(grant.uuid)} units of {grant.uuid} are granted")
+        now = self._sitting(pod) if pod is not None and pod.is_holding else {}
+        for uuid, (units, _) in self._held.pop(uid, {}).items():
+            self._used[uuid] -= units
+        for uuid, (units, _) in now.items():
+            self._used[uuid] = count = self._used.get(uuid, 0) + units
+            if count > self.units.get(uuid, 0):
+                self.faults.append(f"version {self._version}: {count} of {self.units.get(uuid)} units of {uuid} are granted")
         if now:
             self._held[uid] = now
 

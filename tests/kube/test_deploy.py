@@ -245,6 +245,19 @@ def containers() -> list[Object]:
     return found
 
 
+@pytest.mark.parametrize("file", ["gpushare-scheduler.yaml", "gpushare-control-plane.yaml"])
+def test_the_extender_is_not_starved(file: str) -> None:
+    """At 100m the kernel gives it a tenth of a core beside busy neighbours, and a binding alone takes 4 ms of one."""
+    found = [each for kind in ("Deployment", "DaemonSet") for obj in of_file(file) if obj["kind"] == kind for each in _containers(obj)]
+    (extender,) = [each for each in found if "scheduler-extender" in each["command"]]
+    assert extender["resources"]["requests"]["cpu"] == "500m"
+
+
+def _containers(workload: Object) -> list[Object]:
+    inside: list[Object] = workload["spec"]["template"]["spec"]["containers"]
+    return inside
+
+
 @pytest.fixture(scope="module")
 def beside(deployed: ControlPlane) -> Iterator[Beside]:
     beside = Beside(deployed)

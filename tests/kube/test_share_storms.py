@@ -131,7 +131,8 @@ class Storm:
     def _random_pod(self) -> Object:
         self._made += 1
         rng = self.rng
-        parts, init, cards = [rng.choice((1, 2, 3, 4, 4, 6, 8, 11, 14))], 0, 1
+        parts, cards = [rng.choice((1, 2, 3, 4, 4, 6, 8, 11, 14))], 1
+        init: list[Object] = []
         shape = rng.random()
         if shape < 0.15:
             cards = rng.choice((2, 3))
@@ -139,7 +140,9 @@ class Storm:
         elif shape < 0.35:
             parts = [rng.randint(1, 6), rng.randint(1, 6)]
         elif shape < 0.5:
-            init = rng.randint(1, 10)
+            init = [_container("init", rng.randint(1, 8))]
+            if rng.random() < 0.6:
+                init.insert(rng.randrange(2), {**_container("sidecar", rng.randint(1, 4)), "restartPolicy": "Always"})
         annotations = {
             DELETE_DELAY: f"{rng.randint(0, 3000)}ms",
             **({RUN_TIME: f"{rng.randint(1000, 4000)}ms"} if rng.random() < 0.6 else {}),
@@ -152,7 +155,7 @@ class Storm:
             "containers": [_container(f"c{number}", units) for number, units in enumerate(parts)],
         }
         if init:
-            spec["initContainers"] = [_container("init", init)]
+            spec["initContainers"] = init
         if cards > 1:
             metadata["labels"] = {"aliyun.com/gpu-count": str(cards)}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

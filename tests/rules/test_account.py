@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rules.held import held_at_most
 from tests.rules.sharing import container, node, placed, pod
 
 from fairlead.model.gpu import GpuReading, GpuSlot, Grant
@@ -57,12 +58,11 @@ READINGS = st.lists(
 
 
 def held(pods: list[Pod]) -> dict[str, int]:
-    """By the card that the grant names: the larger of what runs and what an init container needs (sharing contract 2.2)."""
+    """By the card that the grant names: what its pods hold of it at their fullest."""
     sums: dict[str, int] = {}
     for each in pods:
-        if each.grants:
-            uuid = each.grants["main"][0].uuid
-            sums[uuid] = sums.get(uuid, 0) + max(grant.units for given in each.grants.values() for grant in given)
+        for uuid, (units, _) in held_at_most(each).items():
+            sums[uuid] = sums.get(uuid, 0) + units
     return sums
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.rules.sharing import ledger, node, placed, pod
 
 from fairlead.model.node import Taint
+from fairlead.model.node_choice import ANYWHERE
 from fairlead.rules.node_choice import may_use
 from fairlead.rules.share_why import why_no_room
 from fairlead.rules.what_if import place_pods, what_must_go
@@ -59,6 +60,16 @@ TEAM = {"tolerations": [{"key": "team", "operator": "Equal", "value": "x", "effe
 )
 def test_labels_and_taints_decide(spec: dict[str, Any], may: bool) -> None:
     assert may_use(asked(spec).node_choice, NODE) is may
+
+
+@pytest.mark.parametrize("resource", ["aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"])
+@pytest.mark.parametrize("side", ["limits", "requests"])
+def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(resource: str, side: str) -> None:
+    """kube-scheduler asks us about every pod that names one of our resources, be it in an init container alone."""
+    parts = [{"name": "main"}, {"name": "init", "resources": {side: {resource: "5"}}}]
+    for spec in ({"containers": parts}, {"containers": parts[:1], "initContainers": parts[1:]}):
+        assert not may_use(asked({**spec, "nodeSelector": {"pool": "b"}}).node_choice, node())
+    assert asked({"containers": parts[:1], "nodeSelector": {"pool": "b"}}).node_choice == ANYWHERE, "nobody asks it of others"
 
 
 def test_a_cordoned_node_takes_nobody_who_does_not_say_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fairlead.model.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
@@ -65,6 +66,15 @@ def test_a_sharing_pod_without_a_usable_annotation_is_listed_and_allocated_nowhe
     found = node_occupancy(node, snapshot([node], [sharing_pod("lost", card=None)]))
     assert (found.gpus_allocated, found.units_allocated, found.memory_allocated_mib) == (0, 0, 0)
     assert [each.name for each in found.unplaced] == ["lost"]
+
+
+def test_a_pod_whose_grant_is_not_what_it_asks_sits_where_its_device_saw_it() -> None:
+    """As one without any annotation."""
+    node = shared_node()
+    forged = structs.replace(sharing_pod("a", card=0), grants={"main": (Grant("", 0, 0),)})
+    seen = holder("a", mode="share", memory_limit_mib=4301)
+    found = node_occupancy(node, snapshot([node], [forged], [reading("s1", 1, used=100, util=0.5, total=16130, holders=(seen,))]))
+    assert [[each.pod.name for each in card.holders] for card in found.cards] == [[], ["a"]]
 
 
 def test_shared_cards_without_an_inventory_are_equal_parts_of_the_nodes_units() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from tests.rules.held import held_at_most
 from tests.rules.sharing import bound, cards, container, ledger, node, placed, pod, used
 
 from fairlead.model.gpu import Grant
@@ -16,7 +17,6 @@ from fairlead.model.pod import ContainerStatus, GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED
-from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.share_ledger import Ledger, ledger_of
 
 
@@ -266,7 +266,7 @@ class Storm(RuleBasedStateMachine):
             more["containers"] = [container("a", units), container("b", 3)]
             more["annotations"] = {"fairlead.io/gpu-split": "per-container"} if kind == "split" else {}
         elif kind == "init":
-            more["init_containers"] = (container("i", 7), container("s", 1, restartable=True))
+            more["init_containers"] = (container("i", 7), container("s", 1, 20, restartable=True), container("j", 5, 60))
         elif kind == "core":
             more["core"] = 40
         asker = pod(f"p{self.number}", units, **more)
@@ -358,14 +358,14 @@ class Storm(RuleBasedStateMachine):
     @invariant()
     def no_card_holds_more_than_it_has(self) -> None:
         """Whatever annotations say: where pods really sit."""
-        sums: dict[str, int] = {}
+        sums: dict[str, tuple[int, int]] = {}
         for uid, real in self.pods.items():
             if real.is_holding:
-                grants = booked_grants(msgspec.structs.replace(real, grants=self.sits.get(uid) or real.grants))
-                for grant in (grant for given in grants.values() for grant in given):
-                    sums[grant.uuid] = sums.get(grant.uuid, 0) + grant.units
-        units = {slot.uuid: slot.units for each in self.nodes.values() for slot in each.gpus}
-        assert self.has_shrunk or all(count <= units[uuid] for uuid, count in sums.items()), sums
+                for uuid, (units, core) in held_at_most(real, self.sits.get(uid) or real.grants).items():
+                    before = sums.get(uuid, (0, 0))
+                    sums[uuid] = before[0] + units, before[1] + core
+        sizes = {slot.uuid: slot.units for each in self.nodes.values() for slot in each.gpus}
+        assert self.has_shrunk or all(units <= sizes[uuid] and core <= 100 for uuid, (units, core) in sums.items()), sums
 
     @rule(units=SIZES, name=NODES)
     def come_from_elsewhere(self, units: int, name: str) -> None:

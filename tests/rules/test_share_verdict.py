@@ -7,13 +7,24 @@ from tests.rules.sharing import container, ledger, node, placed, pod
 
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import Verdict
-from fairlead.rules.share_ledger import Ledger
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.placement import SharePolicies
+from fairlead.rules.share_ledger import Ledger, ledger_of
 
 DRAINING = {"mode": "draining", "health": "Unhealthy"}
 SICK = {"health": "Unhealthy", "reason": "XID 48"}
 TWO_PARTS = [container("a", 12), container("b", 12)]
 GIB_OF = "Insufficient aliyun.com/gpu-mem on one GPU: need {} GiB, largest free {} GiB"
+
+IN_MIB = node("n", (15079,), core=True, **{"fairlead.io/gpu-mem-unit": "MiB"})
+
+
+def in_mib(shared: Node) -> Ledger:
+    made = Ledger(SharePolicies(unit="MiB"))
+    made.set_node(shared)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -109,11 +120,25 @@ GIB_OF = "Insufficient aliyun.com/gpu-mem on one GPU: need {} GiB, largest free 
             id="the second container finds no card",
         ),
         pytest.param(
-            ledger(node("n", (15079,), **{"fairlead.io/gpu-mem-unit": "MiB"})),
+            in_mib(IN_MIB),
             pod(units=15080),
             "need 15080 MiB on one GPU, largest has 15079 MiB",
             True,
             id="a cluster that counts in MiB",
+        ),
+        pytest.param(in_mib(IN_MIB), pod(units=15079), None, True, id="it takes what is asked in its unit"),
+        pytest.param(
+            ledger(IN_MIB), pod(), "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB", True, id="a node that counts in MiB"
+        ),
+        pytest.param(
+            ledger(IN_MIB),
+            pod(core=30),
+            "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB",
+            True,
+            id="a node that counts in MiB, asked with core percent",
+        ),
+        pytest.param(
+            in_mib(node()), pod(), "node counts aliyun.com/gpu-mem in GiB, the cluster in MiB", True, id="a node that counts in GiB"
         ),
         pytest.param(Ledger(), pod(), "node not yet known to the GPU share scheduler", False, id="a node nobody told of"),
     ],
@@ -185,3 +210,21 @@ def test_a_terminating_pod_keeps_its_memory_until_it_has_finished() -> None:
 
 def test_a_pod_that_asks_for_none_of_it_goes_anywhere() -> None:
     assert ledger(node(labels={})).filter(pod(units=0), ["n"]).passed == ["n"]
+
+
+def test_a_node_of_another_unit_takes_nobody_whoever_asks_how() -> None:
+    """The number of a pod is the cluster's unit (one a cluster, sharing contract 1.2): 4 GiB would be 4 MiB there."""
+    made = ledger(IN_MIB)
+    why = "node counts aliyun.com/gpu-mem in MiB, the cluster in GiB"
+    assert made.reserve(pod(), "n") == Refusal(why)
+    assert made.adopt(pod(node="n")) == Refusal(why), "who was put there by hand is told"
+    made.set_pod(placed(pod("held", 4), "n", {"main": [(0, 4)]}))
+    assert made.nodes["n"].cards[0].used == 4, "what is granted already is counted in the node's unit"
+    made.set_node(node("n", (15,)))
+    assert made.verdict_on("n", pod()) is None, "the node was mended"
+
+
+def test_questions_about_a_snapshot_are_asked_in_the_unit_of_its_nodes() -> None:
+    assert ledger_of(ClusterSnapshot(nodes=(IN_MIB, node("cpu", (), labels={})))).filter(pod(units=4096), ["n"]).passed == ["n"]
+    mixed = ledger_of(ClusterSnapshot(nodes=(IN_MIB, node("gib"))))
+    assert (mixed.filter(pod(), ["n", "gib"]).passed, list(mixed.filter(pod(), ["n", "gib"]).hopeless)) == (["gib"], ["n"])

@@ -55,6 +55,7 @@ def test_a_topology_group_names_whole_cards() -> None:
         (names.ANNOTATION_ALLOCATION, "null"),
         (names.ANNOTATION_ALLOCATION, '{"a":[{"units":-4}]}'),
         (names.ANNOTATION_ALLOCATION, '{"a":[{"units":"4"}]}'),
+        (names.ANNOTATION_ALLOCATION, '{"a":[{"units":4,"core":-1000}]}'),
         (names.ANNOTATION_REFERENCE_ALLOCATION, '{"9":{"0":4}}'),
         (names.ANNOTATION_REFERENCE_ALLOCATION, '{"0":{"gpu":4}}'),
         (names.ANNOTATION_REFERENCE_ALLOCATION, '{"0":{"0":-1}}'),
@@ -68,6 +69,11 @@ def test_a_topology_group_names_whole_cards() -> None:
 def test_what_does_not_parse_is_no_grant_even_with_an_older_annotation_beside(name: str, text: str) -> None:
     assert parse_grants({name: text}, CONTAINERS) == {}
     assert name == names.ANNOTATION_TOPOLOGY_GROUP or parse_grants({name: text, names.ANNOTATION_TOPOLOGY_GROUP: "0"}, CONTAINERS) == {}
+
+
+def test_compute_below_nothing_is_no_grant_of_the_reference() -> None:
+    notes = {names.ANNOTATION_REFERENCE_ALLOCATION: '{"0":{"0":4}}', names.ANNOTATION_CORE_PERCENTAGE: '{"0":{"0":-30}}'}
+    assert parse_grants(notes, CONTAINERS) == {}
 
 
 @given(st.text(max_size=40))

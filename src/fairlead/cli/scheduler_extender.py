@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lease-namespace", metavar="NS", default=settings.SYSTEM_NAMESPACE, help=f"of the Lease (default {settings.SYSTEM_NAMESPACE})")
     add("--node-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of node: binpack or spread (default binpack)")
     add("--gpu-policy", choices=_POLICIES, default="binpack", metavar="POLICY", help="choice of GPU: binpack or spread (default binpack)")
+    add("--memory-unit", choices=("GiB", "MiB"), default="GiB", metavar="UNIT", help="in which pods of this cluster ask (default GiB)")
     add("--kube-api-qps", metavar="N", type=whole(1, 10_000), default=100, help="requests a second to the API server (default 100)")
     add("--kube-api-burst", metavar="N", type=whole(1, 100_000), default=200, help="so many of them at once (default 200)")
 

@@ -85,7 +85,7 @@ def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
     from fairlead.rules.what_if import what_must_go
 
     need = gpu_need(pod)
-    unit = next((account.unit for account in ledger.nodes.values() if account.mode.is_shared), "GiB")
+    unit = ledger.policies.unit
     asked = need.fault or f"{need.units} {unit} on {'one GPU' if need.cards == 1 else f'each of {need.cards} GPUs'}"
     if need.is_split:
         asked = " and ".join(f"{part.units} {unit} for {part.name}" for part in need.running)

@@ -57,7 +57,7 @@ class Pod(Struct, frozen=True, gc=False):
     """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
 
     The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told of pods that share GPUs alone.
+    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of shared GPUs.
     """
 
     namespace: str

@@ -5,9 +5,13 @@ Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB where the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+
+from fairlead.model.pod import Container
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 
 BINPACK: Final = "binpack"
 SPREAD: Final = "spread"
@@ -15,6 +19,18 @@ NOT_PLACED: Final = "GPUShareNotPlaced"
 """Event: a pod that somebody else put on a node, and no card there has room for it."""
 NO_ROOM: Final = "GPUShareNoRoom"
 """Event: the sentence over all nodes (`rules/share_why`)."""
+
+MANAGED: Final = (GPU_MEMORY, GPU_CORE)
+"""The resources of the extender: kube-scheduler asks us about every pod that names one of them, whatever the amount."""
+
+
+def name_shared_gpus(containers: Iterable[Container]) -> bool:
+    """Whether one of these containers names a resource of shared GPUs; of a pod, init containers count, too."""
+    for part in containers:
+        for name in MANAGED:
+            if name in part.limits or name in part.requests:
+                return True
+    return False
 
 
 class Withheld(Struct, frozen=True, gc=False):
@@ -25,16 +41,20 @@ class Withheld(Struct, frozen=True, gc=False):
 
 
 class ContainerNeed(Struct, frozen=True, gc=False):
-    """What one container asks on each of the pod's cards. `limit_mib`: the lower limit its owner wished for there; None = none."""
+    """What one container asks on each of the pod's cards. `limit_mib`: the lower limit its owner wished for there; None = none.
+
+    `beside`: of an init container that ends, the sidecars that run already when it starts.
+    """
 
     name: str
     units: int
     core_percent: int = 0
     limit_mib: int | None = None
+    beside: tuple[str, ...] = ()
 
 
 class GpuNeed(Struct, frozen=True, gc=False):
-    """What a pod asks. `units`, `core_percent`: on each of `cards` distinct GPUs, by all its containers together (init ones: max rule).
+    """What a pod asks. `units`, `core_percent`: the most that is held at one instant on each of `cards` distinct GPUs, each by itself.
 
     `running`: containers and sidecars; `passing`: init containers that end, which use the cards of the first running one.
     `is_split`: running containers may sit on different cards. `policy` is the pod's own wish, "" = none.

@@ -83,7 +83,7 @@ def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
             if seat.card is not None:
                 holders[seat.key].append(_granted(seat, seat.card.gpu, pod))
                 placed.add(pod.key)
-        if not pod.grants:
+        if not tenant.booked:
             bare[pod.namespace, pod.name] = pod
     for card in held.cards if bare else ():
         for seen in card.gpu.reading.holders if card.gpu.reading else ():

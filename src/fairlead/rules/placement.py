@@ -1,31 +1,32 @@
-"""Which cards of a node does a pod get? Best fit or spread, one card or several, container by container if the pod says so.
+"""The cards of a node that a pod gets: best fit or spread, one card or several, container by container if it says so.
 
-(sharing contract 2.3) What a newcomer gets wrong: room that preemption freed for a waiting pod is not free for a less important one.
+Sharing contract 2.3. Room that preemption freed for a waiting pod is not free for a less important one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.model.gpu import Grant
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
-from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.holding.units import grant_mib
+from fairlead.rules.holding.need import gpu_need, peak_of
+from fairlead.rules.holding.units import GIB, grant_mib
 
 Choice = Mapping[str, Sequence[CardAccount]]
 """Cards by container."""
 
 
 class SharePolicies(Struct, frozen=True, gc=False):
-    """The cluster's own settings: how nodes are chosen, and cards of a node."""
+    """The cluster's own settings: how nodes are chosen, and cards of a node; and the unit in which its pods ask."""
 
     node: str = BINPACK
     gpu: str = BINPACK
+    unit: str = GIB
 
 
 DEFAULT_POLICIES = SharePolicies()
@@ -39,17 +40,67 @@ def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> 
 def choose_cards(account: NodeAccount, need: GpuNeed, policy: str) -> Choice | None:
     """The cards of each container, or None. `account` is not changed."""
     if need.is_split:
-        return _choose_each(account.cards, need, policy)
+        choice = choose_for_each(account.cards, need, policy)
+        return None if isinstance(choice, NoCard) else choice
     cards = first_fitting(account.cards, need.units, need.core_percent, need.cards, policy)
     return None if cards is None else {part.name: cards for part in (*need.running, *need.passing)}
 
 
-def hardest_first(need: GpuNeed) -> list[ContainerNeed]:
-    """The parts that a pod with containers on different cards places one after another: what init containers need counts for the first."""
-    first, *rest = need.running
-    units = max(first.units, *(part.units for part in need.passing)) if need.passing else first.units
-    core = max(first.core_percent, *(part.core_percent for part in need.passing)) if need.passing else first.core_percent
-    return sorted([ContainerNeed(first.name, units, core), *rest], key=lambda part: -part.units)
+class NoCard(Struct, frozen=True, gc=False):
+    """Of a pod whose containers may sit on different cards, the first that finds none: what it needs, and what is `left` of the cards."""
+
+    units: int
+    core_percent: int
+    left: list[CardAccount]
+
+
+def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: str) -> Choice | NoCard:
+    """Container by container, the largest first. What init containers need counts for the first running one.
+
+    A container next to others of its pod takes as much as the peak of them all grows by it: they may not all run at
+    the moment at which one of them holds most.
+    """
+    given = {card.key: card for card in cards}
+    left = dict(given)
+    on: dict[str, list[str]] = {}
+    chosen: dict[str, Sequence[CardAccount]] = {}
+    alone = {part.name: peak_of(need, (part.name,)) for part in need.running}
+    for name in sorted(alone, key=lambda each: -alone[each][0]):
+        more = {key: _growth(need, there, name) for key, there in on.items()}
+        fitting = [card for card in left.values() if _has_room(card, *more.get(card.key, alone[name]))]
+        found = _in_order(fitting, need.cards, policy)
+        if found is None:
+            return NoCard(*alone[name], list(left.values()))
+        chosen[name] = [given[card.key] for card in found]
+        for card in found:
+            fuller = left[card.key] = structs.replace(card)
+            fuller.take(*more.get(card.key, alone[name]))
+            on.setdefault(card.key, []).append(name)
+    first = chosen[need.running[0].name]
+    return {**chosen, **{part.name: first for part in need.passing}}
+
+
+def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
+    return card.free >= units and card.core_free >= core_percent and not card.trouble
+
+
+def _growth(need: GpuNeed, there: Sequence[str], name: str) -> tuple[int, int]:
+    """Units and core percent by which a card is fuller with this container, where others of its pod are `there`."""
+    units, core = peak_of(need, [*there, name])
+    before_units, before_core = peak_of(need, there)
+    return units - before_units, core - before_core
+
+
+def held_of_cards(choice: Choice, need: GpuNeed) -> dict[str, tuple[int, int]]:
+    """Units and core percent that the pod will hold of each card, by key, when it is fullest."""
+    keys = dict.fromkeys(card.key for cards in choice.values() for card in cards)
+    if not need.is_split:
+        return dict.fromkeys(keys, (need.units, need.core_percent))
+    return {key: peak_of(need, [part.name for part in need.running if _is_on(choice[part.name], key)]) for key in keys}
+
+
+def _is_on(cards: Iterable[CardAccount], key: str) -> bool:
+    return any(card.key == key for card in cards)
 
 
 def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
@@ -84,9 +135,10 @@ def _hold_back(seen: NodeAccount, promised: Pod) -> None:
     for gone in ((), leaving, {*leaving, *lower}):
         choice = choose_cards(seen.without(gone), need, need.policy or BINPACK)
         if choice is not None:
-            by_key = {card.key: card for card in seen.cards}
-            for card in {card.key: card for cards in choice.values() for card in cards}.values():
-                by_key[card.key].take(need.units, need.core_percent)
+            held = held_of_cards(choice, need)
+            for card in seen.cards:
+                if card.key in held:
+                    card.take(*held[card.key])
             return
 
 
@@ -94,36 +146,12 @@ def is_below(tenant: Tenant, pod: Pod) -> bool:
     return tenant.priority < pod.priority
 
 
-def _choose_each(cards: Sequence[CardAccount], need: GpuNeed, policy: str) -> Choice | None:
-    chosen: dict[str, Sequence[CardAccount]] = {}
-    taken: dict[str, tuple[int, int]] = {}
-    for part in hardest_first(need):
-        left = [_less(card, *taken.get(card.key, (0, 0))) for card in cards]
-        found = first_fitting(left, part.units, part.core_percent, need.cards, policy)
-        if found is None:
-            return None
-        chosen[part.name] = found
-        for card in found:
-            units, core = taken.get(card.key, (0, 0))
-            taken[card.key] = (units + part.units, core + part.core_percent)
-    first = chosen[need.running[0].name]
-    return {**chosen, **{part.name: first for part in need.passing}}
-
-
-def _less(card: CardAccount, units: int, core_percent: int) -> CardAccount:
-    if not units and not core_percent:
-        return card
-    other = CardAccount(
-        card.key, card.index, card.uuid, card.units, card.memory_mib, card.core_total, card.trouble, card.used, card.core_used
-    )
-    other.aside, other.core_aside = card.aside, card.core_aside
-    other.take(units, core_percent)
-    return other
-
-
 def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: str) -> list[CardAccount] | None:
     """Smallest free first (best fit), or largest first; ties to the lowest index, in whose order cards come, since sorting is stable."""
-    fitting = [card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble]
+    return _in_order([card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble], count, policy)
+
+
+def _in_order(fitting: list[CardAccount], count: int, policy: str) -> list[CardAccount] | None:
     if len(fitting) < count:
         return None
     if count == 1:

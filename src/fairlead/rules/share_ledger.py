@@ -17,6 +17,7 @@ from fairlead.model.sharing import GpuNeed, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, account, tenant_of
 from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
 from fairlead.rules.share_score import card_score, node_score
@@ -101,7 +102,7 @@ class Ledger:
         answer = Filtered([], {}, {})
         for name in names:
             account = self.nodes.get(name)
-            if account is not None and not account.promised and account.has_room(need):
+            if account is not None and account.unit == self.policies.unit and not account.promised and account.has_room(need):
                 answer.passed.append(name)
             else:
                 _sort_in(answer, name, self.verdict_on(name, pod, need))
@@ -294,15 +295,19 @@ class Ledger:
     def _refresh(self, account: NodeAccount) -> None:
         self._scores.pop(account.name, None)
         cards = account.cards
-        if account.promised or account.hidden or not account.mode.is_shared or not cards or any(card.trouble for card in cards):
+        is_odd = account.unit != self.policies.unit or not account.mode.is_shared or not cards
+        if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
             self._plain.pop(account.name, None)
         else:
             self._plain[account.name] = (max(card.free for card in cards), max(card.units for card in cards), account.unit)
 
 
-def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies = DEFAULT_POLICIES) -> Ledger:
-    """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked."""
-    ledger = Ledger(policies)
+def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies | None = None) -> Ledger:
+    """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked.
+
+    Without `policies`, which no object of the cluster tells, its pods ask in MiB where all nodes that share count so.
+    """
+    ledger = Ledger(policies or SharePolicies(unit=unit_of_cluster(snapshot.nodes)))
     for node in snapshot.nodes:
         ledger.set_node(node, snapshot.withheld.get(node.name, ()))
     for pod in snapshot.pods:

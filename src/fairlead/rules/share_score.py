@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from fairlead.model.sharing import SPREAD, GpuNeed
 from fairlead.rules.holding.account import CardAccount
-from fairlead.rules.placement import Choice
+from fairlead.rules.placement import Choice, held_of_cards
 
 
 def node_score(choice: Choice, need: GpuNeed, policy: str) -> int:
     """The worst of the chosen cards. Best fit likes cards that end up full, and least a card that nobody has opened yet."""
-    taken: dict[str, int] = {}
-    cards: dict[str, CardAccount] = {}
-    for part in need.running if need.is_split else (*need.running, *need.passing)[:1]:
-        for card in choice[part.name]:
-            cards[card.key] = card
-            taken[card.key] = taken.get(card.key, 0) + (part.units if need.is_split else need.units)
-    return min(card_score(card, taken[key], policy) for key, card in cards.items())
+    held = held_of_cards(choice, need)
+    cards = {card.key: card for chosen in choice.values() for card in chosen}
+    return min(card_score(card, held[key][0], policy) for key, card in cards.items())
 
 
 def card_score(card: CardAccount, units: int, policy: str) -> int:

@@ -1,7 +1,7 @@
-"""Why can a node not take a pod that shares a GPU? The sentences of the scheduler extender (sharing contract 2.2).
+"""Why a node cannot take a pod that shares a GPU: the sentences of the scheduler extender (sharing contract 2.2).
 
-They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. What a newcomer gets wrong: `is_final` decides
-whether preemption is tried, so it may be said only of what no eviction can mend.
+They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. `is_final` decides whether
+preemption is tried, so it may be said only of what no eviction can mend.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.model.sharing import GpuNeed, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
-from fairlead.rules.placement import SharePolicies, as_seen_by, choose_cards, gpu_policy, hardest_first
+from fairlead.rules.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
 
 UNKNOWN_NODE: Final = Verdict("node not yet known to the GPU share scheduler", False)
 NOT_SHARED: Final = Verdict("node does not share GPUs (label cgpu=true missing)", True)
@@ -30,15 +32,22 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
         return NOT_SHARED
     if need.cards > len(account.cards):
         return Verdict(f"need {_gpus(need.cards)}, node has {len(account.cards)}", True)
-    usable = account.usable()
-    if not usable:
+    if not account.usable():
         return _nothing_usable(account.cards)
+    if account.unit != policies.unit:
+        return other_unit(account.unit, policies.unit)
     seen = as_seen_by(account, pod)
     policy = gpu_policy(need, account, policies)
     if choose_cards(seen, need, policy) is not None:
         return None
     no = _lacking(seen, need, policy)
     return no if no.is_final or not account.hidden else Verdict(f"{no.reason} ({_set_aside(account)})", False)
+
+
+@lru_cache(maxsize=4)
+def other_unit(of_node: str, of_cluster: str) -> Verdict:
+    """A pod says only a number: it means the cluster's unit, and a node that counts in another would give it something else."""
+    return Verdict(f"node counts {GPU_MEMORY} in {of_node}, the cluster in {of_cluster}", True)
 
 
 @lru_cache(maxsize=4096)
@@ -63,15 +72,9 @@ def _lacking(seen: NodeAccount, need: GpuNeed, policy: str) -> Verdict:
     """For containers on different cards, the first (the largest) that finds none; each is tried as if it were the pod."""
     if not need.is_split:
         return _lacking_for(seen, need.units, need.core_percent, need.cards)
-    left = seen.without(())
-    for part in hardest_first(need):
-        alone = GpuNeed(part.units, part.core_percent, need.cards, running=(part,))
-        choice = choose_cards(left, alone, policy)
-        if choice is None:
-            return _lacking_for(left, part.units, part.core_percent, need.cards)
-        for card in choice[part.name]:
-            card.take(part.units, part.core_percent)
-    raise AssertionError("each container finds its card, and the pod does not")
+    no = choose_for_each(seen.cards, need, policy)
+    assert isinstance(no, NoCard), "each container finds its card, and the pod does not"
+    return _lacking_for(structs.replace(seen, cards=no.left), no.units, no.core_percent, need.cards)
 
 
 def _lacking_for(seen: NodeAccount, units: int, core: int, count: int) -> Verdict:

@@ -153,7 +153,7 @@ def parse_card_memory(labels: Mapping[str, str]) -> int | None:
 
 def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
     wires = _decoded(text, dict[str, list[WireGrant]]) or {}
-    if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 for given in wires.values() for wire in given):
+    if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0 for given in wires.values() for wire in given):
         return _NO_GRANTS
     return {
         container: tuple(Grant(wire.uuid, wire.index, wire.units, wire.mib, wire.core) for wire in given)
@@ -169,7 +169,7 @@ def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequ
             return _NO_GRANTS
         percent = cores.get(position, {})
         given = [(index, count, percent.get(index, 0)) for index, count in by_gpu.items()]
-        if not all(_is_index(index) and count > 0 for index, count, _ in given):
+        if not all(_is_index(index) and count > 0 and core >= 0 for index, count, core in given):
             return _NO_GRANTS
         grants[containers[int(position)].name] = tuple(Grant("", int(index), count, None, core) for index, count, core in given)
     return grants

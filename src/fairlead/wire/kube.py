@@ -7,7 +7,7 @@ through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from sys import intern
 from typing import Final, Literal
@@ -21,6 +21,7 @@ from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.resources import NOTHING, Amounts
+from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.allocation import parse_card_memory, parse_grants, parse_memory_limits
 from fairlead.wire.node_choice import parse_node_choice
@@ -244,6 +245,8 @@ def parse_pod(wire: WirePod) -> Pod:
     """A pod row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = wire.metadata, wire.spec or WirePodSpec(), wire.status or WirePodStatus()
     annotations, containers = kept_annotations(meta.annotations), parse_containers(spec.containers)
+    init_containers = parse_containers(spec.init_containers)
+    shares_gpus = name_shared_gpus(containers) or name_shared_gpus(init_containers)
     return Pod(
         namespace=intern(meta.namespace or ""),
         name=meta.name or "",
@@ -262,7 +265,7 @@ def parse_pod(wire: WirePod) -> Pod:
         scheduler=intern(spec.scheduler_name or ""),
         gates=tuple(gate.name or "" for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
         containers=containers,
-        init_containers=parse_containers(spec.init_containers),
+        init_containers=init_containers,
         overhead=parse_amounts(spec.overhead),
         statuses=_parse_statuses(status.container_statuses),
         init_statuses=_parse_statuses(status.init_container_statuses),
@@ -273,12 +276,8 @@ def parse_pod(wire: WirePod) -> Pod:
         nominated_node=status.nominated_node_name or "",
         grants=parse_grants(annotations, containers),
         memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_MEMORY_LIMITS,
-        node_choice=parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if _shares_gpus(containers) else ANYWHERE,
+        node_choice=parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if shares_gpus else ANYWHERE,
     )
-
-
-def _shares_gpus(containers: Iterable[Container]) -> bool:
-    return any(names.GPU_MEMORY in container.limits for container in containers)
 
 
 def parse_node(wire: WireNode) -> Node:

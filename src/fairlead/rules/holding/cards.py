@@ -6,7 +6,7 @@ more units than its card's memory, or its node, can have is not believed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
 from typing import Final
 
@@ -16,7 +16,7 @@ from fairlead.model.gpu import GpuReading, GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
-from fairlead.rules.holding.units import MIB_PER_UNIT, believable_units, unit_of
+from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
 from fairlead.rules.node_status import SHARE
 
 MOST_CARDS: Final = 4096
@@ -33,6 +33,17 @@ def node_unit(node: Node, devices: int = 0) -> str:
         return unit_of(node, max(told))
     count = counted(node.capacity, GPU_COUNT) or devices
     return unit_of(node, offered / count if count > 0 else 0)
+
+
+def unit_of_cluster(nodes: Iterable[Node]) -> str:
+    """The unit in which pods ask, as far as nodes tell: MiB where all that offer shared memory count so, else GiB.
+
+    >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
+    >>> unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([])
+    ('MiB', 'GiB', 'GiB')
+    """
+    units = {node_unit(node) for node in nodes if counted(node.capacity, GPU_MEMORY)}
+    return MIB if units == {MIB} else GIB
 
 
 def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()) -> list[CardOccupancy]:

@@ -1,28 +1,27 @@
-"""What a pod asks of shared GPUs, or why no node can give it (sharing contract 2.2).
+"""What a pod asks of shared GPUs: the most that it holds at one instant; or why no node can give it (sharing contract 2.2).
 
-Init containers that end use the card of the first container that keeps running, before it starts; so the larger of the two counts and not
-the sum. Sidecars count as containers.
+The kubelet starts init containers one after another. A sidecar is held from its place in the list to the end of the
+pod. An init container that ends runs beside the sidecars before it, on the cards of the first app container that has
+some. Units and core percent peak each by itself, perhaps at different moments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from fairlead.model.keys import ANNOTATION_GPU_PLACEMENT, ANNOTATION_GPU_SPLIT
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, counted
-from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
+from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
 
-MANAGED: Final = (GPU_MEMORY, GPU_CORE)
-"""The resources of the extender: kube-scheduler asks us about every pod that names one of them, whatever the amount."""
 PER_CONTAINER: Final = "per-container"
 _CORES: Final = range(5, 101, 5)
 
 
 def asks_share(pod: Pod) -> bool:
     """Whether the pod names a resource of shared GPUs."""
-    return any(name in amounts for part in _all(pod) for amounts in (part.limits, part.requests) for name in MANAGED)
+    return name_shared_gpus(_all(pod))
 
 
 def gpu_need(pod: Pod) -> GpuNeed:
@@ -37,12 +36,12 @@ def gpu_need(pod: Pod) -> GpuNeed:
     if fault:
         return GpuNeed(fault=fault)
     cards = int(pod.labels.get(GPU_COUNT, "1"))
-    keep = [part for part in pod.containers if _units(part)] + [part for part in pod.init_containers if part.restartable and _units(part)]
-    end = [part for part in pod.init_containers if not part.restartable and _units(part)]
-    running, passing = _needs(pod, keep, cards), _needs(pod, end, cards)
+    keep = (*pod.containers, *(part for part in pod.init_containers if part.restartable))
+    running, passing = tuple(_asked(pod, part, cards) for part in keep if _units(part)), tuple(_passing(pod, cards))
+    units, core_percent = _peak(running, passing)
     return GpuNeed(
-        units=max(sum(part.units for part in running), max((part.units for part in passing), default=0)),
-        core_percent=max(sum(part.core_percent for part in running), max((part.core_percent for part in passing), default=0)),
+        units=units,
+        core_percent=core_percent,
         cards=cards,
         running=running,
         passing=passing,
@@ -51,14 +50,48 @@ def gpu_need(pod: Pod) -> GpuNeed:
     )
 
 
-def _needs(pod: Pod, parts: Iterable[Container], cards: int) -> tuple[ContainerNeed, ...]:
-    wished = pod.memory_limits_mib
-    return tuple(
-        ContainerNeed(
-            part.name, _units(part) // cards, _core(part) // cards, max(1, wished[part.name] // cards) if part.name in wished else None
-        )
-        for part in parts
+def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
+    """Units and core percent that these running containers hold at most on one card, each by itself.
+
+    The init containers that end count where the first running container is: they use its cards.
+    """
+    here = [part for part in need.running if part.name in names]
+    return _peak(here, need.passing if here and here[0] is need.running[0] else ())
+
+
+def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) -> tuple[int, int]:
+    """
+    >>> side, app = ContainerNeed("side", 2), ContainerNeed("app", 2)
+    >>> _peak([app, side], [ContainerNeed("init", 4, beside=("side",))])
+    (6, 0)
+    >>> _peak([], [ContainerNeed("a", 8, 10), ContainerNeed("b", 2, 90)])
+    (8, 90)
+    """
+    units, core = sum(part.units for part in running), sum(part.core_percent for part in running)
+    for part in passing:
+        beside = [each for each in running if each.name in part.beside] if part.beside else ()
+        units = max(units, part.units + sum(each.units for each in beside))
+        core = max(core, part.core_percent + sum(each.core_percent for each in beside))
+    return units, core
+
+
+def _asked(pod: Pod, part: Container, cards: int, beside: tuple[str, ...] = ()) -> ContainerNeed:
+    wished = pod.memory_limits_mib.get(part.name)
+    return ContainerNeed(
+        part.name, _units(part) // cards, _core(part) // cards, None if wished is None else max(1, wished // cards), beside
     )
+
+
+def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
+    """The init containers that end, each with the sidecars that it starts beside."""
+    sidecars: tuple[str, ...] = ()
+    for part in pod.init_containers:
+        if not _units(part):
+            continue
+        if part.restartable:
+            sidecars = (*sidecars, part.name)
+        else:
+            yield _asked(pod, part, cards, sidecars)
 
 
 def _fault(pod: Pod) -> str:

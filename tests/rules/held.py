@@ -1,0 +1,51 @@
+"""What a pod holds of each card at its fullest: an oracle, from sharing contract 2.2 and the kubelet's order of starting containers.
+
+It lives the pod's life and looks at every instant. Nothing of it is shared with the rules that it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fairlead.model.pod import GrantsByContainer, Pod
+
+Held = dict[str, tuple[int, int]]
+"""Units and core percent by the UUID of the card; `#<index>` where a grant names none."""
+
+
+def instants(pod: Pod) -> Iterator[list[str]]:
+    """The names of containers that run at once: init containers one after another, sidecars to the end, then the app containers."""
+    sidecars: list[str] = []
+    for part in pod.init_containers:
+        yield [*sidecars, part.name]
+        if part.restartable:
+            sidecars.append(part.name)
+    yield [*sidecars, *(part.name for part in pod.containers)]
+
+
+def held_at_most(pod: Pod, grants: GrantsByContainer | None = None) -> Held:
+    """Each of units and core percent is the most of any instant; they need not be of the same one."""
+    given = pod.grants if grants is None else grants
+    most: Held = {}
+    for running in instants(pod):
+        now: Held = {}
+        for name in running:
+            for grant in given.get(name, ()):
+                key = grant.uuid or f"#{grant.index}"
+                units, core = now.get(key, (0, 0))
+                now[key] = (units + grant.units, core + grant.core_percent)
+        for key, (units, core) in now.items():
+            before = most.get(key, (0, 0))
+            most[key] = (max(before[0], units), max(before[1], core))
+    return most
+
+
+def asked_at_most(pod: Pod, name: str) -> int:
+    """The most of a resource that the limits of its containers come to at one instant."""
+    limits: Mapping[str, int] = {part.name: part.limits.get(name, 0) for part in (*pod.containers, *pod.init_containers)}
+    return max(sum(limits[each] for each in running) for running in instants(pod))
+
+
+def fits_alone(free: Sequence[tuple[int, int]], need: tuple[int, int], cards: int) -> bool:
+    """Whether so many cards have that much free, of units and of core percent, each by itself."""
+    return sum(units >= need[0] and core >= need[1] for units, core in free) >= cards
