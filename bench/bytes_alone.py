@@ -61,8 +61,8 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> tuple[list[list[tu
 
     A request that began after another had ended may have waited for it, so it belongs to the next stage.
     """
-    from fairlead.edge.kube_blocking import KubeBlocking
-    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.connection.kubeconfig import find_connection
+    from fairlead.edge.kube.kube_blocking import KubeBlocking
 
     sent: list[Sent] = []
 

@@ -26,7 +26,7 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
-from fairlead.wire.prom_text import render_page
+from fairlead.wire.metrics.prom_text import render_page
 
 GPUS_PER_NODE = 8
 NOW = 1767600000.0

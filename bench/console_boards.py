@@ -27,7 +27,7 @@ from tests.console.worlds import StillCluster, still_world
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
-from fairlead.console.endpoints import BASE
+from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
 
 PAGES = (

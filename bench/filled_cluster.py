@@ -18,9 +18,9 @@ from tests.kube.addresses import address_beyond_loopback
 from tests.kube.control_plane import ControlPlane
 from tests.kube.crds import install_job_kinds
 
-from fairlead.edge.api_request import ApiRequest, encode_body
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.kubeconfig import find_connection
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.kube.api_request import ApiRequest, encode_body
+from fairlead.edge.kube.kube_api import KubeApi
 
 GPUS_PER_NODE = 8
 AT_ONCE = 24

@@ -22,8 +22,8 @@ from fairlead.model.pod import Container, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.share_ledger import Ledger, ledger_of
-from fairlead.rules.share_preempt import Victims, plan_preemption
+from fairlead.rules.sharing.ledger import Ledger, ledger_of
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
 
 CARDS = 8
 ROUNDS = 400

@@ -20,7 +20,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from fairlead.console.endpoints import BASE
+from fairlead.console.pages.endpoints import BASE
 
 COMMAND = [sys.executable, "-m", "fairlead", "up"]
 PORTS = [word for name in ("", "gpu-exporter-", "cluster-exporter-", "api-") for word in (f"--{name}port", "0")]

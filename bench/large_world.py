@@ -11,11 +11,11 @@ import resource
 import time
 from collections import Counter
 
-from fairlead.beginnings import uncollected
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.conditions import phase_of
-from fairlead.sim.resources import PODS, PYTORCH_JOBS
-from fairlead.sim.scenario_file import load_scenario
+from fairlead.run.beginnings import uncollected
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.conditions import phase_of
+from fairlead_sim.objects.resources import PODS, PYTORCH_JOBS
+from fairlead_sim.scenario.file import load_scenario
 
 EPOCH = 1_767_600_000.0
 

@@ -78,8 +78,8 @@ class LeanClient(asyncio.Protocol):
 
 def access(kubeconfig: Path) -> tuple[str, str, ssl.SSLContext]:
     """Server, `Authorization` header and TLS context of the current user."""
-    from fairlead.edge.connection import make_ssl_context
-    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.connection.connection import make_ssl_context
+    from fairlead.edge.connection.kubeconfig import find_connection
 
     connection = find_connection(str(kubeconfig))
     assert connection is not None

@@ -26,7 +26,7 @@ from tests.kube.control_plane import ControlPlane  # noqa: E402
 from tests.kube.programs import program  # noqa: E402
 
 from bytes_alone import record  # noqa: E402
-from fairlead.edge.job_query import JobQuery  # noqa: E402
+from fairlead.edge.queries.job_query import JobQuery  # noqa: E402
 from fairlead.errors import OutsideError  # noqa: E402
 from fairlead.kinds.registry import KINDS  # noqa: E402
 from filled_cluster import filled_cluster, write_plan  # noqa: E402

@@ -91,11 +91,11 @@ class Measured:
 def run_ours(kubeconfig: str) -> dict[str, float]:
     import uvloop
 
-    from fairlead.edge.followed import POD_SUBJECT
-    from fairlead.edge.kube_api import KubeApi
-    from fairlead.edge.kubeconfig import find_connection
-    from fairlead.edge.mirror import Mirror
-    from fairlead.edge.reflector import quiet_collector
+    from fairlead.edge.connection.kubeconfig import find_connection
+    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.kube_api import KubeApi
+    from fairlead.edge.kube.mirror import Mirror
+    from fairlead.edge.kube.reflector import quiet_collector
 
     connection = find_connection(kubeconfig)
     assert connection is not None
@@ -116,9 +116,9 @@ def run_ours(kubeconfig: str) -> dict[str, float]:
 
 
 def run_blocking(kubeconfig: str) -> dict[str, float]:
-    from fairlead.edge.followed import POD_SUBJECT
-    from fairlead.edge.kube_blocking import KubeBlocking
-    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.connection.kubeconfig import find_connection
+    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.kube_blocking import KubeBlocking
 
     connection = find_connection(kubeconfig)
     assert connection is not None

@@ -44,12 +44,12 @@ from fairlead.apps import extender as driver
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.model.refusal import Refusal
-from fairlead.rules.share_ledger import Ledger
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import NodePool, Scenario
-from fairlead.wire.allocation import render_bind
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead.wire.gpus.allocation import render_bind
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 ROUNDS = 2000
 Object = dict[str, Any]

@@ -14,9 +14,9 @@ import pstats
 import resource
 import time
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.world import World
 
 EPOCH = 1_767_600_000.0
 DAY = 86400.0

@@ -19,7 +19,7 @@ from tests.kube.control_plane import ControlPlane  # noqa: E402
 from tests.kube.programs import program  # noqa: E402
 
 from bytes_alone import record  # noqa: E402
-from fairlead.edge.cluster_query import ClusterQuery  # noqa: E402
+from fairlead.edge.queries.cluster_query import ClusterQuery  # noqa: E402
 from filled_cluster import filled_cluster, write_plan  # noqa: E402
 from fresh_process import alternating, print_costs  # noqa: E402
 

@@ -63,11 +63,11 @@ def run_ours(kubeconfig: str, events: int) -> dict[str, float]:
 
     import uvloop
 
-    from fairlead.edge.followed import POD_SUBJECT
-    from fairlead.edge.kube_api import KubeApi
-    from fairlead.edge.kubeconfig import find_connection
-    from fairlead.edge.mirror import Mirror
-    from fairlead.edge.reflector import Reflector
+    from fairlead.edge.connection.kubeconfig import find_connection
+    from fairlead.edge.kube.followed import POD_SUBJECT
+    from fairlead.edge.kube.kube_api import KubeApi
+    from fairlead.edge.kube.mirror import Mirror
+    from fairlead.edge.kube.reflector import Reflector
 
     connection = find_connection(kubeconfig)
     assert connection is not None

@@ -9,10 +9,10 @@ import argparse
 import importlib
 from pathlib import Path
 
-from fairlead.cli.arena_config import SETTINGS
-from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.parser import Parser, make_parser
-from fairlead.cli.verbs import VERBS, Verb
+from fairlead.cli.frame.arena_config import SETTINGS
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.parser import Parser, make_parser
+from fairlead.cli.frame.verbs import VERBS, Verb
 
 FILE = Path(__file__).parent.parent / "docs" / "cli.md"
 

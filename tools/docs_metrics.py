@@ -7,17 +7,15 @@ from pathlib import Path
 
 from fairlead.apps.counters_file import built_in_counters
 from fairlead.model.metric import MetricName
-from fairlead.rules import (
-    arena_metrics,
-    cluster_exporter_metrics,
-    cluster_metrics,
-    container_gpu_metrics,
-    custom_gpu_metrics,
-    exporter_metrics,
-    gpu_metrics,
-    legacy_gpu_metrics,
-    share_metrics,
-)
+from fairlead.rules.metrics import arena as arena_metrics
+from fairlead.rules.metrics import cluster as cluster_metrics
+from fairlead.rules.metrics import cluster_exporter as cluster_exporter_metrics
+from fairlead.rules.metrics import container_gpu as container_gpu_metrics
+from fairlead.rules.metrics import custom_gpu as custom_gpu_metrics
+from fairlead.rules.metrics import exporter as exporter_metrics
+from fairlead.rules.metrics import gpu as gpu_metrics
+from fairlead.rules.metrics import legacy_gpu as legacy_gpu_metrics
+from fairlead.rules.sharing import metrics as share_metrics
 
 FILE = Path(__file__).parent.parent / "docs" / "metrics.md"
 

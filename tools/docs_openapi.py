@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fairlead import __version__
-from fairlead.console.openapi import openapi_document
+from fairlead.console.pages.openapi import openapi_document
 
 FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
 

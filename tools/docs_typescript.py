@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead import __version__
-from fairlead.console.openapi import openapi_document
+from fairlead.console.pages.openapi import openapi_document
 
 FILE = Path(__file__).parent.parent / "web" / "src" / "api" / "schema.ts"
 HEAD = "// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.\n"

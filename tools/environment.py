@@ -114,7 +114,7 @@ def _write_own_files() -> None:
     (site_packages / "fairlead-checkout.pth").write_text(f"{REPOSITORY / 'src'}\n", encoding="utf-8")
     for script, function in SCRIPTS.items():
         path = VENV / "bin" / script
-        text = f"#!{PYTHON}\nimport sys\n\nfrom fairlead.programs import {function}\n\nsys.exit({function}())\n"
+        text = f"#!{PYTHON}\nimport sys\n\nfrom fairlead.run.programs import {function}\n\nsys.exit({function}())\n"
         path.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)

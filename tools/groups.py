@@ -127,7 +127,7 @@ def _unit_folders() -> list[str]:
 
 def _doctests() -> Step:
     report = JUNIT / "examples.xml"
-    return Step("doctest", (*PYTEST, "--doctest-modules", f"--junit-xml={report}", "src/fairlead"), junit=report)
+    return Step("doctest", (*PYTEST, "--doctest-modules", f"--junit-xml={report}", "src/fairlead", "src/fairlead_sim"), junit=report)
 
 
 def _console_steps() -> tuple[Step, ...]:

@@ -1,4 +1,4 @@
-"""Which field has which number in Kubernetes' protobuf? Writes `src/fairlead/wire/kube_protobuf_fields.py` from the Go types.
+"""Which field has which number in Kubernetes' protobuf? Writes `src/fairlead_sim/schema/protobuf_fields.py` from the Go types.
 
 The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the programs of the tests are
 built from them). Run it after a change of the pinned version: `python3 tools/kube_protobuf_fields.py`.

@@ -43,7 +43,7 @@ ON_THAT_MORNING = """
 import calendar, sys, time
 morning = float(calendar.timegm(time.strptime(sys.argv.pop(1), "%Y-%m-%dT%H:%M:%SZ")))
 time.time = lambda: morning
-from fairlead.programs import run_fairlead
+from fairlead.run.programs import run_fairlead
 run_fairlead()
 """
 """`fairlead` on a machine whose clock always says that morning: the world begins by it, to the microsecond.

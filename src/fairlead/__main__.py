@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.programs import run_fairlead
+from fairlead.run.programs import run_fairlead
 
 if __name__ == "__main__":
     run_fairlead()

@@ -142,7 +142,7 @@ class Timekeeper(Protocol):
         ...
 
 
-class World(Struct, frozen=True):
+class Ports(Struct, frozen=True):
     """Everything a process may ask of its world. `series` is None when no Prometheus is configured, `timekeeper` where time is real."""
 
     cluster: Cluster

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import structs
 from tests.apps.company import company, readings
-from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, four_cards
+from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, four_cards
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
@@ -24,15 +24,15 @@ from tests.sim.small_world import small_world
 
 from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.admission_webhook import webhook_app
-from fairlead.apps.api_credentials import make_credentials
-from fairlead.apps.api_server import ApiServer
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.extender import Extender
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.settings import READ_SECONDS
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.driver import Driver
+from fairlead_sim.api.credentials import make_credentials
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.world.driver import Driver
 
 TOKEN: Final = "a-token"
 CREDENTIALS: Final = make_credentials()
@@ -48,12 +48,12 @@ def _console(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
 
 def _gpu_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
     chosen = gpu_exporter.GpuExporterSettings(node="gpu-1", read_seconds=patience)
-    return (gpu_exporter.run(FakeDevices(four_cards()), chosen, sock=sock, ready=ready),)
+    return (gpu_exporter.run(FakeDevices(four_cards()), FixedClock(), chosen, sock=sock, ready=ready),)
 
 
 def _cluster_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
     chosen = cluster_exporter.ClusterExporterSettings(node="host-1", read_seconds=patience)
-    return (cluster_exporter.run(FakeCluster(company()), FakeReadings(readings()), chosen, sock=sock, ready=ready),)
+    return (cluster_exporter.run(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen, sock=sock, ready=ready),)
 
 
 def _scheduler_extender(sock: socket, ready: asyncio.Event, patience: float) -> Loops:

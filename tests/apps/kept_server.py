@@ -7,12 +7,12 @@ import json
 import sys
 from pathlib import Path
 
-from fairlead.apps.api_saved import saved_first
-from fairlead.apps.api_server import ApiServer
 from fairlead.apps.server import bind_socket, serve
-from fairlead.beginnings import scenario_beginning
-from fairlead.kept_world import open_world
-from fairlead.sim.driver import Driver
+from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.kept_world import open_world
+from fairlead_sim.api.saved import saved_first
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.world.driver import Driver
 
 
 async def run(directory: Path, ready_file: Path, seed: int) -> None:

@@ -14,9 +14,9 @@ from tests.console.worlds import still_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.server import bind_socket
-from fairlead.console.endpoints import BASE
+from fairlead.console.pages.endpoints import BASE
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import World
+from fairlead.ports import Ports
 
 
 class Page:
@@ -35,7 +35,7 @@ class Page:
 
 @asynccontextmanager
 async def console(
-    world: World | None = None, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None
+    world: Ports | None = None, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None
 ) -> AsyncIterator[Page]:
     server = ConsoleServer(world or still_world(living_cluster()), settings, past)
     sock = bind_socket("127.0.0.1", 0)

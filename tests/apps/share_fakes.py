@@ -21,7 +21,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
 from fairlead.ports import LeaseRecord, RowSink
-from fairlead.wire.allocation import parse_grants, render_action
+from fairlead.wire.gpus.allocation import parse_grants, render_action
 from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_RETRY
 
 NOW = 1_767_600_000.0

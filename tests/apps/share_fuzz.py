@@ -23,7 +23,7 @@ from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
-from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 Object = dict[str, Any]
 NODES = {"n1": (15, 15), "n2": (8,), "n3": (14, 14, 10)}

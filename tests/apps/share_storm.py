@@ -22,9 +22,9 @@ from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY
 from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_why import why_no_room
-from fairlead.wire.scheduler_extender import FilterAsked
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.rules.sharing.why import why_no_room
+from fairlead.wire.sharing.scheduler_extender import FilterAsked
 
 CARDS = ((15, 15, 15, 15), (14,), (14, 14), (15, 8), (15,) * 8, (10, 10))
 ExtenderMaker = Callable[..., Extender]

@@ -11,13 +11,13 @@ from tests.apps.test_api_server import TOKEN, ask
 from tests.sim.objects import StillClock
 from tests.sim.small_world import small_world
 
-from fairlead.apps.api_server import ApiServer
-from fairlead.rules import access
-from fairlead.sim.accounts import Accounts
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CLUSTER_ROLES, CONFIG_MAPS, ELASTIC_QUOTA_TREES, NAMESPACES, RESOURCES, SERVICE_ACCOUNTS
-from fairlead.sim.roles import install_roles
-from fairlead.wire.kube_resource import ResourceKind
+from fairlead_sim.access import judge as access
+from fairlead_sim.access.roles import install_roles
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, ELASTIC_QUOTA_TREES, NAMESPACES, RESOURCES, SERVICE_ACCOUNTS
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.store.accounts import Accounts
+from fairlead_sim.store.cluster import Cluster
 
 KEY = b"a key of the test's own"
 TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
@@ -84,7 +84,7 @@ async def test_the_administrator_costs_no_look_at_the_roles(cluster: Cluster, mo
         raise AssertionError("the roles were read")
 
     app = server(cluster)
-    monkeypatch.setattr("fairlead.apps.api_access.Access._read_policy", refuse)
+    monkeypatch.setattr("fairlead_sim.api.access.Access._read_policy", refuse)
     assert (await ask(app, "GET", "/api/v1/pods"))[0] == 200
     assert (await ask(app, "GET", "/api/v1/pods", headers={"impersonate-user": "bob"}))[0] == 500
 
@@ -98,7 +98,7 @@ async def test_the_roles_are_read_again_only_after_one_was_written(cluster: Clus
             super().__init__(*arguments)
 
     app = server(cluster)
-    monkeypatch.setattr("fairlead.apps.api_access.Policy", Counted)
+    monkeypatch.setattr("fairlead_sim.api.access.Policy", Counted)
     bob = {"impersonate-user": "bob"}
     for _ in range(3):
         assert (await ask(app, "GET", "/api/v1/pods", headers=bob))[0] == 403

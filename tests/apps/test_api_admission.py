@@ -10,10 +10,10 @@ from tests.apps.test_api_server import TOKEN, ask
 from tests.sim.small_world import NAMESPACE, SHARED_POOL, get_pod, live, small_world
 from tests.sim.small_world import pod as make_pod
 
-from fairlead.apps.api_server import ApiServer
-from fairlead.rules.share_admission import GRANT_WRITERS
-from fairlead.sim.world import World
+from fairlead.rules.sharing.admission import GRANT_WRITERS
 from fairlead.wire.names import ANNOTATION_ALLOCATION, ANNOTATION_GPU_ASSIGNED, ANNOTATION_GPU_INDEX
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.world.world import World
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _POLICY = "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants'"

@@ -15,12 +15,14 @@ import pytest
 from tests.apps.running_console import until
 from tests.sim.objects import StillClock, config_map, pod
 
-from fairlead.apps import api_reads, api_watch, server
-from fairlead.apps.api_credentials import Credentials, make_credentials
-from fairlead.apps.api_server import ApiServer
+from fairlead.apps import server
 from fairlead.apps.server import bind_socket, serve
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS, PODS
+from fairlead_sim.api import reads as api_reads
+from fairlead_sim.api import watch as api_watch
+from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
+from fairlead_sim.store.cluster import Cluster
 
 TOKEN = "a-token"
 

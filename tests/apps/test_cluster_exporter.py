@@ -24,8 +24,9 @@ from fairlead.model.gpu import GpuReading
 from fairlead.model.metric import Sample
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot, Source
-from fairlead.rules import arena_metrics, cluster_metrics
-from fairlead.wire.prom_text import parse_page
+from fairlead.rules.metrics import arena as arena_metrics
+from fairlead.rules.metrics import cluster as cluster_metrics
+from fairlead.wire.metrics.prom_text import parse_page
 
 from .company import GIB, company, readings
 from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock, until

@@ -15,9 +15,9 @@ from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 from tests.sim.small_world import EPOCH, pod, small_world
 
-from fairlead.console.endpoints import BASE
-from fairlead.console.openapi import openapi_document
-from fairlead.sim.driver import Driver
+from fairlead.console.pages.endpoints import BASE
+from fairlead.console.pages.openapi import openapi_document
+from fairlead_sim.world.driver import Driver
 
 from .running_console import Page, console
 

@@ -13,7 +13,7 @@ from tests.console.worlds import StillCluster, StillReadings, still_world
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
-from fairlead.console.endpoints import BASE
+from fairlead.console.pages.endpoints import BASE
 
 from .running_console import console, until
 

@@ -16,12 +16,12 @@ from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
-from fairlead.console.endpoints import BASE, ENDPOINTS
-from fairlead.console.openapi import openapi_document
+from fairlead.console.pages.endpoints import BASE, ENDPOINTS
+from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import SeriesLine
-from fairlead.sim.driver import Driver
+from fairlead_sim.world.driver import Driver
 
 from .running_console import console, until
 
@@ -272,7 +272,7 @@ async def test_a_bug_is_a_500_that_tells_nothing_but_its_request_id(
     def fail(*_: object) -> None:
         raise ValueError("secret words")
 
-    monkeypatch.setattr("fairlead.console.picture.node_rows", fail)
+    monkeypatch.setattr("fairlead.console.boards.board_state.node_rows", fail)
     async with console() as page:
         status, headers, body = await page.get(f"{BASE}/nodes")
         assert (await page.get("/healthz"))[0] == 200
@@ -289,7 +289,7 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
 
     async with console() as page:
         with monkeypatch.context() as broken:
-            broken.setattr("fairlead.console.picture.node_rows", fail)
+            broken.setattr("fairlead.console.boards.board_state.node_rows", fail)
             assert isinstance(page.server.world.cluster, StillCluster)
             page.server.world.cluster.show(living_cluster())
             for _ in range(3):
@@ -339,7 +339,7 @@ async def test_a_base_path_moves_everything_but_health() -> None:
 
 async def test_the_ring_is_filled_and_drawn() -> None:
     async with console() as page:
-        await until(lambda: page.server.ring.line_count)
+        await until(lambda: page.server.history.line_count)
         chart = await page.json("/charts/cluster-gpus-allocated")
     assert {line["labels"]["line"]: line["points"][-1][1] for line in chart["series"]} == {"allocated": 2, "total": 6}
     assert (chart["source"], chart["unit"], chart["total"], chart["shown"]) == ("built-in", "GPUs", 2, 2)

@@ -23,9 +23,9 @@ from fairlead.apps.server import bind_socket
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
 from fairlead.model.metric import Sample
-from fairlead.rules.dcgm_metrics import DcgmLabels
-from fairlead.wire.gpu_readings import NATIVE_METRICS
-from fairlead.wire.prom_text import parse_page
+from fairlead.rules.metrics.dcgm import DcgmLabels
+from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
+from fairlead.wire.metrics.prom_text import parse_page
 
 from .fakes import FakeDevices, FixedClock, device, four_cards, lost_device, process
 

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from fairlead.beginnings import scenario_beginning, snapshot_beginning
-from fairlead.edge.world_file import FILE, WorldFile
+from fairlead.edge.files.world_file import FILE, WorldFile
 from fairlead.errors import OutsideError, UserError
-from fairlead.kept_world import KeptWorld, open_world
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.sim.resources import CONFIG_MAPS, PODS
-from fairlead.sim.snapshot import take_objects, take_snapshot
-from fairlead.wire.snapshot_file import SavedSnapshot, render_snapshot
+from fairlead.run.beginnings import scenario_beginning, snapshot_beginning
+from fairlead.run.kept_world import KeptWorld, open_world
+from fairlead.wire.files.snapshot_file import SavedSnapshot, render_snapshot
+from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
+from fairlead_sim.world.snapshot import take_objects, take_snapshot
 
 KILLS = pytest.mark.parametrize("kills", [4, pytest.param(22, marks=pytest.mark.long)])
 SEED = 5
@@ -186,7 +186,7 @@ def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(tmp_
     certificates = [x509.load_pem_x509_certificate(pem) for pem in (first.credentials.server, first.credentials.authority)]
     now = time.time()
     assert all(each.not_valid_before_utc.timestamp() < now - 23.9 * 3600 for each in certificates)
-    monkeypatch.setattr("fairlead.kept_world.time.time", lambda: now - 23 * 3600)
+    monkeypatch.setattr("fairlead.run.kept_world.time.time", lambda: now - 23 * 3600)
     second = opened(tmp_path)
     assert second.is_restored and second.credentials == first.credentials
     second.close()
@@ -195,7 +195,7 @@ def test_a_clock_that_is_set_back_an_hour_or_most_of_a_day_keeps_nobody_out(tmp_
 def test_a_clock_that_is_further_behind_is_told_as_that_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = closed(tmp_path)
     before, now = path.read_bytes(), time.time()
-    monkeypatch.setattr("fairlead.kept_world.time.time", lambda: now - 3 * 86400)
+    monkeypatch.setattr("fairlead.run.kept_world.time.time", lambda: now - 3 * 86400)
     what, hint = refused(lambda: opened(tmp_path))
     behind, begins = (time.strftime("%Y-%m-%dT%H:", time.gmtime(now - days * 86400)) for days in (3, 1))
     assert what.startswith(f"this machine's clock is behind: it says {behind}") and f" is valid from {begins}" in what
@@ -266,7 +266,7 @@ def test_a_scenario_file_that_changed_meanwhile_is_refused_and_not_needed(tmp_pa
 
 def test_two_laptops_do_not_share_a_directory(tmp_path: Path) -> None:
     first = opened(tmp_path)
-    script = f"from pathlib import Path; from fairlead.edge.world_file import WorldFile; WorldFile(Path({str(tmp_path)!r}))"
+    script = f"from pathlib import Path; from fairlead.edge.files.world_file import WorldFile; WorldFile(Path({str(tmp_path)!r}))"
     second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert "another laptop keeps its world there" in second.stderr
     first.world.cluster.create({**config_map(1), "metadata": {"name": "c", "namespace": "research"}})

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.cli.laptop_state import laptop_home, running_laptop
+from fairlead.cli.servers.laptop_state import laptop_home, running_laptop
 
 START_SECONDS = 30.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")
@@ -123,14 +123,14 @@ def test_a_kubeconfig_with_production_in_it_gets_a_context_more_and_keeps_its_ow
     document = yaml.safe_load(path.read_text())
     assert document["current-context"] == "prod" and {"name": "prod", "context": {"cluster": "prod"}} in document["contexts"]
     assert path.read_text().startswith("# of ann\n")
-    asked = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "whoami", "--context=fairlead"]
+    asked = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", "whoami", "--context=fairlead"]
     ended = subprocess.run([*asked, f"--kubeconfig={path}"], capture_output=True, text=True, env=environment(laptop.home), timeout=30)
     assert "fairlead-admin" in ended.stdout, ended.stderr
     assert f"context:           fairlead in {path}\n" in laptop.output()
 
 
 def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
-    arena = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", "top", "node"]
+    arena = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", "top", "node"]
     ended = subprocess.run(arena, capture_output=True, text=True, env=environment(laptop.home), timeout=30, check=True)
     overview = json.loads(get(laptop.wait_ready()["console"] + "api/v1/overview"))
     assert f"/{overview['gpus']['total']} (" in ended.stdout
@@ -139,7 +139,7 @@ def test_commands_without_a_kubeconfig_find_the_laptop(laptop: Laptop) -> None:
 
 def test_nobody_gets_into_a_simulated_pod_and_is_told_why(laptop: Laptop) -> None:
     def arena(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()", *words]
+        argv = [sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()", *words]
         return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(laptop.home), timeout=60)
 
     running = [line.split()[:2] for line in arena("list", "-A").stdout.splitlines() if " RUNNING " in line]

@@ -16,7 +16,7 @@ from fairlead.apps import extender
 from fairlead.apps.extender import Extender
 from fairlead.apps.leader import SAFE_SECONDS
 from fairlead.model.node import Condition
-from fairlead.wire.scheduler_extender import PreemptAsked
+from fairlead.wire.sharing.scheduler_extender import PreemptAsked
 
 NODE_SECONDS = 0.065
 """One node of 272 pods in a question about preemption (measured 2026-11)."""

@@ -6,10 +6,9 @@ from itertools import islice
 
 import pytest
 
-from fairlead import wiring
-from fairlead.beginnings import scenario_beginning
-from fairlead.sim.snapshot import take_snapshot
-from fairlead.wiring import Simulation
+from fairlead.run.beginnings import scenario_beginning
+from fairlead.run.simulation import Simulation
+from fairlead_sim.world.snapshot import take_snapshot
 
 
 async def test_the_past_leads_to_the_present() -> None:
@@ -25,7 +24,7 @@ async def test_the_past_leads_to_the_present() -> None:
 
 async def test_a_world_too_large_is_not_lived_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = Simulation(scenario_beginning("default").world(7), speed=1.0)
-    monkeypatch.setattr(wiring, "NODES_LIVED_TWICE", 8)
+    monkeypatch.setattr("fairlead.run.simulation.NODES_LIVED_TWICE", 8)
     assert list(islice(simulation.past(60, 15), 1)) == []
 
 

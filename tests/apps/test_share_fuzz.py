@@ -8,7 +8,7 @@ import pytest
 from tests.apps.share_fuzz import live
 from tests.apps.test_share_storm import without_reservation
 
-from fairlead.wire.scheduler_extender import BadBody, parse_filter
+from fairlead.wire.sharing.scheduler_extender import BadBody, parse_filter
 
 QUESTIONS = 4000
 LONG = 3600.0

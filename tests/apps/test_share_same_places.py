@@ -19,15 +19,15 @@ from tests.sim.small_world import EPOCH, NAMESPACE, container, pod, small_scenar
 from fairlead.apps.extender import Extender
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.sharing import BindAsked
-from fairlead.sharing_hooks import SharedGpus, sharing_hooks
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.hooks import Hooks
-from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import NODES, PODS
-from fairlead.sim.scenario import NodePool
-from fairlead.sim.world import World
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
-from fairlead.wire.scheduler_extender import FilterAsked
+from fairlead.run.sharing_hooks import SharedGpus, sharing_hooks
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.sharing.scheduler_extender import FilterAsked
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scenario.scenario import NodePool
+from fairlead_sim.scheduler.hooks import Hooks
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 EVENTS = 250

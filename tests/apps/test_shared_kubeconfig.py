@@ -14,13 +14,13 @@ import yaml
 from msgspec import to_builtins
 from tests.wire.test_kubeconfig_text import KUBECTL, WITH_COMMENTS
 
-from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials, render_kubeconfig
-from fairlead.cli.laptop_state import RunningLaptop
-from fairlead.edge.connection import LaptopPages
-from fairlead.edge.kubeconfig import find_connection
+from fairlead.cli.servers.laptop_state import RunningLaptop
+from fairlead.edge.connection.connection import LaptopPages
+from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.laptop_kubeconfig import SharedKubeconfig
+from fairlead.run.laptop_kubeconfig import SharedKubeconfig
 from fairlead.settings import LAPTOP_EXTENSION
+from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials, render_kubeconfig
 
 CREDENTIALS = make_credentials()
 SERVER = "https://127.0.0.1:6443"

@@ -10,8 +10,8 @@ import msgspec
 
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.snapshot import OPTIONAL, ClusterSnapshot, Source, build_snapshot
-from fairlead.wire.gpu_topology import parse_topology
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.gpus.topology import parse_topology
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 Object = dict[str, Any]
 

@@ -11,11 +11,11 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
-from fairlead.cli.messages import Messages
-from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.cli.snapshot_jobs import SnapshotJobs
-from fairlead.cli.snapshot_reader import SnapshotReader
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot.jobs import SnapshotJobs
+from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.model.snapshot import ClusterSnapshot
 
 

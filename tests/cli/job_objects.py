@@ -16,7 +16,7 @@ from fairlead.model.gpu import GpuReading
 from fairlead.model.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot, Source
-from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 CREATED: Final = datetime(2026, 1, 5, 10, 0, 0, tzinfo=UTC).timestamp()
 SPECS: Final = {"MPIJob": "mpiReplicaSpecs", "TFJob": "tfReplicaSpecs", "PyTorchJob": "pytorchReplicaSpecs"}

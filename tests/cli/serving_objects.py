@@ -14,15 +14,14 @@ from tests.cli.api_objects import Object
 from tests.cli.command import KeptOutput, OneWorld, Printed
 from tests.cli.job_objects import CREATED, moment
 
-from fairlead.cli.context import ClusterServings, Context
-from fairlead.cli.messages import Messages
-from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.cli.snapshot_reader import SnapshotReader
-from fairlead.kinds.serving import servings_of
+from fairlead.cli.frame.context import ClusterServings, Context
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot.reader import SnapshotReader
+from fairlead.kinds.serving.kinds import servings_of
 from fairlead.model.serving import FoundClaims, FoundServings, Serving
 from fairlead.model.snapshot import ClusterSnapshot, Source
-from fairlead.wire.kube import WirePod, parse_pod
-from fairlead.wire.serving import (
+from fairlead.wire.jobs.serving import (
     WireClaim,
     WireDeployment,
     WireInferenceService,
@@ -32,6 +31,7 @@ from fairlead.wire.serving import (
     parse_inference_service,
     parse_service,
 )
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 
 def meta(name: str, type_: str, of: str, version: str, namespace: str = "default", **labels: str) -> Object:

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
-from fairlead.cli.messages import Messages
-from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import NotAsWritten, OutsideError, UserError
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
 
 Manifest = dict[str, Any]

@@ -26,7 +26,7 @@ from fairlead.errors import UserError
 
 POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"
-COMMAND = (sys.executable, "-c", "from fairlead.programs import run_arena; run_arena()")
+COMMAND = (sys.executable, "-c", "from fairlead.run.programs import run_arena; run_arena()")
 CA = Authority()
 SECONDS = 60
 

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from tests.cli.test_worlds import kubeconfig
 
-from fairlead.cli.verbs import verbs_of
-from fairlead.edge import exec_plugin, kube_blocking
-from fairlead.main import main
+from fairlead.cli.frame.verbs import verbs_of
+from fairlead.edge.connection import exec_plugin
+from fairlead.edge.kube import kube_blocking
+from fairlead.run.main import main
 
 SUBMIT = "--name=a --image=i:1 --workers=1 --gpus=1 run"
 LINES = {

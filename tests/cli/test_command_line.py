@@ -13,8 +13,8 @@ import pytest
 from tests.cli.api_objects import node, pod, snapshot_of
 from tests.cli.command import run_command
 
-from fairlead.cli.parser import split_verb
-from fairlead.cli.verbs import VERBS
+from fairlead.cli.frame.parser import split_verb
+from fairlead.cli.frame.verbs import VERBS
 from fairlead.errors import UserError
 
 NODES = snapshot_of(
@@ -40,7 +40,7 @@ HEAVY = (
 
 def started(program: str, line: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """The real program in a process of its own, with no kubeconfig unless `env` names one."""
-    code = f"import sys; from fairlead.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
+    code = f"import sys; from fairlead.run.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
     return subprocess.run(
         [sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
@@ -176,8 +176,8 @@ def test_an_api_server_that_refuses_is_the_outside_failing(program: str, status:
 
 def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> None:
     code = (
-        "import sys; import fairlead.cli.version as v; v.build_lines = lambda: 1 / 0\n"
-        "from fairlead.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
+        "import sys; import fairlead.cli.frame.version as v; v.build_lines = lambda: 1 / 0\n"
+        "from fairlead.run.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env, check=False)
@@ -190,7 +190,7 @@ def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> Non
 
 
 def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
-    code = "import sys; from fairlead.main import main; sys.exit(main('arena', ['top', 'node', '-d']))"
+    code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-d']))"
     reader, writer = os.pipe()
     os.close(reader)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
@@ -201,7 +201,7 @@ def test_a_closed_stdout_is_silent_and_status_0(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
-    code = "import sys; from fairlead.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
+    code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', ['top', 'node', '-r']))"
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     assert command.stdout is not None
@@ -225,7 +225,7 @@ def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
         "contexts: [{name: c, context: {cluster: c}}], current-context: c}"
     )
     code = (
-        "import sys; from fairlead.main import main; main('arena', sys.argv[1:]);"
+        "import sys; from fairlead.run.main import main; main('arena', sys.argv[1:]);"
         f"sys.stderr.write('imported:' + ','.join(name for name in {HEAVY!r} if name in sys.modules) + ';')"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(kubeconfig)}

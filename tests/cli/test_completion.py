@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import run_command
 
-from fairlead.cli.verbs import verbs_of
+from fairlead.cli.frame.verbs import verbs_of
 from fairlead.errors import UserError
 from fairlead.model.snapshot import ClusterSnapshot
 

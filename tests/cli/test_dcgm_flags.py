@@ -7,9 +7,9 @@ import shlex
 
 import pytest
 
-from fairlead.cli import gpu_exporter
-from fairlead.cli.dcgm_flags import FLAGS, warnings_of
-from fairlead.cli.parser import make_parser
+from fairlead.cli.frame.parser import make_parser
+from fairlead.cli.servers import gpu_exporter
+from fairlead.cli.servers.dcgm_flags import FLAGS, warnings_of
 from fairlead.errors import UserError
 
 THEIRS = shlex.split("""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.cli.flags import BooleanFlag
-from fairlead.cli.parser import Parser, split_verb
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.parser import Parser, split_verb
 from fairlead.errors import UserError
 
 SPELLINGS = (

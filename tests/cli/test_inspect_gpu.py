@@ -13,11 +13,11 @@ import pytest
 from tests.cli.api_objects import Object, node, pod, reading, snapshot_of
 from tests.cli.command import Printed, run_command
 
-from fairlead.cli.inspect_tables import details
+from fairlead.cli.nodes.inspect_tables import details
 from fairlead.errors import UserError
-from fairlead.rules.share_inspect import inspect_shares
-from fairlead.rules.share_ledger import ledger_of
-from fairlead.wire.share_inspect import render_inspection
+from fairlead.rules.sharing.inspect import inspect_shares
+from fairlead.rules.sharing.ledger import ledger_of
+from fairlead.wire.sharing.inspect import render_inspection
 
 V100, T4 = "cn-hangzhou.192.168.2.167", "cn-zhangjiakou.192.168.3.184"
 NOTEBOOKS = ("tf-notebook-3-86c48d4c7d-lk9h8", "tf-notebook-7cf4575d78-9gxzd", "tf-notebook-2-7b4d68d8f7-wxlff")
@@ -251,7 +251,7 @@ def test_json_is_the_extenders_document_with_memory_in_use() -> None:
 
 @pytest.mark.parametrize("script", ["run_kubectl_inspect", "run_kubectl_inspect_gpushare"])
 def test_a_plug_in_is_one_verb_and_speaks_like_kubectl(script: str, tmp_path: Path) -> None:
-    code = f"from fairlead.programs import {script}; {script}()"
+    code = f"from fairlead.run.programs import {script}; {script}()"
     command = [sys.executable, "-c", code, "nowhere"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={"HOME": str(tmp_path)}, cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (1, "")

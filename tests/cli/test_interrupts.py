@@ -16,7 +16,7 @@ from tests.edge.scripted import Reply, ScriptedServer
 
 ENDINGS = (130, -signal.SIGINT, 0)
 """0: it was done before it heard of it."""
-STARTED = "from fairlead.programs import run_arena; run_arena()"
+STARTED = "from fairlead.run.programs import run_arena; run_arena()"
 ANNOUNCED = (
     "import _signal as signal, os\n"
     "real = signal.signal\n"
@@ -62,7 +62,7 @@ def test_at_any_moment_of_its_start(words: list[str], tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
-    """All that is loaded until then is what the interpreter loads for itself, and two files of ours that hold nothing else."""
+    """All that is loaded until then is what the interpreter loads for itself, and three files of ours that hold nothing else."""
     code = (
         "import sys, _signal\n"
         "before = set(sys.modules)\n"
@@ -73,7 +73,7 @@ def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
         f"{STARTED}"
     )
     loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout.split()
-    assert loaded == ["__future__", "fairlead", "fairlead.programs", "gc"]
+    assert loaded == ["__future__", "fairlead", "fairlead.run", "fairlead.run.programs", "gc"]
 
 
 def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.cli.job_objects import job_pod
 from tests.cli.test_job_requests import MPI, PODS, Reply, ScriptedServer, Stream, listed, run, script, status
 from tests.cli.test_worlds import kubeconfig
 
-from fairlead.main import main
+from fairlead.run.main import main
 
 POD_LIST = "/api/v1/namespaces/default/pods"
 CHIEF = "bert-launcher-x"

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from fairlead.cli.messages import Messages
-from fairlead.wiring import LogLine
+from fairlead.cli.frame.messages import Messages
+from fairlead.run.wiring import LogLine
 
 
 class Terminal(io.StringIO):

@@ -9,9 +9,9 @@ from tests.cli import command
 from tests.cli.command import Printed, run_command
 from tests.cli.job_objects import cluster, job
 
-from fairlead.cli.snapshot_jobs import SnapshotJobs
+from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.errors import OutsideError, UserError
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.kind import JobKind
 from fairlead.model.job import Job
 from fairlead.model.snapshot import ClusterSnapshot
 

@@ -16,13 +16,13 @@ from tests.cli.command import Printed
 from tests.cli.job_objects import CREATED, as_pod, moment
 from tests.cli.submitting import KeepingCluster, SubmitWorld
 
-from fairlead.cli.context import Context
-from fairlead.cli.messages import Messages
-from fairlead.cli.parser import VerbModule, global_options, make_parser, split_verb
-from fairlead.cli.snapshot_jobs import SnapshotJobs
-from fairlead.cli.snapshot_reader import SnapshotReader
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
+from fairlead.cli.snapshot.jobs import SnapshotJobs
+from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.errors import UserError
-from fairlead.kinds import etjob
+from fairlead.kinds.training import etjob
 from fairlead.model.snapshot import ClusterSnapshot
 
 NOW = 1_767_607_260.0

@@ -131,7 +131,7 @@ def test_where_people_see_their_own_jobs_only(tmp_path: Path) -> None:
 def test_attach(tmp_path: Path) -> None:
     with ExecServer(script()) as server:
         config = write_kubeconfig(tmp_path / "config", cluster={"server": server.url})
-        code = "from fairlead.programs import run_arena; run_arena()"
+        code = "from fairlead.run.programs import run_arena; run_arena()"
         words = ("serve", "attach", "fast", "--kubeconfig", str(config), "--", "sh", "-c", "echo hi; exit 7")
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stdout) == (7, b"hi\n"), done.stderr

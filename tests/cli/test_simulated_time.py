@@ -17,14 +17,14 @@ from tests.cli.command import Printed
 from tests.cli.test_laptop_kubeconfig import laptop_config
 from tests.sim.small_world import EPOCH, pod
 
-from fairlead.cli import simulated_time
-from fairlead.cli.context import Context
-from fairlead.cli.messages import Messages
-from fairlead.cli.parser import global_options, make_parser
-from fairlead.edge.laptop_clock import LaptopClock
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import global_options, make_parser
+from fairlead.cli.servers import simulated_time
+from fairlead.edge.files.laptop_clock import LaptopClock
 from fairlead.errors import OutsideError, UserError
-from fairlead.sim.driver import Driver
-from fairlead.worlds import ChosenWorld
+from fairlead.run.worlds import ChosenWorld
+from fairlead_sim.world.driver import Driver
 
 
 class Doors:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.cli.api_objects import node, snapshot_of
 from tests.cli.command import run_command
 
-from fairlead.cli import snapshot_load
-from fairlead.cli.snapshot_load import load_snapshot
+from fairlead.cli.snapshot import load as snapshot_load
+from fairlead.cli.snapshot.load import load_snapshot
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.snapshot import Source
 

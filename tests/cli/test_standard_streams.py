@@ -13,7 +13,7 @@ FULL = Path("/dev/full")
 
 
 def through_shell(redirection: str, program: str, line: str, home: Path) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; from fairlead.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
+    code = f"import sys; from fairlead.run.main import main; sys.exit(main({program!r}, sys.argv[1:]))"
     script = f'exec "$0" -c "$1" {line} {redirection}'
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     return subprocess.run(["sh", "-c", script, sys.executable, code], capture_output=True, text=True, timeout=60, env=env, check=False)
@@ -59,7 +59,7 @@ def test_the_same_bytes_in_every_locale(locale: dict[str, str], tmp_path: Path) 
     """A name in Chinese, from a file and not from the command line, whose bytes have the locale's meaning."""
     given = tmp_path / "job.yaml"
     given.write_text("name: a\nimage: i\nrun: train\nworker: {replicas: 1}\nenvs: {OWNER: 训练é}\n", encoding="utf-8")
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     command = [sys.executable, "-c", code, "submit", "mpijob", "-f", str(given), "--dry-run"]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     ended = subprocess.run(command, capture_output=True, timeout=60, env={**env, **locale}, check=False)

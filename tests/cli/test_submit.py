@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.cli.submitting import KeepingCluster, at, dry_run, submit
 
-from fairlead.cli.parser import split_verb
+from fairlead.cli.frame.parser import split_verb
 from fairlead.errors import OutsideError, UserError
 
 DOCUMENT_000 = r"""mpijob \

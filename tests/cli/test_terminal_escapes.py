@@ -24,9 +24,9 @@ from tests.cli.test_job_requests import discovery, listed
 from tests.cli.test_worlds import kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer, Seen, Stream, status
 
-from fairlead.cli.verbs import VERBS
-from fairlead.main import main
-from fairlead.wire.tabwriter import render_rows
+from fairlead.cli.frame.verbs import VERBS
+from fairlead.run.main import main
+from fairlead.wire.text.tabwriter import render_rows
 
 EVIL: Final = "\x1b]0;mine\x07\x1b[2Jred\r\nforged"
 LOG: Final = EVIL.encode() + b"\xff\n"

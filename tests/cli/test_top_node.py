@@ -11,7 +11,7 @@ from tests.cli.command import run_command
 
 from fairlead.errors import UserError
 from fairlead.model.snapshot import Source
-from fairlead.rules.node_report import report_nodes
+from fairlead.rules.reports.node import report_nodes
 
 EXCLUSIVE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})
 NORMAL = node("cpu-1", "10.0.0.9")

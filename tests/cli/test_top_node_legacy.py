@@ -11,9 +11,9 @@ from tests.cli.api_objects import Object, node, pod, snapshot_of
 from tests.cli.command import run_command
 from tests.cli.test_jobs import company
 
-from fairlead.cli.arena_config import is_legacy_layout
-from fairlead.cli.inspect_tables import trimmed
-from fairlead.cli.messages import Messages
+from fairlead.cli.frame.arena_config import is_legacy_layout
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.nodes.inspect_tables import trimmed
 from fairlead.model.snapshot import ClusterSnapshot
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "top_node"

@@ -9,8 +9,8 @@ import pytest
 from tests.cli.command import run_command
 
 from fairlead import __version__
-from fairlead.cli.bug_report import bug_report
-from fairlead.cli.version import checkout_commit
+from fairlead.cli.frame.bug_report import bug_report
+from fairlead.cli.frame.version import checkout_commit
 from fairlead.model.snapshot import ClusterSnapshot
 
 NOTHING = ClusterSnapshot()

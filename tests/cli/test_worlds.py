@@ -1,4 +1,4 @@
-"""Which world a command speaks to, and what it says about it (`fairlead.worlds`)."""
+"""Which world a command speaks to, and what it says about it (`fairlead.run.worlds`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from tests.cli.api_objects import node, pod
 from tests.edge.scripted import Reply, ScriptedServer
 
-from fairlead.cli.arena_config import read_arena_config
-from fairlead.cli.verbs import verbs_of
+from fairlead.cli.frame.arena_config import read_arena_config
+from fairlead.cli.frame.verbs import verbs_of
 from fairlead.errors import UserError
 
 NODES = {"metadata": {"resourceVersion": "1"}, "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})]}
@@ -22,7 +22,7 @@ PODS = {"metadata": {"resourceVersion": "1"}, "items": [pod("p", "real-1", {"nvi
 
 
 def arena(home: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env={**clean, **env}, check=False
@@ -174,7 +174,7 @@ def test_every_verb_of_arena_is_known_to_write_or_to_read() -> None:
 def test_the_environment_of_the_running_laptop_is_what_a_shell_takes(tmp_path: Path) -> None:
     home = tmp_path / "ann's home"
     laptop = running_laptop_of(home)
-    code = "from fairlead.programs import run_fairlead; run_fairlead()"
+    code = "from fairlead.run.programs import run_fairlead; run_fairlead()"
     program = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} env"
     script = f'eval "$({program})" && printf %s "$KUBECONFIG"'
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}

@@ -8,20 +8,20 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.console.chart_queries import CHART_QUERIES
-from fairlead.console.chart_request import parse_chart_request
-from fairlead.console.endpoints import ENDPOINTS
-from fairlead.console.list_query import parse_list_query
-from fairlead.console.picture import Picture
-from fairlead.console.ring_samples import samples_of
-from fairlead.console.rows import matching, page_of
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching, page_of
+from fairlead.console.charts.history_samples import samples_of
+from fairlead.console.charts.queries import CHART_QUERIES
+from fairlead.console.charts.request import parse_chart_request
+from fairlead.console.pages.endpoints import ENDPOINTS
+from fairlead.console.pages.list_query import parse_list_query
 from fairlead.errors import UserError
 from fairlead.model.gpu import GpuHolder, GpuReading
 
 from .clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 
 LISTS = {endpoint.name: endpoint for endpoint in ENDPOINTS if endpoint.name in ("nodes", "jobs", "quota_usage")}
-PICTURE = Picture(living_cluster(), EPOCH)
+PICTURE = BoardState(living_cluster(), EPOCH)
 ROWS = {"nodes": PICTURE.nodes, "jobs": PICTURE.jobs, "quota_usage": PICTURE.quota}
 NUMBERS = st.none() | st.floats(width=32) | st.floats(0, 1)
 NAMES = st.sampled_from([each.name for endpoint in LISTS.values() for each in endpoint.parameters] + ["from", "to", "step", "top", "x"])
@@ -79,7 +79,7 @@ READINGS = st.builds(
 def test_whatever_devices_say_the_answers_are_json(readings: list[GpuReading]) -> None:
     job = training_job()
     pods = [pod(f"bert-worker-{n}", "gpu-1", {"nvidia.com/gpu": 1}, job=job) for n in range(2)]
-    seen = Picture(cluster([gpu_node()], pods, [job], readings), EPOCH)
+    seen = BoardState(cluster([gpu_node()], pods, [job], readings), EPOCH)
     answers = [seen.overview, seen.gpu_map, seen.node("gpu-1"), seen.job(*job.key), [e.row for e in seen.nodes.entries]]
     text = msgspec.json.encode(answers).decode()
     json.loads(text, parse_constant=lambda word: (_ for _ in ()).throw(AssertionError(word)))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.console.chart_answer import chart_answer, heatmap
-from fairlead.console.chart_queries import CHART_QUERIES
-from fairlead.console.chart_request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
-from fairlead.console.charts import prometheus_lines, ring_lines
-from fairlead.console.picture import Picture
-from fairlead.console.ring import Ring, Sample
-from fairlead.console.ring_samples import samples_of
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.charts.answer import chart_answer, heatmap
+from fairlead.console.charts.charts import history_lines, prometheus_lines
+from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history_samples import samples_of
+from fairlead.console.charts.queries import CHART_QUERIES
+from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
 from fairlead.errors import OutsideError, UserError
 from fairlead.ports import SeriesLine
 
@@ -137,7 +137,7 @@ async def test_a_chart_keeps_to_our_metrics_while_they_begin() -> None:
     found = await prometheus_lines(series, DUTY, asked)
     assert (found.lines, found.query) == ([], "avg by (node_name,gpu,uuid) (100 * fairlead_gpu_utilization_ratio{})")
     assert not [promql for promql in series.asked if "DCGM" in promql]
-    answer = chart_answer(DUTY, asked, found, Picture(cluster(), EPOCH), 3600)
+    answer = chart_answer(DUTY, asked, found, BoardState(cluster(), EPOCH), 3600)
     assert [(each.code, each.message) for each in answer.warnings] == [
         ("cache-syncing", "the first values of `gpu-duty-cycle` are being read")
     ]
@@ -181,39 +181,39 @@ async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
 
 
 async def test_a_prometheus_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.console.charts.OUTSIDE_SECONDS", 0.05)
+    monkeypatch.setattr("fairlead.console.charts.charts.OUTSIDE_SECONDS", 0.05)
     with pytest.raises(TimeoutError, match="gpu-duty-cycle"):
         await prometheus_lines(Broken(30), DUTY, request())
 
 
-def running_picture(at: float = EPOCH, ratio: float = 0.5) -> Picture:
+def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:
     job = training_job(workers=1)
     holder = pod("bert-worker-0", "gpu-1", {"nvidia.com/gpu": 1}, job=job)
     gpus = [reading(index=0, holder=holder, used_mib=8192, ratio=ratio), reading(index=1, ratio=0.0)]
-    return Picture(cluster([gpu_node(gpus=2)], [holder], [job], gpus, quota_tree()), at)
+    return BoardState(cluster([gpu_node(gpus=2)], [holder], [job], gpus, quota_tree()), at)
 
 
 def test_the_built_in_series_holds_every_named_query() -> None:
-    sampled = {sample.query for sample in samples_of(running_picture())}
+    sampled = {sample.query for sample in samples_of(running_board_state())}
     assert sampled == set(CHART_QUERIES)
 
 
 def test_its_lines_carry_the_same_labels_as_those_of_prometheus() -> None:
-    for sample in samples_of(running_picture()):
+    for sample in samples_of(running_board_state()):
         labels = set(CHART_QUERIES[sample.query].spellings[0].labels.values())
         assert {label for label, _ in sample.labels} == labels, sample.query
         assert set(CHART_QUERIES[sample.query].filters.values()) <= {label for label, _ in sample.labels}, sample.query
 
 
 def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
-    ring = Ring()
+    history = History()
     for tick in range(3):
-        ring.add(EPOCH - 30 + 15 * tick, samples_of(running_picture(EPOCH - 30 + 15 * tick, 0.1 * tick)))
-    found = ring_lines(ring, DUTY, request(f"from={int((EPOCH - 45) * 1000)}"))
+        history.add(EPOCH - 30 + 15 * tick, samples_of(running_board_state(EPOCH - 30 + 15 * tick, 0.1 * tick)))
+    found = history_lines(history, DUTY, request(f"from={int((EPOCH - 45) * 1000)}"))
     assert [line.labels["gpu"] for line in found.lines] == ["0", "1"]
     assert [value for _, value in found.lines[0].points] == [None, 0, 10, 20]
-    assert ring_lines(ring, DUTY, request("GPU=1")).total == 1
-    assert ring_lines(ring, DUTY, request("gpu_node=nowhere")).total == 0
+    assert history_lines(history, DUTY, request("GPU=1")).total == 1
+    assert history_lines(history, DUTY, request("gpu_node=nowhere")).total == 0
     assert found.source == "built-in" and "every 15 s" in found.query
 
 
@@ -232,15 +232,15 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
     ],
 )
 def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, line: str, expected: float) -> None:
-    ring = Ring()
+    history = History()
     for tick, value in enumerate((4.0, 5.0)):
-        ring.add(EPOCH - 15 + 15 * tick, [Sample(query, (("line", line),), value)])
-    found = ring_lines(ring, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
+        history.add(EPOCH - 15 + 15 * tick, [Sample(query, (("line", line),), value)])
+    found = history_lines(history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
     assert [value for _, value in found.lines[0].points] == [None, None, expected]
 
 
 def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
-    (sample,) = [each for each in samples_of(running_picture()) if each.query == "instance-gpu-memory-percent"]
+    (sample,) = [each for each in samples_of(running_board_state()) if each.query == "instance-gpu-memory-percent"]
     assert sample.value == 10
     assert dict(sample.labels) == {
         "namespace": "team-a",
@@ -253,21 +253,21 @@ def test_the_percentage_of_an_instance_is_of_what_it_holds() -> None:
 
 def test_an_empty_chart_says_why() -> None:
     asked = request()
-    silent = Picture(cluster(sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}), EPOCH)
-    answer = chart_answer(DUTY, asked, ring_lines(Ring(), DUTY, asked), silent, 3600)
+    silent = BoardState(cluster(sources={"gpu-telemetry": telemetry("failing", "http://10.0.0.1:9400 does not answer")}), EPOCH)
+    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), silent, 3600)
     assert [(each.code, each.message) for each in answer.warnings] == [("prometheus-unreachable", "http://10.0.0.1:9400 does not answer")]
-    answer = chart_answer(DUTY, asked, ring_lines(Ring(), DUTY, asked), Picture(cluster(), EPOCH), 3600)
+    answer = chart_answer(DUTY, asked, history_lines(History(), DUTY, asked), BoardState(cluster(), EPOCH), 3600)
     assert [each.code for each in answer.warnings] == ["series-missing"]
 
 
 def test_a_range_longer_than_the_built_in_hour_is_told() -> None:
     asked = request(f"from={int((EPOCH - 7200) * 1000)}")
-    ring = Ring()
-    ring.add(EPOCH, samples_of(running_picture()))
-    answer = chart_answer(DUTY, asked, ring_lines(ring, DUTY, asked), running_picture(), ring.seconds)
+    history = History()
+    history.add(EPOCH, samples_of(running_board_state()))
+    answer = chart_answer(DUTY, asked, history_lines(history, DUTY, asked), running_board_state(), history.seconds)
     assert [each.code for each in answer.warnings] == ["history-off"]
 
 
 def test_the_heat_map_has_a_line_per_node_and_a_point_per_card() -> None:
-    (line,) = heatmap(running_picture()).series
+    (line,) = heatmap(running_board_state()).series
     assert (line.labels, line.points) == ({"node": "gpu-1"}, [(0, 50), (1, 0)])

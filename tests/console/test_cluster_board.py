@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.console.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
-from fairlead.console.picture import Picture
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
@@ -16,15 +16,15 @@ from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, large_cluste
 GPU = {"nvidia.com/gpu": 1}
 
 
-def picture(*args: object, **more: object) -> Picture:
-    return Picture(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
+def board_state(*args: object, **more: object) -> BoardState:
+    return BoardState(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
 
 
-def cells(seen: Picture, node: int = 0) -> list[tuple[object, ...]]:
+def cells(seen: BoardState, node: int = 0) -> list[tuple[object, ...]]:
     return list(seen.gpu_map.nodes[node].gpus)
 
 
-def states(seen: Picture) -> list[object]:
+def states(seen: BoardState) -> list[object]:
     return [cell[0] for cell in cells(seen)]
 
 
@@ -33,7 +33,7 @@ def test_the_panels_add_up_what_the_nodes_hold() -> None:
     shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
     nodes = [gpu_node(gpus=2), shared_node(cards=2, units=40), gpu_node("gpu-2", 1, ready="False"), cpu_node()]
     gpus = [reading(index=0, holder=holder), reading(index=1, ratio=0.0), reading("gpu-2", 0, ratio=None, used_mib=None)]
-    board = picture(nodes, [holder, shared], gpus=gpus).overview
+    board = board_state(nodes, [holder, shared], gpus=gpus).overview
     assert (board.gpu_nodes.total, board.gpu_nodes.allocated, board.gpu_nodes.unhealthy) == (3, 2, 1)
     assert (board.gpus.total, board.gpus.allocated) == (5, 1.25)
     assert (board.gpu_memory.allocated_mib, board.gpu_memory.used_mib) == (CARD_MIB + 10_240, 2000)
@@ -41,7 +41,7 @@ def test_the_panels_add_up_what_the_nodes_hold() -> None:
 
 
 def test_a_cluster_without_gpus_shows_zeros_that_were_observed_and_unknown_percentages() -> None:
-    board = picture([cpu_node()]).overview
+    board = board_state([cpu_node()]).overview
     assert (board.gpus.total, board.gpus.allocated, board.gpu_util_percent) == (0, 0, None)
     assert board.gpu_memory.total_mib is None
     assert board.sentence.code == "cluster-none"
@@ -50,14 +50,14 @@ def test_a_cluster_without_gpus_shows_zeros_that_were_observed_and_unknown_perce
 def test_an_idle_gpu_is_allocated_and_quiet_for_an_hour_a_free_one_is_not_idle() -> None:
     holder = pod("a", "gpu-1", GPU)
     gpus = [reading(index=0, holder=holder, idle_since=EPOCH - 3700), reading(index=1, idle_since=EPOCH - 9999)]
-    board = picture([gpu_node(gpus=2)], [holder], gpus=gpus).overview
+    board = board_state([gpu_node(gpus=2)], [holder], gpus=gpus).overview
     assert board.idle_gpus == 1
     assert board.sentence.text == "1 of 2 GPUs allocated, 1 of them idle for over an hour."
 
 
 def test_jobs_are_counted_in_four_states() -> None:
     jobs = [training_job(f"j{n}", 0, state=state) for n, state in enumerate(("Running", "Suspended", "Queuing", "Failed", "Succeeded"))]
-    count = picture(jobs=jobs).overview.jobs
+    count = board_state(jobs=jobs).overview.jobs
     assert (count.running, count.pending, count.succeeded, count.failed) == (1, 2, 1, 1)
 
 
@@ -67,7 +67,7 @@ def test_top_consumers_are_namespaces_by_gpus_held() -> None:
         *(pod(f"b{n}", "gpu-1", GPU, namespace="team-b") for n in range(2)),
         pod("waits", "", GPU, namespace="team-z"),
     ]
-    board = picture([gpu_node(gpus=4)], pods, gpus=[reading(index=n) for n in range(4)]).overview
+    board = board_state([gpu_node(gpus=4)], pods, gpus=[reading(index=n) for n in range(4)]).overview
     assert [(each.namespace, each.gpus, each.gpu_memory_mib) for each in board.top_consumers] == [
         ("team-b", 2, 2 * CARD_MIB),
         ("team-a", 1, CARD_MIB),
@@ -76,7 +76,7 @@ def test_top_consumers_are_namespaces_by_gpus_held() -> None:
 
 def test_pools_add_up_by_model_and_mode() -> None:
     nodes = [gpu_node("gpu-1", 2), gpu_node("gpu-2", 2), shared_node()]
-    board = picture(nodes, gpus=[reading(node, n) for node in ("gpu-1", "gpu-2") for n in range(2)]).overview
+    board = board_state(nodes, gpus=[reading(node, n) for node in ("gpu-1", "gpu-2") for n in range(2)]).overview
     assert [(pool.model, pool.mode, pool.nodes, pool.gpus) for pool in board.pools] == [
         ("NVIDIA H200", "exclusive", 2, 4),
         ("NVIDIA A100", "share", 1, 2),
@@ -94,41 +94,41 @@ def test_pools_add_up_by_model_and_mode() -> None:
     ids=["a broken card", "a node that is not ready", "a cordoned node", "nobody says how the cards are"],
 )
 def test_only_gpus_that_could_be_had_are_free(node: Node, gpus: list[GpuReading], free: float) -> None:
-    (pool,) = picture([node], gpus=gpus).overview.pools
+    (pool,) = board_state([node], gpus=gpus).overview.pools
     assert (pool.gpus, pool.gpus_allocated, pool.gpus_free) == (len(gpus) or 2, 0, free)
 
 
 def test_held_gpus_are_not_free_whether_or_not_somebody_says_where() -> None:
     seen, unseen = pod("a", "gpu-1", GPU), pod("b", "gpu-1", GPU)
     gpus = [reading(index=0, holder=seen), *(reading(index=n) for n in (1, 2))]
-    (pool,) = picture([gpu_node(gpus=3)], [seen, unseen], gpus=gpus).overview.pools
+    (pool,) = board_state([gpu_node(gpus=3)], [seen, unseen], gpus=gpus).overview.pools
     assert (pool.gpus_allocated, pool.gpus_free, pool.gpus_unhealthy) == (2, 1, 0)
 
 
 def test_gpus_that_a_node_withholds_are_not_free() -> None:
     node = gpu_node(gpus=4)
     node = Node(node.name, capacity=node.capacity, allocatable={**node.allocatable, "nvidia.com/gpu": 2}, conditions=node.conditions)
-    (pool,) = picture([node], [pod("a", "gpu-1", GPU)]).overview.pools
+    (pool,) = board_state([node], [pod("a", "gpu-1", GPU)]).overview.pools
     assert (pool.gpus_free, pool.gpus_unhealthy) == (1, 2)
 
 
 def test_of_a_shared_card_the_rest_is_free_and_of_a_draining_one_nothing() -> None:
     holder = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
-    assert [pool.gpus_free for pool in picture([shared_node()], [holder]).overview.pools] == [1.75]
+    assert [pool.gpus_free for pool in board_state([shared_node()], [holder]).overview.pools] == [1.75]
     slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
     node = Node("n", capacity=shared_node(cards=1).capacity, conditions=shared_node().conditions, gpus=(slot,))
-    assert [pool.gpus_free for pool in picture([node]).overview.pools] == [0]
+    assert [pool.gpus_free for pool in board_state([node]).overview.pools] == [0]
 
 
 def test_faulty_gpus_are_named_with_their_reason() -> None:
-    board = picture([gpu_node(gpus=1)], gpus=[reading(healthy=False, last_xid=79)]).overview
+    board = board_state([gpu_node(gpus=1)], gpus=[reading(healthy=False, last_xid=79)]).overview
     assert [(each.node, each.index, each.reason) for each in board.faulty_gpus] == [("gpu-1", 0, "XID 79")]
 
 
 def test_gpus_that_a_node_withholds_are_faulty_though_nobody_says_which() -> None:
     node = gpu_node(gpus=4)
     node = Node(node.name, capacity=node.capacity, allocatable={**node.allocatable, "nvidia.com/gpu": 2}, conditions=node.conditions)
-    seen = picture([node], [pod("a", "gpu-1", GPU)])
+    seen = board_state([node], [pod("a", "gpu-1", GPU)])
     assert states(seen) == [ALLOCATED, FREE, UNHEALTHY, UNHEALTHY]
     (fault,) = seen.overview.faulty_gpus
     assert (fault.node, fault.index, fault.reason) == ("gpu-1", None, "2 of 4 GPUs not offered to pods; nobody says which")
@@ -139,25 +139,25 @@ def test_recent_warnings_are_of_the_last_hour_newest_first() -> None:
         return Event("team-a", name, type=type_, reason="BackOff", message=name, object_kind="Pod", object_name="x", at=at)
 
     events = (event("old", EPOCH - 3601), event("a", EPOCH - 60), event("b", EPOCH - 5), event("calm", EPOCH, "Normal"))
-    assert [each.message for each in picture(events=events).overview.recent_warnings] == ["b", "a"]
+    assert [each.message for each in board_state(events=events).overview.recent_warnings] == ["b", "a"]
 
 
 def test_a_cell_is_free_allocated_shared_or_unhealthy() -> None:
     holder = pod("a", "gpu-1", GPU)
     gpus = [reading(index=0, holder=holder), reading(index=1), reading(index=2, healthy=False)]
-    assert states(picture([gpu_node(gpus=3)], [holder], gpus=gpus)) == [ALLOCATED, FREE, UNHEALTHY]
+    assert states(board_state([gpu_node(gpus=3)], [holder], gpus=gpus)) == [ALLOCATED, FREE, UNHEALTHY]
     shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
-    assert states(picture([shared_node()], [shared])) == [SHARED, FREE]
+    assert states(board_state([shared_node()], [shared])) == [SHARED, FREE]
 
 
 def test_a_draining_card_is_no_fault() -> None:
     node = shared_node(cards=1)
     slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
-    assert states(picture([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))])) == [DRAINING]
+    assert states(board_state([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))])) == [DRAINING]
 
 
 def test_the_cells_of_a_silent_node_are_unknown() -> None:
-    assert states(picture([gpu_node(gpus=2, ready="Unknown")], gpus=[reading(index=n) for n in range(2)])) == [UNKNOWN, UNKNOWN]
+    assert states(board_state([gpu_node(gpus=2, ready="Unknown")], gpus=[reading(index=n) for n in range(2)])) == [UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.parametrize(
@@ -171,35 +171,37 @@ def test_the_cells_of_a_silent_node_are_unknown() -> None:
 )
 def test_held_gpus_that_nobody_can_seat_are_never_shown_free(held: int, named: bool, expected: list[int]) -> None:
     gpus = [reading(index=n) for n in range(2)] if named else []
-    assert states(picture([gpu_node(gpus=2)], [pod("a", "gpu-1", {"nvidia.com/gpu": held})], gpus=gpus)) == expected
+    assert states(board_state([gpu_node(gpus=2)], [pod("a", "gpu-1", {"nvidia.com/gpu": held})], gpus=gpus)) == expected
 
 
 def test_a_cell_carries_its_figures_and_who_has_which_share() -> None:
     holder = pod("a", "gpu-1", GPU)
-    seen = picture([gpu_node(gpus=1)], [holder], gpus=[reading(used_mib=CARD_MIB / 2, ratio=0.973, holder=holder, idle_since=EPOCH - 5)])
+    seen = board_state(
+        [gpu_node(gpus=1)], [holder], gpus=[reading(used_mib=CARD_MIB / 2, ratio=0.973, holder=holder, idle_since=EPOCH - 5)]
+    )
     assert seen.gpu_map.teams == ["team-a"]
     assert cells(seen) == [(ALLOCATED, 97, 50, 60, 5, 0)]
 
 
 def test_a_cell_of_a_shared_card_has_the_share_of_each_holder() -> None:
     holder = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
-    assert cells(picture([shared_node()], [holder])) == [(SHARED, None, None, None, 0, [(0, 0.25)]), (FREE, None, None, None, 0, [])]
+    assert cells(board_state([shared_node()], [holder])) == [(SHARED, None, None, None, 0, [(0, 0.25)]), (FREE, None, None, None, 0, [])]
 
 
 def test_indexes_are_told_only_where_a_card_is_missing() -> None:
-    seen = picture([gpu_node("a", 2), gpu_node("b", 2)], gpus=[*(reading("a", n) for n in (0, 1)), *(reading("b", n) for n in (0, 3))])
+    seen = board_state([gpu_node("a", 2), gpu_node("b", 2)], gpus=[*(reading("a", n) for n in (0, 1)), *(reading("b", n) for n in (0, 3))])
     assert [node.indexes for node in seen.gpu_map.nodes] == [[], [0, 3]]
 
 
 def test_words_stand_once_in_the_lists_of_the_map() -> None:
-    answer = picture([gpu_node("a"), gpu_node("b", ready="False"), shared_node("c")]).gpu_map
+    answer = board_state([gpu_node("a"), gpu_node("b", ready="False"), shared_node("c")]).gpu_map
     rows = [(each.name, answer.models[each.model], answer.modes[each.mode], answer.statuses[each.status]) for each in answer.nodes]
     assert rows == [("a", "", "exclusive", "Ready"), ("b", "", "exclusive", "NotReady"), ("c", "NVIDIA A100", "share", "Ready")]
 
 
 def test_forty_thousand_cells_fit_into_a_megabyte() -> None:
-    assert len(msgspec.json.encode(Picture(large_cluster(other_pods=0), EPOCH).gpu_map)) < 1_000_000
+    assert len(msgspec.json.encode(BoardState(large_cluster(other_pods=0), EPOCH).gpu_map)) < 1_000_000
 
 
 def test_nodes_without_gpus_are_not_on_the_map() -> None:
-    assert [node.name for node in picture([cpu_node(), gpu_node()]).gpu_map.nodes] == ["gpu-1"]
+    assert [node.name for node in board_state([cpu_node(), gpu_node()]).gpu_map.nodes] == ["gpu-1"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.console.csv_table import render_csv
-from fairlead.console.endpoints import ENDPOINTS
-from fairlead.console.gpu_map import STATES
-from fairlead.console.gpus_page import ListedGpu
-from fairlead.console.list_query import parse_list_query
-from fairlead.console.picture import Picture
-from fairlead.console.rows import matching
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.csv_table import render_csv
+from fairlead.console.pages.endpoints import ENDPOINTS
+from fairlead.console.pages.gpu_map import STATES
+from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.list_query import parse_list_query
 from fairlead.model.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
 
@@ -21,7 +21,7 @@ GPU = {"nvidia.com/gpu": 1}
 GPUS = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "gpus")
 
 
-def picture() -> Picture:
+def board_state() -> BoardState:
     """gpu-1: held and idle, free, broken; share-1: a quarter held, free."""
     holder = pod("a", "gpu-1", GPU)
     shared = pod("b", "share-1", {"aliyun.com/gpu-mem": 10}, grants={"main": (Grant("GPU-share-1-0", 0, 10, 10_240),)})
@@ -30,12 +30,12 @@ def picture() -> Picture:
         reading(index=1, ratio=None),
         reading(index=2, healthy=False, ratio=0.5),
     ]
-    return Picture(cluster([gpu_node(gpus=3), shared_node(), cpu_node()], [holder, shared], gpus=gpus), EPOCH)
+    return BoardState(cluster([gpu_node(gpus=3), shared_node(), cpu_node()], [holder, shared], gpus=gpus), EPOCH)
 
 
 def found(text: str) -> list[ListedGpu]:
     parameters = [tuple(part.split("=", 1)) for part in text.split("&") if part]
-    return matching(picture().gpus, parse_list_query(parameters, GPUS))  # type: ignore[arg-type]
+    return matching(board_state().gpus, parse_list_query(parameters, GPUS))  # type: ignore[arg-type]
 
 
 def places(rows: list[ListedGpu]) -> list[str]:
@@ -68,20 +68,20 @@ def test_a_row_has_everything_about_its_card_and_numbers_that_nobody_knows_are_n
 
 
 def test_there_is_a_row_for_every_cell_of_the_map_in_the_same_state() -> None:
-    for seen in (picture(), Picture(living_cluster(), EPOCH)):
+    for seen in (board_state(), BoardState(living_cluster(), EPOCH)):
         cells = [(node.name, STATES[cell[0]]) for node in seen.gpu_map.nodes for cell in node.gpus]
         assert [(entry.row.node, entry.row.state) for entry in seen.gpus.entries] == cells
 
 
 def test_a_pod_that_must_be_on_a_card_is_its_holder() -> None:
-    seen = Picture(cluster([gpu_node(gpus=2)], [pod("a", "gpu-1", GPU)]), EPOCH)
+    seen = BoardState(cluster([gpu_node(gpus=2)], [pod("a", "gpu-1", GPU)]), EPOCH)
     assert [(entry.row.state, entry.row.holders) for entry in seen.gpus.entries] == [("allocated", ["team-a/a"]), ("free", [])]
 
 
 def test_draining_is_a_state_and_no_mode() -> None:
     node = shared_node(cards=1)
     slot = GpuSlot(0, "GPU-0", 0, "NVIDIA A100", 40_960, 40, health="Unhealthy", mode="draining")
-    seen = Picture(cluster([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))]), EPOCH)
+    seen = BoardState(cluster([Node("n", capacity=node.capacity, conditions=node.conditions, gpus=(slot,))]), EPOCH)
     assert [(entry.row.state, entry.row.mode) for entry in seen.gpus.entries] == [("draining", "share")]
 
 
@@ -104,7 +104,7 @@ def test_filters_search_and_order(text: str, expected: list[str]) -> None:
 
 
 def test_the_choices_of_each_filter_are_told() -> None:
-    assert picture().gpus.facets == {
+    assert board_state().gpus.facets == {
         "gpu_node": ["gpu-1", "share-1"],
         "GPU": ["0", "1", "2"],
         "status": ["allocated", "free", "shared", "unhealthy"],

@@ -8,9 +8,9 @@ import re
 import pytest
 from starlette.types import Message
 
-from fairlead.cli import console as console_command
-from fairlead.console.http_answers import Refused
-from fairlead.console.http_guard import BODY_MAX, HOST_HINT, limited
+from fairlead.cli.servers import console as console_command
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.guard import BODY_MAX, HOST_HINT, limited
 
 
 def stream_of(*sizes: int):  # type: ignore[no-untyped-def]

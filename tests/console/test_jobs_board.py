@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.console.list_query import ListQuery
-from fairlead.console.picture import Picture
-from fairlead.console.rows import matching
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.list_query import ListQuery
 from fairlead.model.event import Event
 from fairlead.model.job import Job
 from fairlead.model.node import Condition
@@ -16,24 +16,24 @@ from .clusters import CARD_MIB, EPOCH, cluster, gpu_node, pod, quota_tree, readi
 GPU = {"nvidia.com/gpu": 1}
 
 
-def picture(*args: object, **more: object) -> Picture:
-    return Picture(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
+def board_state(*args: object, **more: object) -> BoardState:
+    return BoardState(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
 
 
-def only_row(seen: Picture):  # type: ignore[no-untyped-def]
+def only_row(seen: BoardState):  # type: ignore[no-untyped-def]
     (entry,) = seen.jobs.entries
     return entry.row
 
 
-def found(seen: Picture, **filters: str) -> list[str]:
+def found(seen: BoardState, **filters: str) -> list[str]:
     asked = ListQuery(filters={name: frozenset({value.lower()}) for name, value in filters.items()})
     return [row.name for row in matching(seen.jobs, asked)]
 
 
-def running(job: Job) -> Picture:
+def running(job: Job) -> BoardState:
     pods = [pod(f"{job.name}-worker-{number}", "gpu-1", GPU, job=job) for number in range(2)]
     gpus = [reading(index=number, used_mib=1000.0 * (number + 1), ratio=0.2 * (number + 1), holder=pods[number]) for number in range(2)]
-    return picture([gpu_node(gpus=2)], pods, [job], gpus, quota_tree())
+    return board_state([gpu_node(gpus=2)], pods, [job], gpus, quota_tree())
 
 
 def test_a_running_job_shows_what_it_asked_holds_and_uses() -> None:
@@ -46,14 +46,14 @@ def test_a_running_job_shows_what_it_asked_holds_and_uses() -> None:
 
 
 def test_requested_gpus_are_right_before_any_pod_exists() -> None:
-    row = only_row(picture(jobs=[training_job(workers=4, gpus=8, state="Created")]))
+    row = only_row(board_state(jobs=[training_job(workers=4, gpus=8, state="Created")]))
     assert (row.gpus_requested, row.gpus_allocated, row.duration_seconds) == (32, 0, 0)
     assert (row.gpu_memory_allocated_mib, row.gpu_memory_used_mib, row.gpu_util_percent) == (0, None, None)
     assert row.waiting is not None and row.waiting.message.startswith("0 of 4 pods exist")
 
 
 def test_the_duration_stops_with_the_job() -> None:
-    row = only_row(picture(jobs=[training_job(state="Succeeded", finished_at=EPOCH - 190)]))
+    row = only_row(board_state(jobs=[training_job(state="Succeeded", finished_at=EPOCH - 190)]))
     assert (row.status, row.duration_seconds, row.finished_at) == ("Succeeded", 100, "2026-01-05T07:56:50Z")
 
 
@@ -70,7 +70,7 @@ def test_the_duration_stops_with_the_job() -> None:
     ],
 )
 def test_the_board_shows_four_words_and_keeps_the_exact_state(state: str, board: str, exact: str) -> None:
-    seen = picture(jobs=[training_job(workers=0, state=state)])
+    seen = board_state(jobs=[training_job(workers=0, state=state)])
     row = only_row(seen)
     assert (row.status, row.state) == (board, exact)
     assert found(seen, job_status=board) == found(seen, job_status=exact) == ["bert"]
@@ -80,7 +80,7 @@ def test_a_running_job_with_a_pending_pod_waits_and_says_why() -> None:
     job = training_job()
     reason = Condition("PodScheduled", "False", "Unschedulable", "0/6 nodes are available: 6 Insufficient nvidia.com/gpu.")
     row = only_row(
-        picture([gpu_node()], [pod("bert-worker-0", "gpu-1", GPU, job=job), pod("bert-worker-1", job=job, conditions=[reason])], [job])
+        board_state([gpu_node()], [pod("bert-worker-0", "gpu-1", GPU, job=job), pod("bert-worker-1", job=job, conditions=[reason])], [job])
     )
     assert row.status == "Pending"
     assert row.waiting is not None
@@ -88,13 +88,13 @@ def test_a_running_job_with_a_pending_pod_waits_and_says_why() -> None:
 
 
 def test_a_suspended_job_says_so_before_anything_else() -> None:
-    row = only_row(picture(jobs=[training_job(state="Suspended", suspended=True)]))
+    row = only_row(board_state(jobs=[training_job(state="Suspended", suspended=True)]))
     assert row.waiting is not None and row.waiting.reason == "Suspended"
 
 
 def test_a_gated_pod_waits_for_its_quota() -> None:
     job = training_job(state="Created")
-    row = only_row(picture(pods=[pod("bert-worker-0", job=job, gates=("fairlead.io/quota",))], jobs=[job]))
+    row = only_row(board_state(pods=[pod("bert-worker-0", job=job, gates=("fairlead.io/quota",))], jobs=[job]))
     assert row.waiting is not None and row.waiting.reason == "QuotaGated"
 
 
@@ -104,11 +104,11 @@ def test_newest_jobs_come_first() -> None:
         training_job("new", created_at=EPOCH - 10),
         training_job("mid", created_at=EPOCH - 90),
     ]
-    assert found(picture(jobs=jobs)) == ["new", "mid", "old"]
+    assert found(board_state(jobs=jobs)) == ["new", "mid", "old"]
 
 
 def test_filters_match_namespace_type_name_and_leaf() -> None:
-    seen = picture(jobs=[training_job("a"), training_job("b", namespace="team-c")], quota=quota_tree())
+    seen = board_state(jobs=[training_job("a"), training_job("b", namespace="team-c")], quota=quota_tree())
     assert found(seen, job_namespace="team-c") == found(seen, leaf="root.b") == found(seen, job_name="B") == ["b"]
     assert found(seen, job_type="mpijob") == []
     assert seen.jobs.facets["job_namespace"] == ["team-a", "team-c"]
@@ -116,8 +116,8 @@ def test_filters_match_namespace_type_name_and_leaf() -> None:
 
 def test_the_sentence_counts_states_and_names_the_longest_wait() -> None:
     jobs = [training_job("w", state="Created", created_at=EPOCH - 192), training_job("d", state="Failed", finished_at=EPOCH)]
-    assert picture(jobs=jobs).jobs_sentence.text == "0 jobs running on 0 GPUs, 1 pending (the oldest for 3m12s), 0 succeeded, 1 failed."
-    assert picture().jobs_sentence.code == "jobs-none"
+    assert board_state(jobs=jobs).jobs_sentence.text == "0 jobs running on 0 GPUs, 1 pending (the oldest for 3m12s), 0 succeeded, 1 failed."
+    assert board_state().jobs_sentence.code == "jobs-none"
 
 
 def test_one_job_shows_its_instances_with_their_cards() -> None:
@@ -142,7 +142,7 @@ def test_events_are_the_jobs_and_its_pods_only_newest_first() -> None:
         event("e4", EPOCH - 2, "Pod", "stranger", "uid-stranger"),
         event("e5", EPOCH - 3, "Pod", "bert-worker-0", ""),
     )
-    detail = picture(pods=[pod("bert-worker-0", job=job)], jobs=[job], events=events).job("team-a", "pytorchjob", "bert")
+    detail = board_state(pods=[pod("bert-worker-0", job=job)], jobs=[job], events=events).job("team-a", "pytorchjob", "bert")
     assert detail is not None
     assert [each.at for each in detail.events] == ["2026-01-05T07:59:59Z", "2026-01-05T07:59:57Z", "2026-01-05T07:59:51Z"]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.console.csv_table import render_csv
-from fairlead.console.endpoints import ENDPOINTS
-from fairlead.console.envelope import Json
-from fairlead.console.list_query import ListQuery, SortKey, parse_list_query
-from fairlead.console.rows import Entry, RowSet, keys_of, matching, page_of, sortable_keys, sorted_rows
+from fairlead.console.boards.rows import Entry, RowSet, keys_of, matching, page_of, sortable_keys, sorted_rows
+from fairlead.console.pages.csv_table import render_csv
+from fairlead.console.pages.endpoints import ENDPOINTS
+from fairlead.console.pages.envelope import Json
+from fairlead.console.pages.list_query import ListQuery, SortKey, parse_list_query
 from fairlead.errors import UserError
 
 NODES = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "nodes")

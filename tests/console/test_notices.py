@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.console.notices import is_stale, series_missing, warnings_of
+from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
 from fairlead.model.snapshot import ClusterSnapshot, Source
 
 from .clusters import EPOCH, telemetry

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.console.list_query import ListQuery
-from fairlead.console.picture import Picture
-from fairlead.console.quota_page import QuotaRow
-from fairlead.console.rows import matching
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.rows import matching
+from fairlead.console.pages.list_query import ListQuery
+from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.quota import QuotaNode
 
 from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, training_job
 
 
-def picture(*args: object, **more: object) -> Picture:
-    return Picture(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
+def board_state(*args: object, **more: object) -> BoardState:
+    return BoardState(cluster(*args, **more), EPOCH)  # type: ignore[arg-type]
 
 
 def cores(namespace: str, name: str, amount: int, node: str = "gpu-1"):  # type: ignore[no-untyped-def]
     return pod(name, node, {"cpu": amount * 1000}, namespace=namespace)
 
 
-def rows(seen: Picture, resource: str = "cpu") -> dict[str, QuotaRow]:
+def rows(seen: BoardState, resource: str = "cpu") -> dict[str, QuotaRow]:
     return {row.path: row for row in seen.quota_list if row.resource == resource}
 
 
 def test_used_and_borrowed_come_from_the_pods_of_the_leafs_namespaces() -> None:
-    seen = picture([gpu_node()], [cores("team-a", "x", 8), cores("team-b", "y", 4), cores("team-z", "z", 30)], quota=quota_tree())
+    seen = board_state([gpu_node()], [cores("team-a", "x", 8), cores("team-b", "y", 4), cores("team-z", "z", 30)], quota=quota_tree())
     leaf = rows(seen)["root.a"]
     assert (leaf.unit, leaf.min, leaf.max, leaf.used, leaf.borrowed) == ("cores", 10, 30, 12, 2)
     assert [(each.namespace, each.used) for each in leaf.by_namespace] == [("team-a", 8), ("team-b", 4)]
 
 
 def test_an_unlimited_maximum_is_null() -> None:
-    assert rows(picture(quota=quota_tree()))["root.b"].max is None
+    assert rows(board_state(quota=quota_tree()))["root.b"].max is None
 
 
 def test_inner_nodes_are_totals_and_know_their_place() -> None:
-    seen = rows(picture([gpu_node()], [cores("team-a", "x", 8), cores("team-c", "y", 5)], quota=quota_tree()))
+    seen = rows(board_state([gpu_node()], [cores("team-a", "x", 8), cores("team-c", "y", 5)], quota=quota_tree()))
     assert (seen["root"].used, seen["root"].is_leaf, seen["root"].depth) == (13, False, 0)
     assert (seen["root.a"].parent, seen["root.a"].depth) == ("root", 1)
 
@@ -48,26 +48,26 @@ def test_inner_nodes_are_totals_and_know_their_place() -> None:
     ids=["nobody borrows", "the unallocated 10 is first come", "5 more come out of b's guarantee", "10 more"],
 )
 def test_lent_is_what_others_take_of_the_guarantee_beyond_the_unallocated(a_uses: int, lent: int) -> None:
-    seen = rows(picture([gpu_node()], [cores("team-a", "x", a_uses)], quota=quota_tree()))
+    seen = rows(board_state([gpu_node()], [cores("team-a", "x", a_uses)], quota=quota_tree()))
     assert (seen["root.b"].lent, seen["root.a"].lent) == (lent, 0)
 
 
 def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
     job = training_job(namespace="team-c", state="Created")
     waiting = pod("bert-worker-0", "", {"cpu": 4000}, namespace="team-c", job=job)
-    seen = rows(picture(pods=[waiting], jobs=[job], quota=quota_tree()))
+    seen = rows(board_state(pods=[waiting], jobs=[job], quota=quota_tree()))
     for path in ("root.b", "root"):
         assert (seen[path].waiting_pods, seen[path].waiting_jobs, seen[path].requested, seen[path].used) == (1, 1, 4, 0)
 
 
 def test_a_job_that_its_owner_suspended_does_not_wait() -> None:
     job = training_job(namespace="team-c", state="Suspended", suspended=True)
-    assert rows(picture(jobs=[job], quota=quota_tree()))["root.b"].waiting_jobs == 0
+    assert rows(board_state(jobs=[job], quota=quota_tree()))["root.b"].waiting_jobs == 0
 
 
 def test_the_five_tables_are_always_there_and_others_follow() -> None:
     root = QuotaNode("root", "root", min={"rdma/hca": 4}, max={"rdma/hca": 4}, namespaces=("team-a",))
-    assert picture(quota=root).quota_resources == (
+    assert board_state(quota=root).quota_resources == (
         "cpu",
         "memory",
         "nvidia.com/gpu",
@@ -78,14 +78,14 @@ def test_the_five_tables_are_always_there_and_others_follow() -> None:
 
 
 def test_a_path_filter_takes_what_is_below() -> None:
-    seen = picture(quota=quota_tree())
+    seen = board_state(quota=quota_tree())
     asked = ListQuery(filters={"path": frozenset({"root"}), "resource": frozenset({"cpu"})})
     assert [row.path for row in matching(seen.quota, asked)] == ["root", "root.a", "root.b"]
 
 
 def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
     hungry = pod("x", "", {"cpu": 4000}, namespace="team-c")
-    seen = picture([gpu_node()], [hungry, cores("team-a", "y", 12)], quota=quota_tree())
+    seen = board_state([gpu_node()], [hungry, cores("team-a", "y", 12)], quota=quota_tree())
     assert seen.quota_sentence.code == "quota-starved"
     assert seen.quota_sentence.text == "1 of 2 leaves borrows; 1 is below the guaranteed minimum while pods wait."
     assert [(leaf.path, leaf.resource, leaf.min, leaf.used) for leaf in seen.overview.starved_leaves] == [("root.b", "cpu", 20, 0)]
@@ -94,12 +94,12 @@ def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
 def test_a_leaf_that_has_its_minimum_of_what_its_pods_wait_for_is_not_starved() -> None:
     root = QuotaNode("root", "root", namespaces=("team-a",), min={"cpu": 10_000, "nvidia.com/gpu": 1}, max={})
     ask = {"cpu": 1000, "nvidia.com/gpu": 1}
-    seen = picture([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask)], quota=root)
+    seen = board_state([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask)], quota=root)
     assert (seen.quota_sentence.code, seen.overview.starved_leaves) == ("quota", [])
-    seen = picture([gpu_node()], [pod("y", "", ask)], quota=root)
+    seen = board_state([gpu_node()], [pod("y", "", ask)], quota=root)
     assert [(leaf.path, leaf.resource) for leaf in seen.overview.starved_leaves] == [("root", "nvidia.com/gpu")]
 
 
 def test_without_a_tree_there_are_no_rows_and_a_sentence() -> None:
-    seen = picture()
+    seen = board_state()
     assert (seen.quota_list, seen.quota_resources, seen.quota_sentence.code) == ([], (), "quota-none")

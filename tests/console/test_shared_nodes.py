@@ -7,8 +7,8 @@ import pytest
 from tests.rules.sharing import container, node, placed
 from tests.rules.sharing import pod as sharing_pod
 
-from fairlead.console.nodes_page import GpuRow, NodeDetail
-from fairlead.console.picture import Picture
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.pages.nodes import GpuRow, NodeDetail
 from fairlead.model.event import Event
 from fairlead.model.gpu import GpuHolder, GpuReading, Grant
 from fairlead.model.job import Role
@@ -33,7 +33,7 @@ def notebook(number: int, **more: object) -> Pod:
 
 
 def detail(on: Node, *pods: Pod, **more: object) -> NodeDetail:
-    found = Picture(cluster([on], pods, **more), EPOCH).node(on.name)  # type: ignore[arg-type]
+    found = BoardState(cluster([on], pods, **more), EPOCH).node(on.name)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -154,7 +154,7 @@ def test_a_whole_card_has_no_units_though_its_inventory_counts_them() -> None:
     whole = msgspec.structs.replace(gpu_node("t4", 1), gpus=t4(mode="exclusive").gpus)
     row = card(detail(whole))
     assert (row.units, row.units_free, row.memory_free_mib) == (0, 0, T4_MIB)
-    (listed,) = (entry.row for entry in Picture(cluster([whole]), EPOCH).gpus.entries)
+    (listed,) = (entry.row for entry in BoardState(cluster([whole]), EPOCH).gpus.entries)
     assert listed.units == 0
 
 
@@ -183,10 +183,10 @@ def test_events_are_those_of_this_very_node() -> None:
     assert [row.message for row in detail(t4(), events=events).events] == ["plugin", "kubelet"]
 
 
-def waiting(units: int, **more: object) -> tuple[Picture, str]:
+def waiting(units: int, **more: object) -> tuple[BoardState, str]:
     job = msgspec.structs.replace(training_job("nb", 1, state="Created"), roles=(Role("worker", 1, limits={GPU_MEMORY: units}),))
     asking = pod("nb-worker-0", "", {GPU_MEMORY: units}, job=job, conditions=UNSCHEDULABLE)
-    seen = Picture(cluster([t4(), gpu_node()], [*(notebook(n) for n in (1, 2, 3)), asking], [job], **more), EPOCH)  # type: ignore[arg-type]
+    seen = BoardState(cluster([t4(), gpu_node()], [*(notebook(n) for n in (1, 2, 3)), asking], [job], **more), EPOCH)  # type: ignore[arg-type]
     row = seen.job_list[0].waiting
     assert row is not None and (row.reason, row.message) == ("Unschedulable", UNSCHEDULABLE[0].message)
     instance = seen.job("team-a", "pytorchjob", "nb")
@@ -208,25 +208,25 @@ def test_where_a_shared_card_has_room_it_is_something_else_that_keeps_the_pod() 
 def test_a_pod_that_asks_for_whole_cards_is_told_nothing_of_shared_ones() -> None:
     job = training_job("big", 1, state="Created")
     asking = pod("big-worker-0", "", {"nvidia.com/gpu": 8}, job=job, conditions=UNSCHEDULABLE)
-    row = Picture(cluster([t4()], [asking], [job]), EPOCH).job_list[0].waiting
+    row = BoardState(cluster([t4()], [asking], [job]), EPOCH).job_list[0].waiting
     assert row is not None and row.room == ""
 
 
 def test_units_are_mib_where_the_cluster_counts_in_mib() -> None:
     job = msgspec.structs.replace(training_job("nb", 1, state="Created"), roles=(Role("worker", 2, limits={GPU_MEMORY: 500}),))
     mib = msgspec.structs.replace(node("n", (15_079,), slots={0: {"memory_mib": 15_079}}), annotations={"fairlead.io/gpu-mem-unit": "MiB"})
-    assert Picture(cluster([mib], [], [job]), EPOCH).job_list[0].gpu_memory_requested_mib == 1000
+    assert BoardState(cluster([mib], [], [job]), EPOCH).job_list[0].gpu_memory_requested_mib == 1000
 
 
 def test_a_pool_of_shared_cards_says_the_most_that_one_card_has() -> None:
     ready = (Condition("Ready", "True"),)
     changing = node("t5", (14, 4), slots={0: {"mode": "draining", "model": "Tesla T4"}, 1: {"memory_mib": 4800, "model": "Tesla T4"}})
     nodes = [msgspec.structs.replace(each, conditions=ready) for each in (t4(), changing, gpu_node())]
-    pools = {pool.mode: pool for pool in Picture(cluster(nodes, [notebook(1)]), EPOCH).overview.pools}
+    pools = {pool.mode: pool for pool in BoardState(cluster(nodes, [notebook(1)]), EPOCH).overview.pools}
     assert pools["share"].largest_free_mib == 10_770, "10 of 14 units of the one card that takes pods"
     assert pools["exclusive"].largest_free_mib is None
 
 
 def test_the_list_of_gpus_has_units_and_memory_granted() -> None:
-    (row,) = (entry.row for entry in Picture(cluster([t4()], [notebook(1)]), EPOCH).gpus.entries)
+    (row,) = (entry.row for entry in BoardState(cluster([t4()], [notebook(1)]), EPOCH).gpus.entries)
     assert (row.units, row.units_allocated, row.memory_allocated_mib, row.holders) == (14, 4, 4308, ["default/notebook-1"])

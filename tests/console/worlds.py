@@ -8,7 +8,7 @@ import msgspec
 
 from fairlead.model.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot, Source
-from fairlead.ports import Series, World
+from fairlead.ports import Ports, Series
 
 from .clusters import EPOCH, telemetry
 
@@ -63,9 +63,9 @@ class StillReadings:
 
 def still_world(
     snapshot: ClusterSnapshot, *, is_ready: bool = True, source: Source | None = None, series: Series | None = None, speed: float = 1.0
-) -> World:
+) -> Ports:
     """A world of this snapshot; its readings are those in it."""
-    return World(
+    return Ports(
         cluster=StillCluster(snapshot, is_ready),
         gpus=StillReadings(snapshot.gpus, source),
         clock=StillClock(speed=speed),

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials, render_kubeconfig
-from fairlead.apps.api_server import ApiServer
-from fairlead.apps.api_store import PodLogs
 from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
-from fairlead.sim.accounts import Accounts
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.roles import install_roles
+from fairlead_sim.access.roles import install_roles
+from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials, render_kubeconfig
+from fairlead_sim.api.server import ApiServer
+from fairlead_sim.api.store import PodLogs
+from fairlead_sim.store.accounts import Accounts
+from fairlead_sim.store.cluster import Cluster
 
 
 @dataclass

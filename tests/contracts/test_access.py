@@ -12,8 +12,8 @@ from tests.contracts.objects import config_map, config_maps, deployment, deploym
 from tests.contracts.rights import AUTHORIZATION, RBAC, ask_for, binding, bindings, made, role, roles, rule, until_allowed
 
 from fairlead.model.access import AccessRequest, Binding, Identity, Subject
-from fairlead.rules.access import Policy, judge
-from fairlead.wire.kube_rbac import parse_rules
+from fairlead_sim.access.judge import Policy, judge
+from fairlead_sim.schema.rbac import parse_rules
 
 
 @pytest.fixture

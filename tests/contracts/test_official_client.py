@@ -12,7 +12,7 @@ from tests.contracts.api_client import ApiClient
 from tests.contracts.objects import deployment, pod
 from tests.contracts.simulated import SimulatedServer
 
-from fairlead.sim.resources import NAMESPACES
+from fairlead_sim.objects.resources import NAMESPACES
 
 
 @pytest.fixture

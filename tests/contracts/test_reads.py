@@ -9,8 +9,8 @@ from tests.contracts.api_client import STRATEGIC, ApiClient
 from tests.contracts.objects import config_map, config_maps, deployment, deployments, pod, pods
 from tests.edge.kubeconfigs import connection_of
 
-from fairlead.edge.job_query import JobQuery
-from fairlead.edge.kube_blocking import KubeBlocking
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.queries.job_query import JobQuery
 
 
 def names(answer: object) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.cli.verbs import find_verb
-from fairlead.rules.share_admission import GRANT_WRITERS, SCHEDULER
+from fairlead.cli.frame.verbs import find_verb
+from fairlead.rules.sharing.admission import GRANT_WRITERS, SCHEDULER
 from fairlead.settings import SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from fairlead.console.endpoints import ENDPOINTS, ERROR_TEXTS
-from fairlead.console.openapi import openapi_document
+from fairlead.console.pages.endpoints import ENDPOINTS, ERROR_TEXTS
+from fairlead.console.pages.openapi import openapi_document
 
 TOOLS = Path(__file__).parent.parent.parent / "tools"
 

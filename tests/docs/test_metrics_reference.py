@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from fairlead.apps.counters_file import built_in_counters
-from fairlead.wire.prom_text import parse_page
+from fairlead.wire.metrics.prom_text import parse_page
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted((ROOT / "tests" / "golden" / "metrics").glob("*.prom"))

@@ -9,9 +9,10 @@ from typing import get_args
 import pytest
 from msgspec.structs import fields
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.cards import CARD_MODELS
-from fairlead.sim.scenario import (
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.gpus.cards import CARD_MODELS
+from fairlead_sim.scenario.file import known_scenarios, parse_scenario
+from fairlead_sim.scenario.scenario import (
     JobKind,
     LoadName,
     NetworkService,
@@ -26,7 +27,6 @@ from fairlead.sim.scenario import (
     Team,
     Xid,
 )
-from fairlead.sim.scenario_file import known_scenarios, parse_scenario
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
 STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, NetworkService, Stream)

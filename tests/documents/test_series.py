@@ -13,11 +13,11 @@ from tests.documents.test_documents import COMMANDS, HERE
 from tests.sim.small_world import CPU_POOL, EPOCH, live, small_world
 
 from fairlead.model.device import DeviceSample
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import MPI_JOBS, NODES, PODS
-from fairlead.sim.scenario import NodePool
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import MPI_JOBS, NODES, PODS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scenario.scenario import NodePool
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 Series = list[float]

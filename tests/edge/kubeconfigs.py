@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from fairlead.edge.connection import Connection
-from fairlead.edge.kubeconfig import find_connection
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
 
 
 def encoded(content: bytes) -> str:

@@ -173,7 +173,7 @@ def _common_name(certificate: dict[str, Any] | None) -> str:
 
 
 def server_context(pair: Pair, client_ca: bytes | None) -> ssl.SSLContext:
-    from fairlead.edge.pem import in_memory_file
+    from fairlead.edge.connection.pem import in_memory_file
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with in_memory_file(pair.certificate_pem) as certificate, in_memory_file(pair.key_pem) as key:

@@ -10,12 +10,12 @@ import pytest
 from tests.cli.api_objects import node, pod
 from tests.edge.scripted import Reply, ScriptedServer
 
-from fairlead.edge.cluster_query import ClusterQuery
-from fairlead.edge.connection import Connection
-from fairlead.edge.credentials import Credentials, Issued
-from fairlead.edge.gpu_query import page_readings, proxied_readings
-from fairlead.edge.kube_blocking import KubeBlocking
-from fairlead.rules.node_report import report_nodes
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.queries.cluster_query import ClusterQuery
+from fairlead.edge.queries.gpu_query import page_readings, proxied_readings
+from fairlead.rules.reports.node import report_nodes
 
 NODES, PODS, MAPS, SERVICES = "/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/kube-system/configmaps", "/api/v1/services"
 GPU_NODE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})
@@ -149,7 +149,7 @@ def test_a_proxy_without_endpoints_says_what_to_set() -> None:
 
 def test_one_behind_the_proxy_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sooner than an API server, whose lists may take a minute."""
-    monkeypatch.setattr("fairlead.edge.gpu_query.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("fairlead.edge.queries.gpu_query.TIMEOUT_SECONDS", 0.2)
     with cluster(**{NODES: [page(GPU_NODE)], PODS: [page()], SERVICES: [page(SERVICE)], PROXY: [Reply(b"{}", delay=30)]}) as (_, api):
         snapshot = ClusterQuery(api, lambda: proxied_readings(api)).read_nodes(with_readings=True)
     message = snapshot.sources["gpu-telemetry"].message

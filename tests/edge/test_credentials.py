@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.edge.certificate import common_name, validity
-from fairlead.edge.connection import make_ssl_context
-from fairlead.edge.credentials import Credentials, Issued, token_file_source
-from fairlead.edge.kubeconfig_file import Cluster, Exec, User
-from fairlead.edge.user_credentials import credentials_of
+from fairlead.edge.connection.certificate import common_name, validity
+from fairlead.edge.connection.connection import make_ssl_context
+from fairlead.edge.connection.credentials import Credentials, Issued, token_file_source
+from fairlead.edge.connection.kubeconfig_file import Cluster, Exec, User
+from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import OutsideError, UserError
 
 from .conftest import PluginBuilder
@@ -189,7 +189,7 @@ def test_no_private_key_is_ever_in_a_directory(tmp_path: Path, monkeypatch: pyte
 
 
 def test_without_memfd_the_file_is_unlinked_before_it_has_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairlead.edge.pem import in_memory_file
+    from fairlead.edge.connection.pem import in_memory_file
 
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

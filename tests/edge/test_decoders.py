@@ -7,12 +7,13 @@ import sys
 
 ROUNDS = """
 import importlib, sys, threading
-from fairlead.edge.decoders import decoder_of
-from fairlead.wire import kube, kubeflow
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.wire.jobs import kubeflow
+from fairlead.wire.kube import objects
 
 sys.setswitchinterval(1e-6)
 for _ in range(60):
-    importlib.reload(kube)
+    importlib.reload(objects)
     importlib.reload(kubeflow)  # its types are new ones now
     start = threading.Barrier(3)
 

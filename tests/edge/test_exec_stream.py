@@ -21,14 +21,14 @@ from tests.edge.pki import Authority
 from tests.edge.proxy import TestProxy
 from wsproto.utilities import generate_accept_token
 
-from fairlead.edge.api_failure import ApiFailure, Unreachable
-from fairlead.edge.connection import Connection
-from fairlead.edge.credentials import Credentials, Issued
-from fairlead.edge.exec_stream import ExecStream, execute
-from fairlead.edge.kube_blocking import KubeBlocking
-from fairlead.edge.web_socket import WebSocket
-from fairlead.edge.web_socket_handshake import open_web_socket
-from fairlead.wire.exec_channels import ProgramEnd
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
+from fairlead.edge.kube.exec_stream import ExecStream, execute
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.web_socket import WebSocket
+from fairlead.edge.kube.web_socket_handshake import open_web_socket
+from fairlead.wire.kube.exec_channels import ProgramEnd
 
 CA = Authority()
 PATH = "/api/v1/namespaces/default/pods/p/exec?command=sh"

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fairlead.edge import exporter_pages
-from fairlead.edge.exporter_pages import ExporterPages
+from fairlead.edge.prometheus import exporter_pages
+from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.errors import UserError
 
 LABELS = '{{node_name="{0}",gpu="0",uuid="GPU-{0}",model="T4"}}'

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from fairlead.edge.api_failure import ApiFailure, Conflict, ForbiddenByServer, NotServed, Unauthorized, Unreachable
-from fairlead.edge.api_request import Selection
-from fairlead.edge.credentials import ClientCertificate, Credentials, Issued
-from fairlead.edge.kube_blocking import KubeBlocking
-from fairlead.edge.resource import NODES, PODS
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
+from fairlead.edge.kube.api_failure import ApiFailure, Conflict, ForbiddenByServer, NotServed, Unauthorized, Unreachable
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.errors import Forbidden, NotFound, OutsideError
 
 from .pki import Authority
@@ -397,7 +397,7 @@ def test_a_kept_connection_that_the_server_closed_is_replaced(twin: MakeTwin) ->
 
 
 def test_the_version_and_a_server_too_old(twin: MakeTwin) -> None:
-    from fairlead.edge.api_discovery import check_version
+    from fairlead.edge.kube.api_discovery import check_version
 
     versions = [{"major": "1", "minor": "27+", "gitVersion": "v1.27.3-gke"}, {"major": "1", "minor": "16", "gitVersion": "v1.16.15"}, {}]
     with ScriptedServer({"/version": [Reply(each) for each in versions]}) as server:

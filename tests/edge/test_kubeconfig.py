@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.edge.kubeconfig import find_connection
+from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.errors import UserError
 
 from .kubeconfigs import connection_of, encoded, write_kubeconfig

@@ -151,7 +151,7 @@ def test_entries_of_several_files_merge_as_the_oracle_merges_them(tmp_path: Path
     joined = f"{first}:{tmp_path / 'absent'}:{second}"
     theirs = client.Configuration()
     config.load_kube_config(joined, context="prod", client_configuration=theirs, persist_config=False)
-    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.connection.kubeconfig import find_connection
 
     ours = find_connection(context="prod", env={"KUBECONFIG": joined})
     assert ours is not None
@@ -162,7 +162,7 @@ def test_entries_of_several_files_merge_as_the_oracle_merges_them(tmp_path: Path
 def test_a_service_account_is_read_as_the_oracle_reads_it(tmp_path: Path) -> None:
     from kubernetes.config.incluster_config import InClusterConfigLoader
 
-    from fairlead.edge.kubeconfig import find_connection
+    from fairlead.edge.connection.kubeconfig import find_connection
 
     (tmp_path / "token").write_text("pod-token\n")
     (tmp_path / "ca.crt").write_bytes(CA.pem)

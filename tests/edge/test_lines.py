@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.edge.lines import LineSplitter
+from fairlead.edge.connection.lines import LineSplitter
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b""))), st.lists(st.integers(0, 400)), st.binary(max_size=5))

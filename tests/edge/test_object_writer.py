@@ -9,10 +9,10 @@ import pytest
 from tests.edge.scripted import Reply, ScriptedServer, status
 from tests.edge.test_cluster_query import cluster
 
-from fairlead.edge.api_failure import ApiFailure, Conflict
-from fairlead.edge.object_writer import ObjectWriter
+from fairlead.edge.kube.api_failure import ApiFailure, Conflict
+from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.errors import Forbidden, NotAsWritten, OutsideError, UserError
-from fairlead.kinds import mpijob, tfjob
+from fairlead.kinds.training import mpijob, tfjob
 
 AGGREGATED = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 REVIEW, OPENAPI = "/apis/authentication.k8s.io/v1/selfsubjectreviews", "/openapi/v3/apis/kubeflow.org/v1"

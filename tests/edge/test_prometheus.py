@@ -12,10 +12,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from fairlead.edge.prometheus import Prometheus
-from fairlead.edge.prometheus_address import prometheus_connection
-from fairlead.edge.prometheus_answer import PrometheusFailure
-from fairlead.edge.prometheus_blocking import PrometheusBlocking
+from fairlead.edge.prometheus.address import prometheus_connection
+from fairlead.edge.prometheus.answer import PrometheusFailure
+from fairlead.edge.prometheus.blocking import PrometheusBlocking
+from fairlead.edge.prometheus.client import Prometheus
 from fairlead.errors import OutsideError, UserError
 
 from .pki import Authority
@@ -121,7 +121,7 @@ def test_nobody_listening_is_told(ask: Call) -> None:
 
 
 def test_one_that_never_answers_is_given_up(ask: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.edge.prometheus.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("fairlead.edge.prometheus.client.TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr(PrometheusBlocking.__init__, "__defaults__", (0.2,))
     with (
         ScriptedServer({"/api/v1/query": [Reply(b"{}", delay=5)]}) as server,

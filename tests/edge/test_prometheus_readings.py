@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.edge.prometheus_answer import PrometheusFailure
-from fairlead.edge.prometheus_answer import Sample as Answer
-from fairlead.edge.prometheus_readings import QUERY, PrometheusReadings, readings_of
-from fairlead.wire.gpu_readings import METRICS
+from fairlead.edge.prometheus.answer import PrometheusFailure
+from fairlead.edge.prometheus.answer import Sample as Answer
+from fairlead.edge.prometheus.readings import QUERY, PrometheusReadings, readings_of
+from fairlead.wire.metrics.gpu_readings import METRICS
 
 LABELS = {"__name__": "fairlead_gpu_utilization_ratio", "node_name": "n1", "gpu": "0", "uuid": "GPU-a", "model": "T4"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.edge.proxy import proxy_for
+from fairlead.edge.connection.proxy import proxy_for
 
 PROXY = "http://proxy.example:3128"
 

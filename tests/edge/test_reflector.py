@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.edge import kube_api
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.reflector import Reflector, quiet_collector
+from fairlead.edge.kube import kube_api
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.reflector import Reflector, quiet_collector
 from fairlead.errors import Forbidden
 from fairlead.model.pod import Pod
 

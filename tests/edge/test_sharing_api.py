@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.rules.sharing import pod
 
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.sharing_api import KubeSharingApi
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
 from fairlead.model.gpu import Grant
 

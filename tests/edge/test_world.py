@@ -8,8 +8,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.world import DISCOVERY_SECONDS, KubeCluster
+from fairlead.edge.kube.cluster import DISCOVERY_SECONDS, KubeCluster
+from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.model.snapshot import ClusterSnapshot
 
 from .scripted import Reply, ScriptedServer, Stream, event, page, pod, status

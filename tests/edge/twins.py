@@ -6,15 +6,15 @@ import asyncio
 import random
 from typing import Any
 
-from fairlead.edge.api_page import ItemReader
-from fairlead.edge.connection import Connection
-from fairlead.edge.credentials import Credentials, Issued
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.kube_blocking import KubeBlocking
-from fairlead.edge.resource import NODES, PODS
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.credentials import Credentials, Issued
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.resource import NODES, PODS
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 
 def pod_reader() -> ItemReader[Pod]:

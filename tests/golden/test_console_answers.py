@@ -13,25 +13,33 @@ import pytest
 from tests.console.clusters import EPOCH, cluster, living_cluster
 from tests.console.test_shared_nodes import notebook, t4
 
-from fairlead.console.chart_answer import heatmap
-from fairlead.console.picture import Picture
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.charts.answer import heatmap
 
 FOLDER = Path(__file__).parent / "console"
-ANSWERS: dict[str, Callable[[Picture], Any]] = {
-    "overview": lambda picture: picture.overview,
-    "gpu-map": lambda picture: picture.gpu_map,
-    "nodes": lambda picture: {"sentence": picture.nodes_sentence, "facets": picture.nodes.facets, "items": rows(picture.nodes)},
-    "node": lambda picture: picture.node("gpu-1"),
-    "shared-node": lambda picture: three_notebooks(),
-    "jobs": lambda picture: {"sentence": picture.jobs_sentence, "facets": picture.jobs.facets, "items": rows(picture.jobs)},
-    "job": lambda picture: picture.job("team-a", "pytorchjob", "bert"),
-    "quota": lambda picture: {"sentence": picture.quota_sentence, "facets": picture.quota.facets, "items": rows(picture.quota)},
+ANSWERS: dict[str, Callable[[BoardState], Any]] = {
+    "overview": lambda board_state: board_state.overview,
+    "gpu-map": lambda board_state: board_state.gpu_map,
+    "nodes": lambda board_state: {
+        "sentence": board_state.nodes_sentence,
+        "facets": board_state.nodes.facets,
+        "items": rows(board_state.nodes),
+    },
+    "node": lambda board_state: board_state.node("gpu-1"),
+    "shared-node": lambda board_state: three_notebooks(),
+    "jobs": lambda board_state: {"sentence": board_state.jobs_sentence, "facets": board_state.jobs.facets, "items": rows(board_state.jobs)},
+    "job": lambda board_state: board_state.job("team-a", "pytorchjob", "bert"),
+    "quota": lambda board_state: {
+        "sentence": board_state.quota_sentence,
+        "facets": board_state.quota.facets,
+        "items": rows(board_state.quota),
+    },
     "heat-map": heatmap,
 }
 
 
 def three_notebooks() -> Any:
-    return Picture(cluster([t4()], [notebook(number) for number in (1, 2, 3)]), EPOCH).node("t4")
+    return BoardState(cluster([t4()], [notebook(number) for number in (1, 2, 3)]), EPOCH).node("t4")
 
 
 def rows(row_set: Any) -> list[Any]:
@@ -40,7 +48,7 @@ def rows(row_set: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_answer_is_the_recorded_one(name: str) -> None:
-    answer = msgspec.json.decode(msgspec.json.encode(ANSWERS[name](Picture(living_cluster(), EPOCH))))
+    answer = msgspec.json.decode(msgspec.json.encode(ANSWERS[name](BoardState(living_cluster(), EPOCH))))
     text = json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
     file = FOLDER / f"{name}.json"
     if os.environ.get("FAIRLEAD_REWRITE_GOLDEN"):

@@ -18,7 +18,7 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.metrics_page import MetricsPage
 from fairlead.model.device import DeviceSample
-from fairlead.rules.dcgm_metrics import DcgmLabels
+from fairlead.rules.metrics.dcgm import DcgmLabels
 
 FOLDER = Path(__file__).parent / "metrics"
 VOLATILE = (

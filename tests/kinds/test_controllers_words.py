@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.kinds import deepspeedjob, etjob, rayjob, sparkjob, volcanojob
-from fairlead.kinds.kind import JobKind, source_of
+from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.kinds.registry import KINDS, kind_of, one_per_resource
+from fairlead.kinds.training import deepspeedjob, etjob, rayjob, sparkjob, volcanojob
 from fairlead.model.job import Job
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.job_status import board_state, is_over, job_duration, job_status, requested_gpus
+from fairlead.rules.jobs.status import board_state, is_over, job_duration, job_status, requested_gpus
 
 CREATED, ENDED = 1767600000.0, 1767603600.0
 TIMES = {"creationTimestamp": "2026-01-05T08:00:00Z"}

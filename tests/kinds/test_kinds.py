@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.registry import KINDS, kind_by_type, kind_of
 from fairlead.model.job import Job
 from fairlead.model.pod import Owner, Pod

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.kinds import mpijob, pytorchjob, tfjob
 from fairlead.kinds.instances import instances_of
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.kind import JobKind
+from fairlead.kinds.training import mpijob, pytorchjob, tfjob
 from fairlead.model.job import Job
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.job_status import job_duration, job_status, requested_gpus
+from fairlead.rules.jobs.status import job_duration, job_status, requested_gpus
 
 LABELS: dict[str, tuple[JobKind, str, str, str, str]] = {
     "tf-operator 1": (tfjob, "tf-job-name", "tf-replica-type", "tf-replica-index", "worker"),

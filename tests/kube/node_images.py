@@ -22,7 +22,7 @@ SIMULATED = {
     "fairlead.test/crash:1s": "sleep 1; exit 139",
     "fairlead.test/nginx:1": "trap 'exit 0' TERM; sleep 1000000 & wait",
 }
-"""Images that do for true what the simulated cluster's containers do by the names of theirs (`sim/behaviour.py`)."""
+"""Images that do for true what the simulated cluster's containers do by the names of theirs (`fairlead_sim/kubelet/behaviour.py`)."""
 _PROGRAM = Path("/bin/busybox")
 _SSHD = b"#!/bin/sh\nexec sleep 1000000\n"
 """mpi-operator's workers run one. Nobody logs in here, for no `mpirun` is there."""

@@ -15,8 +15,8 @@ from typing import Any
 from tests.contracts.api_client import MERGE, Answer, ApiClient
 from tests.contracts.simulated import simulated_server
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.scenario import Scenario
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.scenario.scenario import Scenario
 
 Object = dict[str, Any]
 

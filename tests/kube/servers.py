@@ -119,7 +119,7 @@ def environment() -> dict[str, str]:
 
 def run_arena(*arguments: str, kubeconfig: Path) -> str:
     """Standard output of `arena … --kubeconfig F`; AssertionError with its standard error when it ends badly."""
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     answer = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)],
         env=environment(),

@@ -18,7 +18,7 @@ from tests.rules.held import Held, held_at_most
 
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.need import gpu_need
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 Object = dict[str, Any]
 

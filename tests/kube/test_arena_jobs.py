@@ -22,7 +22,7 @@ from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment, run_arena
 
-from fairlead.edge.clock import WallClock
+from fairlead.edge.files.clock import WallClock
 
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 STATUS = {"bert": "RUNNING", "waits": "PENDING", "finished": "SUCCEEDED", "mnist": "RUNNING", "broken": "FAILED"}
@@ -30,7 +30,7 @@ REQUESTED = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "broken
 
 
 def arena(*arguments: str, kubeconfig: Path, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(kubeconfig)]
     return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=seconds, check=False)
 

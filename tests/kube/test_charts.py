@@ -15,8 +15,8 @@ from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import Server, running
 
-from fairlead.console.chart_queries import CHART_QUERIES
-from fairlead.console.chart_request import beginning_promql
+from fairlead.console.charts.queries import CHART_QUERIES
+from fairlead.console.charts.request import beginning_promql
 
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 

@@ -32,9 +32,9 @@ from tests.kube.programs import program
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
 from tests.kube.test_sharing_words import as_real, pod, ready
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import NodePool, Scenario
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 CARD = NodePool(name="card", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=1, shared=True)
 SYSTEM = "fairlead-system"

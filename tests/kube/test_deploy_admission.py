@@ -17,10 +17,10 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, POLICIES, of_file, of_kind, running_webhook, webhook_objects
 
 from fairlead.model.keys import GRANT_ANNOTATIONS
-from fairlead.rules.share_admission import GRANT_WRITERS, refuse_grants, scheduler_for
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.scenario import Scenario
-from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.rules.sharing.admission import GRANT_WRITERS, refuse_grants, scheduler_for
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead.wire.kube.objects import WirePod, parse_pod
+from fairlead_sim.scenario.scenario import Scenario
 
 PODS = "/api/v1/namespaces/default/pods"
 BY_POLICY = "ValidatingAdmissionPolicy 'fairlead-gpu-grants' with binding 'fairlead-gpu-grants' denied request"

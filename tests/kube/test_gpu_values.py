@@ -22,7 +22,7 @@ from tests.kube.kubectl import wait_until
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import environment
 
-from fairlead.edge.gpu_query import gpu_query
+from fairlead.edge.queries.gpu_query import gpu_query
 
 UNAVAILABLE = "GPU metrics unavailable: "
 SCRAPE_SECONDS = 3
@@ -114,7 +114,7 @@ class Asking:
         self._settings = settings
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from fairlead.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
         argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(self._kubeconfig)]
         typed_in = {**environment(), **self._settings}
         return subprocess.run(argv, env=typed_in, capture_output=True, text=True, timeout=90, check=False)

@@ -23,10 +23,10 @@ from tests.kube.programs import program
 from tests.kube.servers import environment
 from tests.kube.test_sharing_words import POLICIES, as_real, is_refused, sends
 
-from fairlead.cli.inspect_tables import trimmed
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario_file import load_scenario
+from fairlead.cli.nodes.inspect_tables import trimmed
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.file import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "tests" / "documents" / "manifests"

@@ -18,7 +18,7 @@ from tests.kube.kubectl import Kubectl, wait_until
 from tests.kube.programs import program
 from tests.kube.servers import environment
 
-from fairlead.edge.clock import WallClock
+from fairlead.edge.files.clock import WallClock
 
 PRIVATE, OPEN = "private", "open-to-all"
 NOT_YOURS = "you have no privileges to operate the job,because the owner of job is not you"
@@ -74,7 +74,7 @@ class Person:
         self._kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from fairlead.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
         argv = [sys.executable, "-c", code, *arguments, "--kubeconfig", str(self._kubeconfig), "-T", "tf"]
         return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
 

@@ -17,18 +17,18 @@ from msgspec import Struct
 from tests.edge.twins import TWINS, Twin, node_reader, pod_reader
 from tests.kube.control_plane import ControlPlane
 
-from fairlead.edge import api_request
-from fairlead.edge.api_failure import Conflict, Gone, NotServed, Unauthorized, Unreachable
-from fairlead.edge.api_page import ItemReader, ObjectMeta
-from fairlead.edge.api_request import Selection
-from fairlead.edge.clock import WallClock
-from fairlead.edge.connection import Connection
-from fairlead.edge.kube_api import KubeApi
-from fairlead.edge.kubeconfig import find_connection
-from fairlead.edge.mirror import Mirror
-from fairlead.edge.reflector import Reflector
-from fairlead.edge.resource import PODS, Resource
-from fairlead.edge.world import KubeCluster
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.files.clock import WallClock
+from fairlead.edge.kube import api_request
+from fairlead.edge.kube.api_failure import Conflict, Gone, NotServed, Unauthorized, Unreachable
+from fairlead.edge.kube.api_page import ItemReader, ObjectMeta
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.cluster import KubeCluster
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.mirror import Mirror
+from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import Forbidden
 
 NAMESPACE = "edge-tests"

@@ -14,8 +14,8 @@ from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
 from tests.kube.servers import run_arena
 
-from fairlead.edge.clock import WallClock
-from fairlead.sim.roles import install_operator_roles
+from fairlead.edge.files.clock import WallClock
+from fairlead_sim.access.roles import install_operator_roles
 
 
 @pytest.fixture(scope="module")

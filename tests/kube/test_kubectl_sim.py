@@ -15,11 +15,11 @@ from tests.contracts.simulated import SimulatedServer, simulated_server
 from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
 
-from fairlead.sim.clock import SimClock
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import PODS
-from fairlead.sim.timers import Timers
+from fairlead_sim.objects.resources import PODS
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.time.clock import SimClock
+from fairlead_sim.time.timers import Timers
 
 NOW = 1_767_600_000.0  # 2026-01-05T08:00:00Z
 

@@ -75,7 +75,7 @@ def test_arena_has_the_same_cards_from_prometheus_and_from_the_page(prometheus: 
     """Which pod holds which cards, and how large they are: by namespace, from our own families. Their use differs by the moment."""
 
     def cards(namespace: str, **settings: str) -> dict[str, dict[str, int]]:
-        code = "import sys; from fairlead.main import main; sys.exit(main('arena', sys.argv[1:]))"
+        code = "import sys; from fairlead.run.main import main; sys.exit(main('arena', sys.argv[1:]))"
         argv = [sys.executable, "-c", code, "list", "-n", namespace, "-o", "json"]
         typed_in = {**environment(), "KUBECONFIG": str(laptop.kubeconfig), **settings}
         listed = json.loads(subprocess.run(argv, env=typed_in, capture_output=True, text=True, timeout=60, check=True).stdout)

@@ -36,7 +36,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def arena(*words: str, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     argv = [sys.executable, "-c", code, *words, "--kubeconfig", str(kubeconfig)]
     return subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=120, check=False)
 

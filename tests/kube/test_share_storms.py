@@ -27,11 +27,11 @@ from tests.kube.test_sharing_words import as_real, ready
 
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.share_ledger import ledger_of
-from fairlead.rules.share_why import why_no_room
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import NodePool, Scenario
+from fairlead.rules.sharing.ledger import ledger_of
+from fairlead.rules.sharing.why import why_no_room
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 Object = dict[str, Any]
 POOLS = (

@@ -15,9 +15,9 @@ from tests.kube.kubectl import wait_until
 from tests.kube.kwok_stages import DELETE_DELAY
 from tests.kube.test_sharing_words import CLASSES, as_real, fate, found, pod, priority_class, ready, settled
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import NodePool, Scenario
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.scenario import NodePool, Scenario
 
 Object = dict[str, Any]
 POOLS = (

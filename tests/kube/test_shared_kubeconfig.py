@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.kube.programs import program
 
-from fairlead.apps.api_credentials import kubeconfig_entries, make_credentials
-from fairlead.laptop_kubeconfig import SharedKubeconfig
+from fairlead.run.laptop_kubeconfig import SharedKubeconfig
+from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
 
 ENTRIES = kubeconfig_entries("https://127.0.0.1:6443", make_credentials(), {"fairlead.io/laptop": {"console": "c", "gpuExporter": "g"}})
 

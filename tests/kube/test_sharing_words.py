@@ -15,12 +15,12 @@ from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import Extender, extended_scheduler
 from tests.kube.kubectl import KubectlError, wait_until
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES, PODS
-from fairlead.sim.scenario import NodePool, Scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
 from fairlead.wire import names
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scenario.scenario import NodePool, Scenario
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

@@ -32,7 +32,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def arena(cluster: ControlPlane, *arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "from fairlead.programs import run_arena; run_arena()"
+    code = "from fairlead.run.programs import run_arena; run_arena()"
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8", "KUBECONFIG": str(cluster.kubeconfig)}
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, env=env, check=False)
 
@@ -63,7 +63,7 @@ def one_by_one(printed: str) -> list[Manifest]:
 
 def test_the_command_of_document_000_makes_an_object_that_the_operator_accepts(cluster: ControlPlane) -> None:
     words = DOCUMENT_000.replace("\\\n", " ")
-    line = f"{sys.executable} -c 'from fairlead.programs import run_arena; run_arena()' submit {words}"
+    line = f"{sys.executable} -c 'from fairlead.run.programs import run_arena; run_arena()' submit {words}"
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "KUBECONFIG": str(cluster.kubeconfig)}
     first = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, env=env, check=False)
     assert (first.returncode, first.stdout) == (0, "mpijob.kubeflow.org/mpi-test created\n"), first.stderr

@@ -20,9 +20,9 @@ from tests.contracts.simulated import simulated_server
 from tests.kube.objects import cpu_node
 from tests.kube.programs import program
 
-from fairlead.sim.driver import Driver
-from fairlead.sim.scenario import NodePool, Scenario
-from fairlead.sim.world import World
+from fairlead_sim.scenario.scenario import NodePool, Scenario
+from fairlead_sim.world.driver import Driver
+from fairlead_sim.world.world import World
 
 NODES = ("twin-1", "twin-2")
 SPEED = 20.0

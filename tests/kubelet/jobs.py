@@ -28,7 +28,7 @@ while :; do
 done"""
 """A program that writes its name and then obeys."""
 SECONDS = 90.0
-_RUN_ARENA = "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.programs import run_arena; run_arena()"
+_RUN_ARENA = "import faulthandler as f; f.dump_traceback_later(80, exit=True); from fairlead.run.programs import run_arena; run_arena()"
 """One that hangs shows where it does."""
 
 

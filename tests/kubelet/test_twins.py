@@ -16,8 +16,8 @@ from tests.kube.node_images import SIMULATED
 from tests.kubelet.jobs import SECONDS
 from tests.sim.small_world import CPU_POOL, NAMESPACE, live, small_world
 
-from fairlead.sim.resources import EVENTS, PODS
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import EVENTS, PODS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 ENDS, FAILS, CRASHES, RUNS = SIMULATED

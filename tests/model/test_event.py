@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.console.events import event_rows
+from fairlead.console.pages.events import event_rows
 from fairlead.model.event import Event
 
 

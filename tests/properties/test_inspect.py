@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 from tests.cli.command import run_command
 
-from fairlead.rules.share_inspect import inspect_shares
-from fairlead.rules.share_ledger import ledger_of
-from fairlead.wire.share_inspect import render_inspection
+from fairlead.rules.sharing.inspect import inspect_shares
+from fairlead.rules.sharing.ledger import ledger_of
+from fairlead.wire.sharing.inspect import render_inspection
 
 NODES = ("n1", "n2")
 WORDS = st.sampled_from(["", "{", "null", "[]", '{"main":7}', '{"0":{"x":1}}', "-1", "1e9"])

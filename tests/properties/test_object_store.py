@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sim.objects import StillClock, config_map, owner
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 WRITES = st.one_of(

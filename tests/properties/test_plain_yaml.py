@@ -8,8 +8,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.wire.bounded import load_yaml
-from fairlead.wire.plain_yaml import parse_plain_yaml
+from fairlead.wire.files.bounded import load_yaml
+from fairlead.wire.files.plain_yaml import parse_plain_yaml
 
 KEYS = st.sampled_from(["name", "user", "client-key-data", "a", "server", "On", "null", "y", "tokenFile", "x_1"])
 PLAIN = ("a", "https://127.0.0.1:6443", "LS0tLS1CRUdJTg==", "/etc/ca.crt", "admin@prod", "true", "false", "", "{}", "y", "N", "a#b")

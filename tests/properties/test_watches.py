@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.properties.test_object_store import WRITES, write
 from tests.sim.objects import StillClock
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS
-from fairlead.sim.watch_log import DELETED, Subscription, WatchEvent
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS
+from fairlead_sim.objects.watch_log import DELETED, Subscription, WatchEvent
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 CLIENT = st.one_of(
     st.tuples(st.just("write"), WRITES),

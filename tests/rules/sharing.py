@@ -10,7 +10,7 @@ from fairlead.model.gpu import GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY
-from fairlead.rules.share_ledger import Ledger
+from fairlead.rules.sharing.ledger import Ledger
 
 
 def container(name: str = "main", units: int = 0, core: int = 0, **more: object) -> Container:

@@ -6,9 +6,9 @@ import pytest
 from tests.apps.fakes import device, lost_device, process
 
 from fairlead.model.device import DeviceSample
-from fairlead.rules.container_gpu_metrics import container_families
-from fairlead.rules.gpu_metrics import allocated_ratio, gpu_families
-from fairlead.rules.legacy_gpu_metrics import legacy_families
+from fairlead.rules.metrics.container_gpu import container_families
+from fairlead.rules.metrics.gpu import allocated_ratio, gpu_families
+from fairlead.rules.metrics.legacy_gpu import legacy_families
 
 
 def without(sample: DeviceSample, *fields: str) -> DeviceSample:

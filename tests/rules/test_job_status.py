@@ -10,7 +10,7 @@ from msgspec import structs
 from fairlead.model.job import Role
 from fairlead.model.node import Condition
 from fairlead.model.pod import ContainerStatus
-from fairlead.rules.job_status import (
+from fairlead.rules.jobs.status import (
     allocated_gpus,
     board_state,
     instance_age,

@@ -10,10 +10,10 @@ from tests.rules.sharing import ledger, node, placed, pod
 
 from fairlead.model.node import Taint
 from fairlead.model.node_choice import ANYWHERE
-from fairlead.rules.node_choice import may_use
-from fairlead.rules.share_why import why_no_room
-from fairlead.rules.what_if import place_pods, what_must_go
-from fairlead.wire.kube import WirePod, parse_pod
+from fairlead.rules.nodes.choice import may_use
+from fairlead.rules.sharing.what_if import place_pods, what_must_go
+from fairlead.rules.sharing.why import why_no_room
+from fairlead.wire.kube.objects import WirePod, parse_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

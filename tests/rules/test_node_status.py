@@ -7,8 +7,8 @@ import pytest
 from fairlead.model.node import Condition, Node
 from fairlead.model.snapshot import Source, build_snapshot
 from fairlead.model.topology import GpuTopology
-from fairlead.rules.node_report import report_nodes
-from fairlead.rules.node_status import arena_mode, gpu_mode, gpu_model, is_gpu_node, node_ip, role_text, status_word
+from fairlead.rules.nodes.status import arena_mode, gpu_mode, gpu_model, is_gpu_node, node_ip, role_text, status_word
+from fairlead.rules.reports.node import report_nodes
 
 from .builders import exclusive_node, reading, shared_node, snapshot
 

@@ -11,13 +11,13 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.arena_metrics import arena_families
-from fairlead.rules.cluster_metrics import native_families
-from fairlead.rules.cluster_summary import summarize
-from fairlead.rules.node_report import report_nodes
-from fairlead.rules.occupancy import node_occupancy
-from fairlead.rules.share_inspect import inspect_shares
-from fairlead.rules.share_ledger import ledger_of
+from fairlead.rules.holding.occupancy import node_occupancy
+from fairlead.rules.metrics.arena import arena_families
+from fairlead.rules.metrics.cluster import native_families
+from fairlead.rules.reports.cluster import summarize
+from fairlead.rules.reports.node import report_nodes
+from fairlead.rules.sharing.inspect import inspect_shares
+from fairlead.rules.sharing.ledger import ledger_of
 
 MIB = 1 << 20
 

@@ -18,8 +18,8 @@ from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 from fairlead.rules.holding.account import CardAccount
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.share_ledger import Ledger
-from fairlead.wire.allocation import parse_grants, render_bind
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.wire.gpus.allocation import parse_grants, render_bind
 
 SPLIT = {"fairlead.io/gpu-split": "per-container"}
 

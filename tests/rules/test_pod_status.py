@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.model.node import Condition
 from fairlead.model.pod import Container, ContainerStatus, Pod
-from fairlead.rules.pod_status import pod_status
+from fairlead.rules.pods.status import pod_status
 
 RUNNING = ContainerStatus("main", ready=True, state="running")
 READY = (Condition("Ready", "True"),)

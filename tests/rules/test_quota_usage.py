@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.rules.quota_usage import managed_resources, quota_usage
+from fairlead.rules.quota.usage import managed_resources, quota_usage
 
 from .builders import pod, snapshot
 

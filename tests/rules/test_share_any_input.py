@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
-from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_preempt import Victims, plan_preemption
-from fairlead.rules.share_why import why_no_room
-from fairlead.rules.what_if import place_pods
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.rules.sharing.what_if import place_pods
+from fairlead.rules.sharing.why import why_no_room
 from fairlead.wire import names
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 TEXTS = (
     st.sampled_from(["", "0", "1", "2", "3", "x", "-1", "9" * 30, "true", "{}", "[]", "null", "spread", "per-container", "²", "1.5"])

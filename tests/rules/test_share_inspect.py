@@ -10,9 +10,9 @@ from tests.cli.api_objects import Object, node, pod, snapshot_of
 
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.inspection import InspectedNode
-from fairlead.rules.share_inspect import inspect_shares, unknown_node
-from fairlead.rules.share_ledger import Ledger, ledger_of
-from fairlead.wire.share_inspect import render_inspection
+from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
+from fairlead.rules.sharing.ledger import Ledger, ledger_of
+from fairlead.wire.sharing.inspect import render_inspection
 
 LABELS = {"cgpu": "true", "fairlead.io/gpu-isolation": "guard"}
 

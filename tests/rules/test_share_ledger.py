@@ -17,7 +17,7 @@ from fairlead.model.pod import ContainerStatus, GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import ASSIGNED, BOUND, RESERVED
-from fairlead.rules.share_ledger import Ledger, ledger_of
+from fairlead.rules.sharing.ledger import Ledger, ledger_of
 
 
 def given(answer: GrantsByContainer | Refusal) -> GrantsByContainer:

@@ -8,9 +8,9 @@ from tests.rules.sharing import cards, container, ledger, node, placed, pod, use
 
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
-from fairlead.rules.placement import SharePolicies
-from fairlead.rules.share_ledger import Ledger
-from fairlead.rules.share_preempt import Victims, plan_preemption
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.rules.sharing.placement import SharePolicies
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
 
 SPREAD = {"fairlead.io/gpu-placement": "spread"}
 PER_CONTAINER = {"fairlead.io/gpu-split": "per-container"}

@@ -10,8 +10,8 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.placement import SharePolicies
-from fairlead.rules.share_ledger import Ledger, ledger_of
+from fairlead.rules.sharing.ledger import Ledger, ledger_of
+from fairlead.rules.sharing.placement import SharePolicies
 
 DRAINING = {"mode": "draining", "health": "Unhealthy"}
 SICK = {"health": "Unhealthy", "reason": "XID 48"}

@@ -7,7 +7,7 @@ from tests.rules.builders import job, pod
 from fairlead.model.job import Role
 from fairlead.model.node import Condition
 from fairlead.model.pod import ContainerStatus
-from fairlead.rules.waiting import Wait, why_job_waits, why_pod_waits
+from fairlead.rules.jobs.waiting import Wait, why_job_waits, why_pod_waits
 
 BACK_OFF = ContainerStatus(
     "main", restarts=2, state="waiting", reason="CrashLoopBackOff", message="back-off 10s restarting failed container"

@@ -25,7 +25,7 @@ TAB, ENTER, CLEAR = "\t", "\r", "\x15"
 STAND_IN = """#!{python}
 import sys
 open({log!r}, "a").write(" ".join(sys.argv[1:]) + "\\n")
-from fairlead.programs import run_arena
+from fairlead.run.programs import run_arena
 run_arena()
 """
 

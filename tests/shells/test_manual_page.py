@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fairlead.cli.verbs import verbs_of
+from fairlead.cli.frame.verbs import verbs_of
 
 PAGE = Path(__file__).resolve().parents[2] / "man" / "arena.1"
 

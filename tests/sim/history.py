@@ -7,14 +7,14 @@ import sys
 
 import msgspec
 
-from fairlead.sharing_hooks import sharing_hooks
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.hooks import Hooks
-from fairlead.sim.recorder import Recorder
-from fairlead.sim.scenario import Scenario
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.watch_log import WatchEvent
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_hooks
+from fairlead_sim.objects.watch_log import WatchEvent
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scenario.scenario import Scenario
+from fairlead_sim.scheduler.hooks import Hooks
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.world.world import World
 
 EPOCH = 1_767_600_000.0
 

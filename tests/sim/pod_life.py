@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.conditions import find_condition
-from fairlead.sim.watch_log import ADDED, DELETED, WatchEvent
-from fairlead.wire.kube_time import parse_time
+from fairlead.wire.kube.time import parse_time
+from fairlead_sim.objects.conditions import find_condition
+from fairlead_sim.objects.watch_log import ADDED, DELETED, WatchEvent
 
 Object = dict[str, Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import EVENTS, PODS
-from fairlead.sim.scenario import NodePool, Scenario, Team
-from fairlead.sim.world import World
-from fairlead.wire.kube_resource import ResourceKind
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import EVENTS, PODS
+from fairlead_sim.scenario.scenario import NodePool, Scenario, Team
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

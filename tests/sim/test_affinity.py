@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.sim.small_world import Object, condition, get_pod, live, pod, small_world
 
-from fairlead.sim.affinity import suits_node
-from fairlead.sim.scenario import NodePool, Taint
-from fairlead.sim.world import World
+from fairlead_sim.scenario.scenario import NodePool, Taint
+from fairlead_sim.scheduler.affinity import suits_node
+from fairlead_sim.world.world import World
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

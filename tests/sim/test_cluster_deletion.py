@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock, config_map, job, namespace, owner, pod
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS, JOBS, NAMESPACES, PODS
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS, JOBS, NAMESPACES, PODS
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 
 @pytest.fixture

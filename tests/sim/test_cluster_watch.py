@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock, config_map, namespace, pod
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS, PODS
-from fairlead.sim.watch_log import Subscription, WatchEvent
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
+from fairlead_sim.objects.watch_log import Subscription, WatchEvent
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock, config_map, deployment, job, namespace, pod
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, SERVICES
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS, DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, SERVICES
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_services_get_different_addresses(cluster: Cluster) -> None:
 
 
 _HISTORY = """
-from fairlead.sim.cluster import Cluster
+from fairlead_sim.store.cluster import Cluster
 from tests.sim.objects import StillClock, job, pod
 import hashlib, json
 cluster = Cluster(StillClock(), seed=7)

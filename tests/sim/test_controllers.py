@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, reasons, small_world, states
 
-from fairlead.sim.plan import View, is_active
-from fairlead.sim.resources import (
+from fairlead.wire.names import LABEL_REPLICA_INDEX
+from fairlead_sim.controllers.plan import View, is_active
+from fairlead_sim.objects.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     EVENTS,
@@ -21,9 +22,8 @@ from fairlead.sim.resources import (
     SERVICES,
     TF_JOBS,
 )
-from fairlead.sim.training_job import reconcile
-from fairlead.sim.world import World
-from fairlead.wire.names import LABEL_REPLICA_INDEX
+from fairlead_sim.operators.training_job import reconcile
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, NAMESPACE, container, get, live, reasons, small_world
 
-from fairlead.sim.cron_job import latest_strike
-from fairlead.sim.resources import CRON_JOBS, JOBS
-from fairlead.sim.world import World
-from fairlead.wire.cron_schedule import parse_schedule
-from fairlead.wire.kube_time import parse_time, render_time
+from fairlead.wire.kube.time import parse_time, render_time
+from fairlead.wire.text.cron_schedule import parse_schedule
+from fairlead_sim.controllers.cron_job import latest_strike
+from fairlead_sim.objects.resources import CRON_JOBS, JOBS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 # EPOCH is 2026-01-05T08:00:00Z, a Monday.

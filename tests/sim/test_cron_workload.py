@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.sim.small_world import EPOCH, NAMESPACE, container, get, live, pods, reasons, small_world
 
-from fairlead.sim.resources import CRONS, TF_JOBS
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import CRONS, TF_JOBS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim.clock import SimClock
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, MPI_JOBS, PODS, TF_JOBS
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, MPI_JOBS, PODS, TF_JOBS
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.time.clock import SimClock
 
 Object = dict[str, Any]
 

@@ -7,11 +7,11 @@ from time import process_time
 import pytest
 from tests.sim.small_world import EPOCH, states
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import ELASTIC_QUOTA_TREES, EVENTS, JOBS, MPI_JOBS, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
 from fairlead.wire.names import NVIDIA_GPU
+from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, EVENTS, JOBS, MPI_JOBS, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.world import World
 
 TRAINING = (MPI_JOBS, TF_JOBS, PYTORCH_JOBS)
 INSTANTS = (0, 1, 12)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.sim.history import EPOCH, history_hash
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.scenario_file import load_scenario
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.scenario.file import load_scenario
 
 SEEDS = pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.long)])
 SECONDS = load_scenario("default").history.seconds

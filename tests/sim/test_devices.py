@@ -9,14 +9,14 @@ from msgspec import structs
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.device import DeviceSample
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.cards import CARD_MODELS
-from fairlead.sim.readings import read_card
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario import Duration, Xid
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
-from fairlead.wire.time_span import parse_span
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead.wire.text.time_span import parse_span
+from fairlead_sim.gpus.cards import CARD_MODELS
+from fairlead_sim.gpus.readings import read_card
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scenario.scenario import Duration, Xid
+from fairlead_sim.world.world import World
 
 COUNTERS = ("TOTAL_ENERGY_CONSUMPTION", "POWER_VIOLATION", "PCIE_TX_BYTES", "PCIE_RX_BYTES", "NVLINK_TX_BYTES", "NVLINK_RX_BYTES")
 

@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 from tests.sim.small_world import EPOCH, condition, live, pod
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import DAEMON_SETS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STATEFUL_SETS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import (
+    DAEMON_SETS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STATEFUL_SETS,
+)
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

@@ -13,11 +13,11 @@ from tests.sim.history import Histories
 from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, phase, pod, small_world
 
 from fairlead.errors import UserError
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.driver import LONGEST_LAG_SECONDS, LONGEST_RUN_SECONDS, Driver
-from fairlead.sim.resources import PODS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import PODS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.driver import LONGEST_LAG_SECONDS, LONGEST_RUN_SECONDS, Driver
+from fairlead_sim.world.world import World
 
 
 class Wall:

@@ -8,10 +8,10 @@ import pytest
 from tests.sim.small_world import NAMESPACE, get_pod, live, phase, pod, pods, small_world
 from tests.sim.test_imported import copy_of
 
-from fairlead.sim.behaviour import LONG_SECONDS, SHORT_SECONDS
-from fairlead.sim.resources import CRON_JOBS, JOBS, PODS
-from fairlead.sim.world import World
-from fairlead.wire.kube_time import parse_time
+from fairlead.wire.kube.time import parse_time
+from fairlead_sim.kubelet.behaviour import LONG_SECONDS, SHORT_SECONDS
+from fairlead_sim.objects.resources import CRON_JOBS, JOBS, PODS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.sim.small_world import EPOCH, Object, condition
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES, PODS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.world.world import World
 
 
 @pytest.fixture(scope="module")

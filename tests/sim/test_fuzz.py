@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sim.small_world import EPOCH, NAMESPACE, live, pod
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.world import World
 
 KINDS = (NODES, NAMESPACES, PODS, DEPLOYMENTS, REPLICA_SETS, JOBS, MPI_JOBS, TF_JOBS, PYTORCH_JOBS)
 CUSTOM = (MPI_JOBS, TF_JOBS, PYTORCH_JOBS)

@@ -12,15 +12,15 @@ from tests.sim.small_world import EPOCH, condition, live
 
 from fairlead.model.gpu import GpuHolder, GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.imported import imported_world
-from fairlead.sim.resources import DEPLOYMENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS
-from fairlead.sim.scenario import Scenario
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.snapshot import take_objects, take_snapshot
-from fairlead.sim.world import World
-from fairlead.wire.kube import WireNode, WirePod, parse_node, parse_pod
-from fairlead.wire.kube_resource import ResourceKind
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead_sim.objects.resources import DEPLOYMENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scenario.scenario import Scenario
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.world.imported import imported_world
+from fairlead_sim.world.snapshot import take_objects, take_snapshot
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 EMPTY = Scenario(title="a snapshot", node_pools=())

@@ -18,10 +18,10 @@ from tests.sim.small_world import (
     states,
 )
 
-from fairlead.sim.pod_shape import unreadable
-from fairlead.sim.resources import NODES, PODS
-from fairlead.wire.kube_table_pod import pod_status
-from fairlead.wire.kube_time import parse_time
+from fairlead.wire.kube.time import parse_time
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scheduler.pod_shape import unreadable
+from fairlead_sim.tables.pod import pod_status
 
 
 def test_a_pod_starts_with_what_readers_look_for() -> None:

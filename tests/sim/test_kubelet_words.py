@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.sim.small_world import NAMESPACE, condition, container, get_pod, live, phase, pod, small_world
 
-from fairlead.sim.resources import EVENTS
-from fairlead.sim.world import World
-from fairlead.wire.kube_table_pod import pod_status
-from fairlead.wire.kube_time import parse_time
+from fairlead.wire.kube.time import parse_time
+from fairlead_sim.objects.resources import EVENTS
+from fairlead_sim.tables.pod import pod_status
+from fairlead_sim.world.world import World
 
 
 def words(world: World, seconds: float, step: float = 0.2) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.sim.load import IDLE, LOADS, Load, make_load
+from fairlead_sim.gpus.load import IDLE, LOADS, Load, make_load
 
 loads = st.builds(
     lambda name, seed, ceiling: make_load(name, Random(seed), ceiling),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.sim.small_world import NAMESPACE, live, pod, small_world
 
-from fairlead.sim.world import World
+from fairlead_sim.world.world import World
 
 
 def lines(world: World, *, previous: bool = False, name: str = "p") -> list[tuple[float, str]] | None:

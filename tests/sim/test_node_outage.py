@@ -7,10 +7,10 @@ from tests.sim.small_world import NAMESPACE, condition, get_pod, live, phase, po
 from tests.sim.test_ordered_controllers import workload
 
 from fairlead.errors import UserError
-from fairlead.sim.resources import NODES, PODS
-from fairlead.sim.scenario import Duration, NodePool, Outage
-from fairlead.sim.scenario_file import parse_scenario
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scenario.file import parse_scenario
+from fairlead_sim.scenario.scenario import Duration, NodePool, Outage
+from fairlead_sim.world.world import World
 
 POOL = NodePool(name="gpu", count=2, gpu_model="Tesla T4", gpus=1)
 

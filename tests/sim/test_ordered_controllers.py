@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, container, get, live, pods, reasons, small_world
 
-from fairlead.sim.resources import DAEMON_SETS, DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
-from fairlead.sim.scenario import NodePool, Taint
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import DAEMON_SETS, DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
+from fairlead_sim.scenario.scenario import NodePool, Taint
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 REVISION = "deployment.kubernetes.io/revision"

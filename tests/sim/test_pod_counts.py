@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.sim.small_world import NAMESPACE, Object, container, get, live, pods, small_world
 
-from fairlead.sim.driver import LONGEST_WORK_SECONDS, Driver
-from fairlead.sim.pod_counts import BURST, MOST_PODS
-from fairlead.sim.resources import DEPLOYMENTS, PODS, PYTORCH_JOBS
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.pod_counts import BURST, MOST_PODS
+from fairlead_sim.objects.resources import DEPLOYMENTS, PODS, PYTORCH_JOBS
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.driver import LONGEST_WORK_SECONDS, Driver
+from fairlead_sim.world.world import World
 
 MANY = 1_000_000_000
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": [container()]}}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import resources as served
-from fairlead.sim.pod_validation import new_pod_errors, pod_errors
-from fairlead.sim.workload_validation import workload_errors
+from fairlead_sim.objects import resources as served
+from fairlead_sim.validation.pod import new_pod_errors, pod_errors
+from fairlead_sim.validation.workload import workload_errors
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _SPEC: dict[str, Any] = {

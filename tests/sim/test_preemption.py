@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.sim.small_world import GPU_POOL, NAMESPACE, condition, get_pod, live, phase, pod, pods, reasons, small_world
 
-from fairlead.sim.resources import EVENTS, PODS
-from fairlead.sim.scenario import NodePool, PriorityClass, Taint
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import EVENTS, PODS
+from fairlead_sim.scenario.scenario import NodePool, PriorityClass, Taint
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.world import World
 
 CLASSES = (PriorityClass("high", 1000), PriorityClass("polite", 500, preemption_policy="Never"), PriorityClass("low", -5))
 RECORDED_POOLS = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.sim.program import INSTANT_SECONDS, Program, program_of
+from fairlead_sim.kubelet.program import INSTANT_SECONDS, Program, program_of
 
 ENVIRONMENT = {"WORD": "ship", "TWO": "two  words", "EMPTY": "", "STAR": "*"}
 

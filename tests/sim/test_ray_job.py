@@ -10,12 +10,12 @@ from tests.sim.small_world import NAMESPACE, container, get, live, phase, pods, 
 
 from fairlead.kinds.instances import all_instances
 from fairlead.kinds.registry import kind_by_type
-from fairlead.rules.job_report import report_jobs
-from fairlead.rules.job_status import job_status
-from fairlead.sim.resources import JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
-from fairlead.sim.snapshot import take_snapshot
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead.rules.jobs.status import job_status
+from fairlead.rules.reports.job import report_jobs
+from fairlead_sim.objects.resources import JOBS, MPI_JOBS, RAY_CLUSTERS, RAY_JOBS, TF_JOBS
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.snapshot import take_snapshot
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

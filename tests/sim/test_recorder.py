@@ -7,8 +7,8 @@ from typing import Any
 from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, pod, small_world
 from tests.sim.test_saved import woken
 
-from fairlead.sim.resources import EVENTS
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import EVENTS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 WORDS = ("zebra", "apple", "mango", "kiwi", "berry", "yuzu", "fig", "date")

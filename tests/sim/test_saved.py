@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
 
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
-from fairlead.sim.saved import SavedWorld
-from fairlead.sim.scenario import Duration, Outage, Scenario, Service, Stream, Xid
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.workloads import render_service
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
+from fairlead_sim.objects.saved import SavedWorld
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scenario.scenario import Duration, Outage, Scenario, Service, Stream, Xid
+from fairlead_sim.scenario.workloads import render_service
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.world import World
 
 HOURS_OFF = 12 * 3600.0
 VERSION = 1_000_000

@@ -8,9 +8,9 @@ import pytest
 from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
-from fairlead.sharing_hooks import sharing_world
-from fairlead.sim.resources import NODES
-from fairlead.sim.scenario_file import known_scenarios, load_scenario, parse_scenario
+from fairlead.run.sharing_hooks import sharing_world
+from fairlead_sim.objects.resources import NODES
+from fairlead_sim.scenario.file import known_scenarios, load_scenario, parse_scenario
 
 GOOD = """\
 title = "T"

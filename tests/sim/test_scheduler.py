@@ -20,9 +20,9 @@ from tests.sim.small_world import (
     small_world,
 )
 
-from fairlead.sim.resources import NODES, PODS, PRIORITY_CLASSES
-from fairlead.sim.scenario import PriorityClass, Taint
 from fairlead.wire import names
+from fairlead_sim.objects.resources import NODES, PODS, PRIORITY_CLASSES
+from fairlead_sim.scenario.scenario import PriorityClass, Taint
 
 NO_CLAIMS = "no new claims to deallocate, preemption:"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.sim.objects import StillClock
 
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.resources import SERVICES
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import SERVICES
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
 
 Object = dict[str, Any]
 

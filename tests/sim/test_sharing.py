@@ -21,14 +21,14 @@ from tests.sim.small_world import (
 )
 from tests.sim.small_world import pod as make_pod
 
-from fairlead.rules.share_admission import GRANT_WRITERS
-from fairlead.sharing_hooks import SharedGpus
-from fairlead.sim.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, PODS
-from fairlead.sim.scenario import NodePool
-from fairlead.sim.scheduler import NO_EXTENDER
-from fairlead.sim.world import World
+from fairlead.rules.sharing.admission import GRANT_WRITERS
+from fairlead.run.sharing_hooks import SharedGpus
 from fairlead.wire import names
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.objects.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, PODS
+from fairlead_sim.scenario.scenario import NodePool
+from fairlead_sim.scheduler.scheduler import NO_EXTENDER
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.world.world import World
 
 T4 = NodePool(name="t4", cpu=16, memory="64Gi", gpu_model="Tesla T4", gpus=1, shared=True)
 """14 units."""
@@ -448,8 +448,8 @@ def test_a_world_without_an_extender_lets_shared_pods_wait_and_others_run() -> N
 
 
 def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> None:
-    from fairlead.rules.share_ledger import ledger_of
-    from fairlead.sim.snapshot import take_snapshot
+    from fairlead.rules.sharing.ledger import ledger_of
+    from fairlead_sim.world.snapshot import take_snapshot
 
     world = small_world(V100S)
     (node,) = [each["metadata"]["name"] for each in world.cluster.list(NODES)]
@@ -462,13 +462,13 @@ def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> Non
 
 
 def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
-    from fairlead.rules.share_ledger import ledger_of
-    from fairlead.sharing_hooks import sharing_hooks
-    from fairlead.sim.cluster import Cluster
-    from fairlead.sim.hooks import Hooks
-    from fairlead.sim.recorder import Recorder
-    from fairlead.sim.scenario_file import load_scenario
-    from fairlead.sim.snapshot import take_snapshot
+    from fairlead.rules.sharing.ledger import ledger_of
+    from fairlead.run.sharing_hooks import sharing_hooks
+    from fairlead_sim.scenario.file import load_scenario
+    from fairlead_sim.scheduler.hooks import Hooks
+    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.recorder import Recorder
+    from fairlead_sim.world.snapshot import take_snapshot
 
     made: list[SharedGpus] = []
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.errors import UserError
-from fairlead.sim.clock import Pace, SimClock
-from fairlead.sim.timers import Timers
+from fairlead_sim.time.clock import Pace, SimClock
+from fairlead_sim.time.timers import Timers
 
 
 def test_the_clock_never_runs_backwards() -> None:

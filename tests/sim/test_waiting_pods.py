@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, NodePool, condition, get_pod, live, phase, pod, small_world
 
-from fairlead.sim.resources import NODES, PODS
-from fairlead.sim.scheduler import MOST_LOOKS
-from fairlead.sim.world import World
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.scheduler.scheduler import MOST_LOOKS
+from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
 

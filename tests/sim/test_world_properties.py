@@ -12,16 +12,16 @@ from tests.sim.pod_life import Lives
 from tests.sim.small_world import EPOCH, NAMESPACE, container, live, pod, small_scenario
 
 from fairlead.model.resources import NVIDIA_GPU, sum_of
-from fairlead.sharing_hooks import sharing_hooks
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.hooks import Hooks
-from fairlead.sim.needs import amounts_of, pod_needs
-from fairlead.sim.recorder import Recorder
-from fairlead.sim.resources import DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS
-from fairlead.sim.scenario_file import load_scenario
-from fairlead.sim.watch_log import WatchEvent
-from fairlead.sim.world import World
-from fairlead.wire.kube_status import ApiStatus
+from fairlead.run.sharing_hooks import sharing_hooks
+from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS
+from fairlead_sim.objects.watch_log import WatchEvent
+from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.scheduler.hooks import Hooks
+from fairlead_sim.scheduler.needs import amounts_of, pod_needs
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.world.world import World
 
 FINISHED = ("Succeeded", "Failed")
 

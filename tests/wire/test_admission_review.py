@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.admission_review import BadReview, parse_review, parse_written_pod, render_allowed, render_refused
+from fairlead.wire.kube.admission_review import BadReview, parse_review, parse_written_pod, render_allowed, render_refused
 
 
 def review(**request: Any) -> bytes:

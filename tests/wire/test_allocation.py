@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.model.gpu import Grant
 from fairlead.model.pod import Container
 from fairlead.wire import names
-from fairlead.wire.allocation import parse_card_memory, parse_grants, render_grants
+from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, render_grants
 
 CONTAINERS = [Container("a", limits={names.GPU_MEMORY: 4}), Container("b"), Container("c", limits={names.GPU_MEMORY: 2})]
 GRANTS = st.builds(

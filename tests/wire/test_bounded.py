@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from fairlead.wire.bounded import MAX_LEVELS, is_too_deep, load_yaml
+from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{chr(98 + step)}: &{chr(98 + step)} [{','.join([f'*{chr(97 + step)}'] * 9)}]\n" for step in range(12)
@@ -38,7 +38,8 @@ def test_what_cannot_be_built_is_refused(text: str, words: str) -> None:
 
 def test_a_hundred_kilobytes_of_brackets_do_not_end_the_process() -> None:
     """In a process of its own: without the bound this is a SIGSEGV."""
-    script = "import yaml\nfrom fairlead.wire.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept yaml.YAMLError: print('told')"
+    script = "import yaml\n"
+    script += "from fairlead.wire.files.bounded import load_yaml\ntry: load_yaml('[' * 100_000)\nexcept yaml.YAMLError: print('told')"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (0, "told\n")
 

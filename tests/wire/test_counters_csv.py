@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.model.counter import Counter
-from fairlead.wire.counters_csv import TYPES, parse_counters, render_counters
-from fairlead.wire.dcgm_fields import FIELDS, is_double
+from fairlead.wire.metrics.counters_csv import TYPES, parse_counters, render_counters
+from fairlead.wire.metrics.dcgm_fields import FIELDS, is_double
 
 HELP = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30).map(str.strip)
 COUNTERS = st.lists(
@@ -32,7 +32,7 @@ def test_what_is_rendered_is_parsed_back(counters: list[Counter]) -> None:
 
 
 def test_the_built_in_counters_are_all_understood_and_are_the_contracts() -> None:
-    found = parse_counters(files("fairlead.wire").joinpath("default-counters.csv").read_text())
+    found = parse_counters(files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text())
     assert found.rejected == ()
     names = [counter.name.removeprefix("DCGM_FI_DEV_") for counter in found.counters]
     assert names[:5] == ["SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_TEMP", "POWER_USAGE"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.wire.cron_schedule import Schedule, parse_schedule
-from fairlead.wire.kube_time import parse_time, render_time
+from fairlead.wire.kube.time import parse_time, render_time
+from fairlead.wire.text.cron_schedule import Schedule, parse_schedule
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("robfig_cron.jsonl").read_text(encoding="utf-8").splitlines()]
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.model.quota import QuotaNode
-from fairlead.wire.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 
 def read_tree(root: dict[str, Any] | None) -> QuotaNode | None:

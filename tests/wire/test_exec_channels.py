@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.wire.exec_channels import ProgramEnd, exec_query, parse_end
+from fairlead.wire.kube.exec_channels import ProgramEnd, exec_query, parse_end
 
 EXITED = "command terminated with non-zero exit code: exit status 3"
 

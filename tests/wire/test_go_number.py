@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.sim.job_indexes import INDEX_KEY, index_of
-from fairlead.wire.go_number import LARGEST, OutOfRange, parse_whole, whole_or_none
-from fairlead.wire.kube_patch import apply_json_patch
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.controllers.job_indexes import INDEX_KEY, index_of
+from fairlead_sim.schema.go_number import LARGEST, OutOfRange, parse_whole, whole_or_none
+from fairlead_sim.schema.patch import apply_json_patch
+from fairlead_sim.schema.status import ApiStatus
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.wire.gpu_readings import parse_readings, with_idle_since
-from fairlead.wire.prom_text import parse_page
+from fairlead.wire.metrics.gpu_readings import parse_readings, with_idle_since
+from fairlead.wire.metrics.prom_text import parse_page
 
 PAGES = Path(__file__).parent / "pages"
 NATIVE = (PAGES / "native.prom").read_text()

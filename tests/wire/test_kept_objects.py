@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.wire.kept_objects import KEPT_KINDS, kept_object
+from fairlead.wire.kube.kept_objects import KEPT_KINDS, kept_object
 
 SECRET = "hunter2"
 Object = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.kube_crd_schema import defaulted, pruned, schema_errors
+from fairlead_sim.schema.crd_schema import defaulted, pruned, schema_errors
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

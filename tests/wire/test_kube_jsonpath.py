@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.wire.kube_jsonpath import find_all, find_first, parse_json_path
+from fairlead_sim.schema.jsonpath import find_all, find_first, parse_json_path
 
 OBJ = {
     "metadata": {"labels": {"x.io/y": "z"}},

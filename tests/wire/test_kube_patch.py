@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.kube_patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
+from fairlead_sim.schema.status import ApiStatus
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.kube_protobuf import parse_protobuf
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.schema.protobuf import parse_protobuf
+from fairlead_sim.schema.status import ApiStatus
 
 # `kubectl create namespace foo`, as kubectl 1.36 sends it.
 NAMESPACE = bytes.fromhex(

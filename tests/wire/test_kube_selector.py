@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.kube_selector import parse_field_selector, parse_label_selector, render_label_selector, selects
-from fairlead.wire.kube_status import ApiStatus
+from fairlead_sim.schema.selector import parse_field_selector, parse_label_selector, render_label_selector, selects
+from fairlead_sim.schema.status import ApiStatus
 
 LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "x", "y", "7"]), max_size=3)
 TERMS = st.lists(

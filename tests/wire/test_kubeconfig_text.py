@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.wire.kubeconfig_text import SECTIONS, with_entries, without_entries
+from fairlead.wire.files.kubeconfig_text import SECTIONS, with_entries, without_entries
 
 ENTRIES: dict[str, dict[str, Any]] = {
     "clusters": {"name": "fairlead", "cluster": {"server": "https://127.0.0.1:6443", "certificate-authority-data": "QQ=="}},

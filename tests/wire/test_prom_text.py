@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.model.metric import Family, MetricName, Sample
-from fairlead.wire.prom_text import _any_labels, _plain_labels, parse_page, render_go_number, render_number, render_page
+from fairlead.wire.metrics.prom_text import _any_labels, _plain_labels, parse_page, render_go_number, render_number, render_page
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 VALUES = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False))

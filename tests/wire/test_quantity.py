@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity as official_parse_quantity
 
-from fairlead.wire.quantity import parse_amount, parse_amounts, parse_quantity, render_amount
+from fairlead.wire.kube.quantity import parse_amount, parse_amounts, parse_quantity, render_amount
 
 SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 

@@ -12,8 +12,8 @@ from fairlead.errors import UserError
 from fairlead.model.job import Job, Role
 from fairlead.model.quota import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot, Source
-from fairlead.wire import snapshot_file
-from fairlead.wire.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
+from fairlead.wire.files import snapshot_file
+from fairlead.wire.files.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
 
 
 def whole() -> ClusterSnapshot:

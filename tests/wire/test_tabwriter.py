@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.wire.tabwriter import align
+from fairlead.wire.text.tabwriter import align
 
 CELL = st.text(st.characters(exclude_characters="\t\n\v\f\r", exclude_categories=["Cs"]), max_size=6)
 TEXT = st.lists(st.lists(CELL, min_size=1, max_size=5).map("\t".join), max_size=8).map("\n".join)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.wire.time_span import parse_span
+from fairlead.wire.text.time_span import parse_span
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("0s", 0), ("1d1s", 86401)])

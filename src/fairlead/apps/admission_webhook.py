@@ -1,6 +1,6 @@
 """Who asks our admission rules where a server has no admission policies? The API server itself, over HTTPS: two questions, two paths.
 
-What a newcomer gets wrong: nothing here decides (`rules/share_admission` does), and nothing here is secret: whoever asks learns only what
+What a newcomer gets wrong: nothing here decides (`rules/sharing/admission` does), and nothing here is secret: whoever asks learns only what
 our rules say of a pod that he sent himself. The API server trusts the answer because of the certificate.
 """
 
@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairlead.rules.share_admission import refuse_grants, scheduler_for
-from fairlead.wire.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
+from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
+from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
 SCHEDULER_PATH: Final = "/scheduler"
 GRANTS_PATH: Final = "/grants"

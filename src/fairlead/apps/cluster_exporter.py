@@ -26,11 +26,11 @@ from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot, Source
 from fairlead.ports import Clock, Cluster, GpuReadings
-from fairlead.rules.arena_metrics import arena_families
-from fairlead.rules.cluster_exporter_metrics import ClusterExporterState, cluster_exporter_families
-from fairlead.rules.cluster_metrics import native_families
-from fairlead.rules.cluster_summary import summarize
-from fairlead.wire.prom_text import render_page
+from fairlead.rules.metrics.arena import arena_families
+from fairlead.rules.metrics.cluster import native_families
+from fairlead.rules.metrics.cluster_exporter import ClusterExporterState, cluster_exporter_families
+from fairlead.rules.reports.cluster import summarize
+from fairlead.wire.metrics.prom_text import render_page
 
 COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0

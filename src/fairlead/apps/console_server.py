@@ -1,4 +1,4 @@
-"""The console's process: keep the picture current, sample the built-in series, hint at changes, serve the page and its API.
+"""The console's process: keep the board state current, sample the built-in series, hint at changes, serve the page and its API.
 
 What a newcomer gets wrong: there is no sign-in yet, so this server listens on loopback only unless told otherwise, and answers only
 to names of this machine (a strange web page could reach a loopback server under its own name otherwise).
@@ -19,18 +19,18 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from fairlead.apps.server import bind_socket, is_loopback, serve
-from fairlead.console.change_hints import ChangeHints, TopicVersions
-from fairlead.console.counters import ConsoleCounters
-from fairlead.console.http_answers import Refused
-from fairlead.console.http_guard import Guard
-from fairlead.console.picture import Picture
-from fairlead.console.pictures import Pictures
-from fairlead.console.ring import Ring, Sample
-from fairlead.console.ring_samples import samples_of
-from fairlead.console.routes import Console, console_routes
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
+from fairlead.console.charts.counters import ConsoleCounters
+from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history_samples import samples_of
+from fairlead.console.http.answers import Refused
+from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.guard import Guard
+from fairlead.console.http.routes import Console, console_routes
 from fairlead.errors import UserError
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.ports import World
+from fairlead.ports import Ports
 from fairlead.settings import CONSOLE_PORT, LOOPBACK, READ_SECONDS
 
 HINT_SECONDS: Final = 1.0
@@ -60,14 +60,14 @@ class ConsoleServer:
     `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read slowly, in a thread.
     """
 
-    def __init__(self, world: World, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
+    def __init__(self, world: Ports, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
         self.world = world
         self.settings = settings or ConsoleSettings()
         check_address(self.settings)
         self.counters = ConsoleCounters()
         self.hints = ChangeHints(TopicVersions())
-        self.pictures = Pictures(world, self.hints.versions, self.speed, self.counters.note_picture)
-        self.ring = Ring()
+        self.board_states = BoardStates(world, self.hints.versions, self.speed, self.counters.note_board_state)
+        self.history = History()
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
@@ -95,19 +95,19 @@ class ConsoleServer:
             await asyncio.gather(remembering, *beside, serving, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each, and only once the picture shows what they announce."""
+        """Announce changed topics, at most once a second each, and only once the board state shows what they announce."""
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
                 continue
             pending: frozenset[str] = frozenset()
-            if self.hints.stream_count or self.pictures.is_watched:
+            if self.hints.stream_count or self.board_states.is_watched:
                 self.hints.versions.update(self.world.cluster.snapshot(), self.world.gpus.latest())
                 if self.world.timekeeper is not None:
                     self.hints.versions.note_time(self.world.timekeeper.version)
                 pending = self.hints.unannounced
-            is_shown = not self.pictures.is_behind
-            if self.pictures.is_overdue and (pending or self.pictures.is_watched):
+            is_shown = not self.board_states.is_behind
+            if self.board_states.is_overdue and (pending or self.board_states.is_watched):
                 is_shown = await self._newest_picture("hint of a change") is not None
             if pending and is_shown:
                 self.hints.announce(pending)
@@ -116,10 +116,10 @@ class ConsoleServer:
         """One sample of everything per tick of the cluster's clock. A failure is logged and becomes a gap."""
         while True:
             await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
-            if self.world.cluster.is_ready and self.ring.is_due(self.world.clock.now()):
-                picture = await self._newest_picture("sample of the built-in series")
-                if picture is not None:
-                    self.ring.add(picture.now, samples_of(picture))
+            if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
+                board_state = await self._newest_picture("sample of the built-in series")
+                if board_state is not None:
+                    self.history.add(board_state.now, samples_of(board_state))
                     self._first_sample.set()
 
     async def _remember(self) -> None:
@@ -127,32 +127,32 @@ class ConsoleServer:
         await self._first_sample.wait()
         try:
             while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
-                self.ring.add_past(*remembered)
+                self.history.add_past(*remembered)
                 await asyncio.sleep(_PAUSE_IN_PAST_SECONDS)
         except Exception:  # noqa: BLE001 - told; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
 
     def _next_of_past(self) -> tuple[float, list[Sample]] | None:
         snapshot = next(self._past, None)
-        return None if snapshot is None else (snapshot.taken_at, list(samples_of(Picture(snapshot, snapshot.taken_at))))
+        return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 
-    async def _newest_picture(self, purpose: str) -> Picture | None:
-        """The picture, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
+    async def _newest_picture(self, purpose: str) -> BoardState | None:
+        """The board state, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
         try:
-            picture = await self.pictures.renew()
+            board_state = await self.board_states.renew()
         except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
             if repr(error) != self._trouble:
                 _log.exception("no picture of the cluster for a %s", purpose)
             self._trouble = repr(error)
             return None
         self._trouble = ""
-        return picture
+        return board_state
 
     def _app(self) -> ASGIApp:
         console = Console(
             world=self.world,
-            pictures=self.pictures,
-            ring=self.ring,
+            board_states=self.board_states,
+            history=self.history,
             hints=self.hints,
             speed=self.speed,
             csrf=secrets.token_urlsafe(24),
@@ -168,11 +168,11 @@ class ConsoleServer:
         return Response("ok\n", media_type="text/plain")
 
     async def _readyz(self, request: Request) -> Response:
-        self.pictures.require_ready()
+        self.board_states.require_ready()
         return Response("ok\n", media_type="text/plain")
 
     async def _metrics(self, request: Request) -> Response:
-        data = self.counters.page(self.hints.stream_count, self.ring.line_count, self.world.cluster.is_ready)
+        data = self.counters.page(self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready)
         return Response(data, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -13,14 +13,14 @@ from typing import Final
 
 from fairlead.errors import UserError
 from fairlead.model.counter import CounterSet
-from fairlead.wire.counters_csv import parse_counters
+from fairlead.wire.metrics.counters_csv import parse_counters
 
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"
 _log = logging.getLogger(__name__)
 
 
 def built_in_counters() -> CounterSet:
-    return parse_counters(files("fairlead.wire").joinpath("default-counters.csv").read_text(encoding="utf-8"))
+    return parse_counters(files("fairlead.wire.metrics").joinpath("default-counters.csv").read_text(encoding="utf-8"))
 
 
 def usual_file() -> str:

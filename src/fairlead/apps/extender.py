@@ -22,12 +22,12 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
 from fairlead.ports import SharingApi
-from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies
-from fairlead.rules.share_ledger import Filtered, Ledger
-from fairlead.rules.share_preempt import Victims, plan_preemption
 from fairlead.rules.sharing.bindings import AnswerBind, ReadPod, Step
+from fairlead.rules.sharing.ledger import Filtered, Ledger
 from fairlead.rules.sharing.machine import SharingMachine
-from fairlead.wire.scheduler_extender import FilterAsked, PreemptAsked
+from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.wire.sharing.scheduler_extender import FilterAsked, PreemptAsked
 
 REBUILDING: Final = "GPU ledger is being rebuilt"
 PATIENCE_SECONDS: Final = 4.0

@@ -27,14 +27,14 @@ from fairlead.apps.server import serve
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.device import DeviceSample
 from fairlead.ports import Clock, Devices
-from fairlead.rules.container_gpu_metrics import container_families
-from fairlead.rules.custom_gpu_metrics import custom_families
-from fairlead.rules.dcgm_metrics import DcgmLabels, dcgm_families
-from fairlead.rules.exporter_metrics import ExporterState, exporter_families
-from fairlead.rules.gpu_metrics import gpu_families
-from fairlead.rules.legacy_gpu_metrics import legacy_families
-from fairlead.wire.dcgm_devices import parse_devices
-from fairlead.wire.prom_text import render_dcgm_number, render_go_number, render_page
+from fairlead.rules.metrics.container_gpu import container_families
+from fairlead.rules.metrics.custom_gpu import custom_families
+from fairlead.rules.metrics.dcgm import DcgmLabels, dcgm_families
+from fairlead.rules.metrics.exporter import ExporterState, exporter_families
+from fairlead.rules.metrics.gpu import gpu_families
+from fairlead.rules.metrics.legacy_gpu import legacy_families
+from fairlead.wire.metrics.dcgm_devices import parse_devices
+from fairlead.wire.metrics.prom_text import render_dcgm_number, render_go_number, render_page
 
 COMPATIBILITIES: Final = ("dcgm", "legacy", "custom")
 HOSTNAME_LABELS: Final = {"Hostname": ("Hostname",), "hostname": ("hostname",), "both": ("Hostname", "hostname")}

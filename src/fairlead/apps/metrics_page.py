@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from fairlead.errors import UserError
-from fairlead.wire.accept_encoding import accepts_gzip
-from fairlead.wire.prom_text import CONTENT_TYPE
+from fairlead.wire.metrics.prom_text import CONTENT_TYPE
+from fairlead.wire.text.accept_encoding import accepts_gzip
 
 _GZIP_WINDOW: Final = 31
 _LEVEL: Final = 1

@@ -21,10 +21,11 @@ from fairlead.apps.extender import REBUILDING, Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.peer import PEER_CERTIFICATE
 from fairlead.apps.server import is_loopback
-from fairlead.rules.share_inspect import inspect_shares, unknown_node
-from fairlead.rules.share_metrics import share_families
-from fairlead.wire.prom_text import CONTENT_TYPE, render_page
-from fairlead.wire.scheduler_extender import (
+from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
+from fairlead.rules.sharing.metrics import share_families
+from fairlead.wire.metrics.prom_text import CONTENT_TYPE, render_page
+from fairlead.wire.sharing.inspect import render_inspection
+from fairlead.wire.sharing.scheduler_extender import (
     BadBody,
     parse_bind,
     parse_filter,
@@ -35,7 +36,6 @@ from fairlead.wire.scheduler_extender import (
     render_preempt,
     render_priorities,
 )
-from fairlead.wire.share_inspect import render_inspection
 
 PREFIX: Final = "/gpushare-scheduler"
 INSPECT: Final = f"{PREFIX}/inspect"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.kinds import deepspeedjob, etjob, mpijob, pytorchjob, rayjob, sparkjob, tfjob, volcanojob
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.kind import JobKind
+from fairlead.kinds.training import deepspeedjob, etjob, mpijob, pytorchjob, rayjob, sparkjob, tfjob, volcanojob
 from fairlead.model.job import Job
 
 KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob, volcanojob, etjob, deepspeedjob, sparkjob)

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
-from fairlead.kinds.job_companions import companions, prerequisites
-from fairlead.kinds.job_spec import JobSpec
-from fairlead.kinds.kind import JobKind
+from fairlead.kinds.parts.job_companions import companions, prerequisites
+from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.kind import JobKind
 
 Manifest = dict[str, Any]
 
@@ -72,6 +72,6 @@ def submission_of(type_: str) -> Submission:
     """How a job of an arena type word is submitted. Only the modules of that one kind are loaded: a submit is over in a moment."""
     if type_ not in _TYPES:
         raise LookupError(f"jobs of type `{type_}` cannot be submitted; {', '.join(_TYPES)} can")
-    kind, manifests = import_module(f"fairlead.kinds.{type_}"), import_module(f"fairlead.kinds.{type_}_manifest")
+    kind, manifests = import_module(f"fairlead.kinds.training.{type_}"), import_module(f"fairlead.kinds.training.{type_}_manifest")
     instead = submission_of(_INSTEAD[type_]) if type_ in _INSTEAD else None
     return Submission(cast("JobKind", kind), cast("JobManifest", manifests), instead)

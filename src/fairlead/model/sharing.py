@@ -18,7 +18,7 @@ SPREAD: Final = "spread"
 NOT_PLACED: Final = "GPUShareNotPlaced"
 """Event: a pod that somebody else put on a node, and no card there has room for it."""
 NO_ROOM: Final = "GPUShareNoRoom"
-"""Event: the sentence over all nodes (`rules/share_why`)."""
+"""Event: the sentence over all nodes (`rules/sharing/why`)."""
 
 MANAGED: Final = (GPU_MEMORY, GPU_CORE)
 """The resources of the extender: kube-scheduler asks us about every pod that names one of them, whatever the amount."""

@@ -21,8 +21,8 @@ from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import SHARED, cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.node_status import gpu_mode
-from fairlead.rules.share_mode import ShareMode, share_mode
+from fairlead.rules.nodes.share_mode import ShareMode, share_mode
+from fairlead.rules.nodes.status import gpu_mode
 
 RESERVED: Final = "reserved"
 UNWRITTEN: Final = "unwritten"

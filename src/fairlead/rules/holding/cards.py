@@ -17,7 +17,7 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
-from fairlead.rules.node_status import SHARE
+from fairlead.rules.nodes.status import SHARE
 
 MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""

@@ -12,8 +12,8 @@ from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
 from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.holding.need import asks_share
-from fairlead.rules.placement import SharePolicies
-from fairlead.rules.share_ledger import Ledger
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.rules.sharing.placement import SharePolicies
 
 
 class LedgerFeed:

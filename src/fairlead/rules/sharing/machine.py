@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.account import RESERVED
-from fairlead.rules.placement import DEFAULT_POLICIES, SharePolicies
-from fairlead.rules.share_ledger import Filtered, Ledger
 from fairlead.rules.sharing.adoption import Adoption
 from fairlead.rules.sharing.bindings import Bindings
 from fairlead.rules.sharing.feed import LedgerFeed
+from fairlead.rules.sharing.ledger import Filtered, Ledger
+from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies
 from fairlead.rules.sharing.retry_hints import RetryHints
 
 

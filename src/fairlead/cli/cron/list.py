@@ -1,0 +1,32 @@
+"""`arena cron list`: which schedules make jobs? (arena contract §2.4)"""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.cron.search import crons_of
+from fairlead.cli.frame.context import Context
+from fairlead.cli.jobs.job_search import add_all_namespaces, check_output, tell_deprecations
+
+NAME = "cron list"
+HELP = "List the crons of a namespace, by name."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_all_namespaces(parser)
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json or yaml")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    tell_deprecations(args, context.messages)
+    check_output(args.output)
+    crons = crons_of(context).read_crons("" if args.all_namespaces else context.world.namespace())
+    from fairlead.cli.cron.tables import cron_document, crons_table
+
+    if args.output in ("json", "yaml"):
+        from fairlead.cli.nodes.node_document import render_document
+
+        context.stdout.write(render_document(args.output, [cron_document(cron) for cron in crons]))
+    else:
+        context.stdout.write(crons_table(crons, has_namespace=args.all_namespaces))
+    return 0

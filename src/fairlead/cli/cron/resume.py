@@ -1,0 +1,19 @@
+"""`arena cron resume CRON`: make jobs again (arena contract §2.4)."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.cron.search import add_cron, switch
+from fairlead.cli.frame.context import Context
+
+NAME = "cron resume"
+HELP = "Let a suspended cron make jobs again."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_cron(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    return switch(args, context, is_suspended=False)

@@ -1,0 +1,1 @@
+"""What all commands share: parser, verbs, messages, streams, completion."""

@@ -1,0 +1,253 @@
+"""What does a verb get beside its own arguments? The global options, where to print, and a door to the world that `main` chose.
+
+Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Named tuples instead of msgspec structs, because
+`arena version` is measured in milliseconds and needs no decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from fairlead.cli.frame.messages import Messages
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
+    from fairlead.kinds.parts.kind import JobKind
+    from fairlead.kinds.submission import Served
+    from fairlead.model.cron import Cron
+    from fairlead.model.event import Event
+    from fairlead.model.job import Job
+    from fairlead.model.serving import FoundClaims, FoundServings, Serving
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.ports import Streams
+    from fairlead.wire.kube.exec_channels import ProgramEnd
+    from fairlead.wire.kube.kept_objects import KeptObjects
+
+
+class GlobalOptions(NamedTuple):
+    """The flags every verb understands (arena contract §1); empty text = not given."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    arena_namespace: str = "arena-system"
+    loglevel: str = "info"
+    snapshot: str = ""
+
+
+class ClusterReader(Protocol):
+    """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
+
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
+        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
+
+        With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
+        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took out, if we may know
+        them. Nodes are read before pods: a pod may be missing, never its node.
+        """
+        ...
+
+    def read_all(self) -> ClusterSnapshot:
+        """Everything the model knows: what `snapshot save` writes."""
+        ...
+
+    def read_objects(self) -> KeptObjects | None:
+        """The objects that a simulated cluster can go on from, with what may be saved of them; None when nobody knows them any more."""
+        ...
+
+    def describe(self) -> str:
+        """Which cluster this is, in a few words for a person."""
+        ...
+
+
+class ClusterJobs(Protocol):
+    """The training jobs of a cluster as the job verbs see them. Blocking; `namespace` "" means all."""
+
+    def read_jobs(
+        self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
+    ) -> ClusterSnapshot:
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods.
+
+        `sources` says of each kind how it was read.
+        With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
+        """
+        ...
+
+    def read_events(self, uids: Sequence[tuple[str, str]]) -> list[tuple[Event, ...]]:
+        """For each (namespace, uid) of an object its events, oldest first."""
+        ...
+
+    def delete(self, kind: JobKind, job: Job) -> bool:
+        """Delete a job and, in the background, all that belongs to it; False when it is gone already."""
+        ...
+
+    def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
+        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME` each."""
+        ...
+
+    def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
+        """What a container wrote, piece by piece; `options` are those of the API's `pods/log`."""
+        ...
+
+    def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
+        """Run a command in a container, with our streams as its own, to its end."""
+        ...
+
+    def service_url(self, namespace: str, service: str, host: str) -> str:
+        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be told."""
+        ...
+
+    def user(self) -> str:
+        """Who we are, as the cluster says."""
+        ...
+
+    def config(self, namespace: str, name: str) -> Mapping[str, str]:
+        """The data of a ConfigMap; empty when there is none, or none for us."""
+        ...
+
+
+class ClusterObjects(Protocol):
+    """Objects of any kind, to create and to remove. Blocking."""
+
+    def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
+        """What must be known before a job is made; `with_fields_of` is the version whose schema is read, `priority` a priority class.
+
+        Either may be empty. Raises OutsideError when the cluster does not even tell what it serves.
+        """
+        ...
+
+    def submitter(self) -> str:
+        """Who we are; "" when the cluster does not say, which keeps nobody from submitting."""
+        ...
+
+    def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
+        """As `create`, of a job and without a look at what is served: half the requests where the guess is right.
+
+        Raises NotAsWritten where it is wrong: then nothing was made, and `served` says what can be.
+        """
+        ...
+
+    def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
+        """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
+        ...
+
+    def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+        """Whether an object of this kind and name is there already."""
+        ...
+
+    def adopt(self, created: Mapping[str, Any], owner: Mapping[str, Any]) -> None:
+        """Make it belong to `owner`, which was created after it: deleting that deletes it."""
+        ...
+
+    def delete(self, created: Mapping[str, Any]) -> None:
+        """Delete it and, in the background, all that belongs to it; one that is gone is no failure."""
+        ...
+
+
+class ClusterServings(Protocol):
+    """The serving jobs of a cluster, and its data. Blocking; `namespace` "" means all."""
+
+    def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
+        """All of them, or those of this name and version, with their pods. `sources` says what could not be read."""
+        ...
+
+    def delete(self, serving: Serving) -> None:
+        """Delete it with all that belongs to it; what is gone already is no failure."""
+        ...
+
+    def read_claims(self, namespace: str) -> FoundClaims: ...
+
+
+class ClusterCrons(Protocol):
+    """The crons of a cluster. Blocking. Each raises UserError where the cluster does not serve such things."""
+
+    def read_crons(self, namespace: str) -> list[Cron]:
+        """By namespace and name; `namespace` "" means all."""
+        ...
+
+    def get(self, namespace: str, name: str) -> Cron | None: ...
+
+    def suspend(self, namespace: str, name: str, *, is_suspended: bool) -> bool:
+        """False when there is no such cron."""
+        ...
+
+    def delete(self, namespace: str, name: str) -> bool:
+        """Delete it and, in the background, the jobs that it made; False when there is no such cron."""
+        ...
+
+
+class LaptopClock(Protocol):
+    """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
+
+    def read(self) -> ClockFace: ...
+
+    def order(self, order: ClockOrder) -> ClockMoved: ...
+
+
+class Clusters(Protocol):
+    """What `main` hands to verbs: how to read a cluster, and how to start servers."""
+
+    def reader(self) -> ClusterReader:
+        """The cluster that the global options, the environment and this machine's files mean (see `fairlead.run.worlds`)."""
+        ...
+
+    def jobs(self) -> ClusterJobs:
+        """The jobs of that same cluster."""
+        ...
+
+    def objects(self) -> ClusterObjects | None:
+        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is done to them."""
+        ...
+
+    def servings(self) -> ClusterServings | None:
+        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no Services."""
+        ...
+
+    def crons(self) -> ClusterCrons | None:
+        """The crons of that same cluster; None when it is a file or the embedded one, which know none."""
+        ...
+
+    def namespace(self) -> str:
+        """The namespace to work in: the flag's, else the config file's, else the context's, else `default`."""
+        ...
+
+    def console(self) -> str:
+        """The address of the console that shows this cluster; "" when nobody says."""
+        ...
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
+
+        Raises UserError when none runs.
+        """
+        ...
+
+    def run_process(self, name: str, args: argparse.Namespace) -> int:
+        """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit status."""
+        ...
+
+
+class Output(Protocol):
+    """Where a verb prints its answer."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def write_bytes(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
+class Context(NamedTuple):
+    """One invocation. `program` is how it was started (`fairlead` or `arena`); `now` gives epoch seconds."""
+
+    program: str
+    options: GlobalOptions
+    messages: Messages
+    world: Clusters
+    stdout: Output
+    env: Mapping[str, str]
+    now: Callable[[], float]
+    sleep: Callable[[float], None]

@@ -1,0 +1,157 @@
+"""Which verbs exist, and in which module does each live? The only table of commands; help, parser and reference read it.
+
+What a newcomer gets wrong: importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_WRITING: Final = frozenset(
+    (
+        *("submit", "attach", "delete", "prune", "scaleout", "scalein"),
+        *("serve custom", "serve tensorflow", "serve triton", "serve kserve", "serve attach", "serve delete"),
+        *("cron tfjob", "cron suspend", "cron resume", "cron delete"),
+    )
+)
+"""Verbs, and first words of verbs, that change a cluster."""
+
+
+class Verb(NamedTuple):
+    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
+
+    `aliases`: other words for its last word.
+    """
+
+    words: tuple[str, ...]
+    module: str
+    summary: str
+    is_arenas: bool = False
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+    @property
+    def spellings(self) -> str:
+        """
+        >>> Verb(("list",), "jobs.list_jobs", "", aliases=("ls",)).spellings
+        'list, ls'
+        """
+        return ", ".join((self.name, *self.aliases))
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it changes the cluster that it speaks to, or what runs there.
+
+        >>> Verb(("submit", "mpijob"), "", "").is_writing, Verb(("serve", "list"), "", "").is_writing
+        (True, False)
+        """
+        return self.words[0] in _WRITING or self.name in _WRITING
+
+
+VERBS: Final = (
+    Verb(("up",), "servers.up", "start the laptop: a simulated GPU cluster, its exporters and the console in one process"),
+    Verb(("env",), "servers.laptop_env", "print what makes the running laptop the cluster of a shell"),
+    Verb(("console",), "servers.console", "serve the console (the boards) of a cluster"),
+    Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
+    Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
+    Verb(("scheduler-extender",), "servers.scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
+    Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
+    Verb(
+        ("admission-webhook",),
+        "servers.admission_webhook",
+        "answer an API server's questions about pods that share GPUs (servers before 1.36)",
+    ),
+    Verb(("submit", "mpijob"), "submit.mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
+    Verb(("submit", "tfjob"), "submit.tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),
+    Verb(("submit", "pytorchjob"), "submit.pytorchjob", "submit a PyTorchJob", is_arenas=True, aliases=("pytorch",)),
+    Verb(("submit", "rayjob"), "submit.rayjob", "submit a RayJob", is_arenas=True, aliases=("rj",)),
+    Verb(("submit", "etjob"), "submit.etjob", "submit an elastic training job", is_arenas=True, aliases=("et",)),
+    Verb(("submit", "deepspeedjob"), "submit.deepspeedjob", "submit a DeepSpeed job", is_arenas=True, aliases=("dp", "deepspeed")),
+    Verb(("submit", "volcanojob"), "submit.volcanojob", "submit a job of Volcano", is_arenas=True, aliases=("vj", "volcano")),
+    Verb(("submit", "sparkjob"), "submit.sparkjob", "submit a SparkApplication", is_arenas=True, aliases=("spark",)),
+    Verb(("top", "node"), "nodes.top_node", "show how the GPUs of the nodes are used", is_arenas=True),
+    Verb(("list",), "jobs.list_jobs", "list training jobs", is_arenas=True, aliases=("ls",)),
+    Verb(("get",), "jobs.get_job", "show one training job, its pods, GPUs and events, and why it waits", is_arenas=True),
+    Verb(("top", "job"), "jobs.top_job", "show how the GPUs of training jobs are used", is_arenas=True),
+    Verb(("logs",), "jobs.job_logs", "print the log of a training job", is_arenas=True, aliases=("log",)),
+    Verb(("attach",), "jobs.attach", "run a command, or a shell, inside a training job", is_arenas=True),
+    Verb(("delete",), "jobs.delete_jobs", "delete training jobs", is_arenas=True, aliases=("del",)),
+    Verb(("prune",), "jobs.prune", "delete old training jobs that are over", is_arenas=True),
+    Verb(("scaleout", "etjob"), "jobs.scaleout_etjob", "add workers to an elastic training job", is_arenas=True, aliases=("et",)),
+    Verb(("scalein", "etjob"), "jobs.scalein_etjob", "remove workers from an elastic training job", is_arenas=True, aliases=("et",)),
+    Verb(("logviewer",), "jobs.logviewer", "print the address of a training job in the console", is_arenas=True),
+    Verb(("serve", "custom"), "serving.custom", "serve a model with an image of your own", is_arenas=True),
+    Verb(("serve", "tensorflow"), "serving.tensorflow", "serve a model with TensorFlow Serving", is_arenas=True, aliases=("tf",)),
+    Verb(("serve", "triton"), "serving.triton", "serve models with NVIDIA's Triton", is_arenas=True),
+    Verb(("serve", "kserve"), "serving.kserve", "serve a model with KServe", is_arenas=True),
+    Verb(("serve", "list"), "serving.list", "list serving jobs", is_arenas=True, aliases=("ls",)),
+    Verb(("serve", "get"), "serving.get", "show one serving job and its pods", is_arenas=True),
+    Verb(("serve", "logs"), "serving.logs", "print the log of a serving job", is_arenas=True, aliases=("log",)),
+    Verb(("serve", "attach"), "serving.attach", "run a command, or a shell, inside a serving job", is_arenas=True),
+    Verb(("serve", "delete"), "serving.delete", "delete serving jobs", is_arenas=True, aliases=("del",)),
+    Verb(("cron", "tfjob"), "cron.tfjob", "make a TFJob again and again, by a schedule", is_arenas=True, aliases=("tf",)),
+    Verb(("cron", "list"), "cron.list", "list crons", is_arenas=True, aliases=("ls",)),
+    Verb(("cron", "get"), "cron.get", "show one cron and the jobs that it made", is_arenas=True),
+    Verb(("cron", "suspend"), "cron.suspend", "let a cron make no jobs for now", is_arenas=True),
+    Verb(("cron", "resume"), "cron.resume", "let a cron make jobs again", is_arenas=True),
+    Verb(("cron", "delete"), "cron.delete", "delete crons with the jobs that they made", is_arenas=True, aliases=("del",)),
+    Verb(("data", "list"), "jobs.data_list", "list the volume claims that jobs can mount", is_arenas=True, aliases=("ls",)),
+    Verb(("inspect", "gpu"), "nodes.inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
+    Verb(("why",), "nodes.why", "say why a pod waits, or on which cards it sits"),
+    Verb(("place",), "nodes.place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
+    Verb(("time",), "servers.simulated_time", "show and move the time of the laptop's simulated cluster"),
+    Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
+    Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
+    Verb(("whoami",), "people.whoami", "print who the cluster takes you for", is_arenas=True),
+    Verb(("completion",), "frame.completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),
+    Verb(("version",), "frame.version", "print the version of this program", is_arenas=True),
+)
+
+PLUGINS: Final = ("kubectl inspect cgpu", "kubectl inspect gpushare")
+"""Programs that are one verb: plug-ins of kubectl, as a person types them. Both are `inspect gpu`."""
+
+_HOROVOD: Final = "`submit mpijob` runs Horovod: mpirun starts what --image and the command say"
+_TRAFFIC: Final = "Istio's VirtualService or a Gateway's HTTPRoute splits traffic between the Services of two versions"
+PLANNED: Final = {
+    **dict.fromkeys(("submit horovodjob", "submit horovod", "submit hj"), _HOROVOD),
+    "serve update": "`kubectl set image`, `kubectl set resources` and `kubectl scale` change the Deployment that `serve list` shows",
+    **dict.fromkeys(("serve traffic-split", "serve traffic-router-split"), _TRAFFIC),
+    **dict.fromkeys(("serve tensorrt", "serve trt"), "TensorRT's server became Triton: `serve triton`"),
+    **dict.fromkeys(("serve kfserving", "serve kf"), "KFServing became KServe: `serve kserve`"),
+    "serve distributed": "a LeaderWorkerSet serves one model on several nodes; `kubectl apply` creates it",
+    "serve seldon": "`kubectl apply` creates a SeldonDeployment",
+    "evaluate": "a Kubernetes Job evaluates a model: `kubectl create job`",
+    "model": "the registry is MLflow's: its own web page and Python client show and change it",
+    "llm": "`serve custom` runs any image that serves a language model",
+}
+"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does the same."""
+
+
+def verbs_of(program: str) -> tuple[Verb, ...]:
+    """`arena` has only arena's own verbs; `fairlead` has all."""
+    return tuple(verb for verb in VERBS if verb.is_arenas or program != "arena")
+
+
+def plugin_verb(program: str) -> Verb | None:
+    """The one verb of a plug-in of kubectl; None for programs that have several."""
+    return next(verb for verb in VERBS if verb.words == ("inspect", "gpu")) if program in PLUGINS else None
+
+
+def find_verb(words: Sequence[str], program: str) -> Verb | None:
+    """The longest verb that the words begin with.
+
+    >>> find_verb(["top", "node", "n1"], "arena").module, find_verb(["up"], "arena")
+    ('nodes.top_node', None)
+    >>> find_verb(["ls"], "arena").name
+    'list'
+    """
+    for count in (2, 1):
+        asked = tuple(words[:count])
+        for verb in verbs_of(program):
+            if len(asked) == len(verb.words) and asked[:-1] == verb.words[:-1] and asked[-1] in (verb.words[-1], *verb.aliases):
+                return verb
+    return None

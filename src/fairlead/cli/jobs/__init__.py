@@ -1,0 +1,1 @@
+"""Training jobs: list, get, logs, attach, top, scale, delete."""

@@ -1,0 +1,60 @@
+"""`arena data list`: which data can a job mount with `--data`? The bound volume claims of a namespace (arena contract §2.4)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, add_all_namespaces, tell_deprecations
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.model.serving import Claim
+
+NAME = "data list"
+HELP = """List the data that jobs can mount with --data: persistent volume claims that are bound.
+
+Their annotations `description` and `owner` are shown."""
+
+_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_all_namespaces(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    tell_deprecations(args, context.messages)
+    cluster = context.world.servings()
+    if cluster is None:
+        raise UserError(
+            "there is no API server to ask for volume claims",
+            NO_API_SERVER_HINT,
+        )
+    found = cluster.read_claims("" if args.all_namespaces else context.world.namespace())
+    claims = sorted((claim for claim in found.claims if claim.is_ready), key=lambda claim: (claim.namespace, claim.name))
+    context.stdout.write(claims_table(claims, found.taken_at, has_namespace=args.all_namespaces))
+    return 0
+
+
+def claims_table(claims: Sequence[Claim], now: float, *, has_namespace: bool) -> str:
+    from fairlead.cli.frame.text import short_duration
+    from fairlead.wire.text.tabwriter import render_rows
+
+    rows = [("NAME", *("NAMESPACE",) * has_namespace, "ACCESSMODE", "DESCRIPTION", "OWNER", "AGE")]
+    for claim in claims:
+        modes = ",".join(mode for mode in _MODES if mode in claim.access_modes)
+        age = "<unknown>" if claim.created_at is None else short_duration(now - claim.created_at)
+        rows.append(
+            (
+                claim.name,
+                *(claim.namespace,) * has_namespace,
+                modes,
+                " ".join(claim.description.split()),
+                " ".join(claim.owner.split()),
+                age,
+            )
+        )
+    return render_rows(rows)

@@ -1,0 +1,114 @@
+"""`arena get JOB`: how does one job fare, pod by pod, and why does it wait? (arena contract §2.2; sample S12)"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import ClusterJobs, Context
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.jobs.job_search import add_type, check_output, find_job, is_legacy, report_of, warn_of_pods, warn_of_readings
+
+if TYPE_CHECKING:
+    from fairlead.cli.jobs.job_blocks import Events
+    from fairlead.model.pod import Pod
+    from fairlead.rules.reports.job import JobReport
+
+NAME = "get"
+HELP = "Show one training job: its state and its pods, and on demand its GPUs, its events, and why it waits."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the job's name")
+    add_type(parser)
+    parser.add_argument("--events", "-e", action=BooleanFlag, help="events of its pods")
+    parser.add_argument("--gpus", "-g", action=BooleanFlag, help="its GPUs, and how they are used")
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="wide, json, yaml or name")
+    parser.add_argument("--explain", action=BooleanFlag, help="why it waits: what each waiting pod is told, and what would help")
+    parser.add_argument("--legacy", action=BooleanFlag, help="the layout of arena 0.4")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    check_output(args.output, "name")
+    jobs, namespace = context.world.jobs(), context.world.namespace()
+    absent = f"Not found training job {args.job} in namespace {namespace},please use 'arena submit' to create it."
+    is_document = args.output in ("json", "yaml")
+    found = find_job(jobs, args.job, namespace, args.type, absent=absent, with_readings=is_document or args.gpus)
+    [report] = report_of(found)
+    warn_of_pods(found, context.messages)
+    if is_document or args.gpus:
+        warn_of_readings(found, [report], context.messages)
+    context.stdout.write(_output(args, context, jobs, report, found.taken_at))
+    return 0
+
+
+def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, report: JobReport, now: float) -> str:
+    if args.output == "name":
+        from fairlead.kinds.registry import kind_of
+
+        return f"{report.job.type}.{kind_of(report.job).GROUP}/{report.job.name}\n"
+    if args.output in ("json", "yaml"):
+        from fairlead.cli.jobs.job_document import job_document
+        from fairlead.cli.nodes.node_document import render_document
+
+        return render_document(args.output, job_document(report, _tensorboard(jobs, report)))
+    if is_legacy(args, context):
+        from fairlead.cli.jobs.legacy_jobs import legacy_get
+
+        return legacy_get(report)
+    from fairlead.cli.jobs.job_blocks import get_blocks
+
+    return get_blocks(
+        report,
+        has_gpus=args.gpus,
+        pending=_why_pending(context, report) if args.explain else (),
+        events=_events(jobs, report) if args.events else None,
+        now=now,
+        tensorboard=_tensorboard(jobs, report),
+    )
+
+
+def _tensorboard(jobs: ClusterJobs, report: JobReport) -> str:
+    """Where its TensorBoard is. Only a job that names a Service costs a request; any node answers at a node port, so one of its own."""
+    from fairlead.wire.names import ANNOTATION_TENSORBOARD
+
+    service = report.job.annotations.get(ANNOTATION_TENSORBOARD, "")
+    host = next((instance.pod.host_ip for instance in report.instances if instance.pod.host_ip), "")
+    return jobs.service_url(report.job.namespace, service, host) if service else ""
+
+
+def _events(jobs: ClusterJobs, report: JobReport) -> Events:
+    """Of each pod, then of each batch Job that owns one (an MPIJob's launcher)."""
+    pods = [instance.pod for instance in report.instances]
+    objects = {pod.uid: f"pod/{pod.name}" for pod in pods}
+    objects |= {owner.uid: f"job/{owner.name}" for pod in pods for owner in pod.owners if owner.kind == "Job"}
+    found = jobs.read_events([(report.job.namespace, uid) for uid in objects])
+    return list(zip(objects.values(), found, strict=True))
+
+
+def _why_pending(context: Context, report: JobReport) -> list[str]:
+    """One sentence per pod that waits, or a container of which does; else one for a job that waits without any."""
+    from fairlead.rules.jobs.status import PENDING, board_state
+    from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
+
+    pods = [instance.pod for instance in report.instances]
+    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == "Pending"]
+    if not told and board_state(report.status) == PENDING:
+        wait = why_job_waits(report.job, pods)
+        return [f"{report.job.name}: {wait.reason}: {wait.message}"]
+    shared = _why_no_shared_room(context, [pod for pod, _ in told])
+    return [f"{pod.name}: {f'{wait.reason}: {wait.message}' if wait else 'it starts'}{shared.get(pod.key, '')}" for pod, wait in told]
+
+
+def _why_no_shared_room(context: Context, pods: list[Pod]) -> dict[str, str]:
+    """For pods that ask for a part of a GPU and have no node: what each node answers. Only they cost reading the cluster's nodes."""
+    from fairlead.rules.holding.need import asks_share
+
+    waiting = [pod for pod in pods if not pod.node and asks_share(pod)]
+    if not waiting:
+        return {}
+    from fairlead.rules.sharing.ledger import ledger_of
+    from fairlead.rules.sharing.why import why_no_room
+
+    ledger = ledger_of(context.world.reader().read_nodes())
+    return {pod.key: f"; {reason}" for pod in waiting if (reason := why_no_room(ledger, pod))}

@@ -1,0 +1,54 @@
+"""`arena logs JOB`: what did its chief, or one of its pods, write? (arena contract §1)
+
+What a newcomer gets wrong: with -f a job may have no pod yet, and its container may not have begun; both are waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli.frame.context import ClusterJobs, Context
+from fairlead.cli.frame.pod_log import INIT_CODE, POLL_SECONDS, add_log_flags, container_of, has_begun, log_options, print_log, waits_for
+from fairlead.cli.jobs.job_pod import chosen_pod
+from fairlead.cli.jobs.job_search import add_type
+from fairlead.errors import UserError
+from fairlead.model.refusal import Refusal
+
+NAME = "logs"
+HELP = """Print the log of a training job: of its chief pod, or of the pod that -i names.
+
+With -f it is followed from the beginning, also of a job that is still waiting, until the container ends."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the job's name")
+    add_type(parser)
+    add_log_flags(parser, "this pod instead of the chief")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    options = log_options(args)
+    jobs = context.world.jobs()
+    shown = _show_next(args, context, jobs, options, after="")
+    while args.follow and shown == INIT_CODE and not args.container:  # then comes the program for which the code was fetched
+        shown = _show_next(args, context, jobs, options, after=shown)
+    return 0
+
+
+def _show_next(args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], *, after: str) -> str:
+    """The container whose log was shown; "" when the pod ended and none came after that one."""
+    while True:
+        pod = chosen_pod(args, jobs, context.world.namespace())
+        if isinstance(pod, Refusal):
+            why, is_over = pod.reason, False
+        else:
+            container = container_of(pod, args.container)
+            if container != after and has_begun(pod, container):
+                print_log(context, jobs, pod, container, options)
+                return container
+            why, is_over = f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", pod.is_finished
+        if is_over and after:
+            return ""
+        if is_over or not args.follow:
+            raise UserError(why, f"`arena get {args.job} --explain` says why; -f waits")
+        context.sleep(POLL_SECONDS)

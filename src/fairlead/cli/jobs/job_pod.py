@@ -1,0 +1,46 @@
+"""Which pod of a job does a command mean: its chief, or the one that -i names? Shared by `logs` and `attach` (arena contract §1).
+
+What a newcomer gets wrong: a job that has pods may have no chief yet (launchers come last), and no other pod is taken in its stead.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.jobs.job_search import find_job
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.cli.frame.context import ClusterJobs
+    from fairlead.model.pod import Pod
+
+
+def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> Pod | Refusal:
+    """Refused when there is no chief yet. Raises UserError for a pod that is not the job's."""
+    from fairlead.kinds.instances import instances_of
+
+    found = find_job(jobs, args.job, namespace, args.type)
+    pods = found.sources.get("pods")
+    if pods is not None and pods.state != "ok":
+        raise OutsideError("kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint)
+    job = instances_of(found.jobs[0], found)
+    if not args.instance:
+        return job.chief or _no_chief(args.job, job.pods)
+    for pod in job.pods:
+        if pod.name == args.instance:
+            return pod
+    raise UserError(
+        f"invalid instance name {args.instance} in job {args.job},please use 'arena get {args.job}' to make sure instance name",
+        f"it has {', '.join(pod.name for pod in job.pods) or 'no pods yet'}",
+    )
+
+
+def _no_chief(job: str, pods: Sequence[Pod]) -> Refusal:
+    if not pods:
+        return Refusal(f"not found instances of the job {job}")
+    names = "\n".join(pod.name for pod in pods)
+    return Refusal(f"There is {len(pods)} instances have been found:\n\n{names}\n\nplease use '-i' or '--instance' to filter.\n")

@@ -1,0 +1,1 @@
+"""Nodes and their GPUs: top node, inspect, why, place."""

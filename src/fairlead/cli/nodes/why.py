@@ -1,0 +1,111 @@
+"""`fairlead why NS/POD`: why does this pod wait, or where does it sit? From the cluster, or from a snapshot of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Context
+from fairlead.errors import UserError
+from fairlead.wire.text.tabwriter import render_rows
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.rules.sharing.ledger import Ledger
+
+NAME = "why"
+HELP = (
+    "Say why a pod waits: what the scheduler told, what it asks of shared GPUs and what each node answers to that, and which pods "
+    "would have to go for it to fit. Of a pod that runs, say on which cards it sits."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod; without a namespace, that of -n")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    snapshot = context.world.reader().read_all()
+    pod = find_pod(snapshot, args.pod, context.options.namespace or "default")
+    context.stdout.write(_answer(snapshot, pod))
+    return 0
+
+
+def find_pod(snapshot: ClusterSnapshot, text: str, default_namespace: str) -> Pod:
+    """Raises UserError for a pod that is not there, with those that it could mean."""
+    namespace, _, name = text.rpartition("/")
+    namespace = namespace or default_namespace
+    if "/" in namespace or not name:
+        raise UserError(f"`{text}` names no pod", "write NAMESPACE/POD, or POD alone")
+    for pod in snapshot.pods_in(namespace):
+        if pod.name == name:
+            return pod
+    elsewhere = sorted(pod.key for pod in snapshot.pods if pod.name == name)
+    hint = f"there is {', '.join(elsewhere[:3])}" if elsewhere else f"`kubectl get pods -n {namespace}` shows the names"
+    raise UserError(f"pod `{namespace}/{name}` is not there", hint)
+
+
+def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
+    from fairlead.rules.holding.need import gpu_need
+    from fairlead.rules.jobs.waiting import why_pod_waits
+    from fairlead.rules.pods.status import pod_status
+    from fairlead.rules.sharing.ledger import ledger_of
+
+    node = f" on {pod.node}" if pod.node else ""
+    rows = [("Pod:", pod.key), ("Status:", f"{pod_status(pod)}{node}, priority {pod.priority}, scheduler {pod.scheduler or 'unknown'}")]
+    wait = why_pod_waits(pod)
+    if wait is not None:
+        rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
+    if gpu_need(pod).is_nothing:
+        rows.append(("Shared GPUs:", "it asks for none"))
+        return render_rows(rows)
+    ledger = ledger_of(snapshot)
+    return render_rows([*rows, *_of_holder(ledger, pod)]) if pod.is_holding else _of_waiter(ledger, pod, rows)
+
+
+def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:
+    tenant = ledger.tenants.get(pod.uid)
+    account = ledger.nodes.get(pod.node)
+    if tenant is None or account is None or not tenant.grants:
+        return [("Cards:", "unknown: no annotation says which (it counts as PENDING)")]
+    rows = []
+    for container, grants in tenant.grants.items():
+        for grant in grants:
+            card = account.card_of(grant)
+            of = f" of {card.units}" if card is not None else ""
+            mib = f", {grant.memory_mib} MiB" if grant.memory_mib is not None else ""
+            rows.append(("Card:", f"GPU {grant.index} {grant.uuid}: container {container} has {grant.units}{of} {account.unit}{mib}"))
+    return rows
+
+
+def _of_waiter(ledger: Ledger, pod: Pod, rows: list[tuple[str, str]]) -> str:
+    from fairlead.rules.holding.need import gpu_need
+    from fairlead.rules.sharing.what_if import what_must_go
+    from fairlead.rules.sharing.why import usable_nodes
+
+    need = gpu_need(pod)
+    unit = ledger.policies.unit
+    asked = need.fault or f"{need.units} {unit} on {'one GPU' if need.cards == 1 else f'each of {need.cards} GPUs'}"
+    if need.is_split:
+        asked = " and ".join(f"{part.units} {unit} for {part.name}" for part in need.running)
+    if need.core_percent and not need.fault:
+        asked += f", {need.core_percent} % of its cores"
+    rows = [*rows, ("Needs:", asked)]
+    usable = usable_nodes(ledger, pod)
+    answer = ledger.filter(pod, usable)
+    if answer.passed:
+        room = f"{', '.join(answer.passed[:5])}{' …' if len(answer.passed) > 5 else ''}"
+        rows.append(("Room:", f"{room} has room on its GPUs now: what keeps it is something else"))
+        return render_rows(rows)
+    sacrifice = what_must_go(ledger, pod)
+    if sacrifice is not None:
+        who = ", ".join(f"{victim.key} (priority {victim.priority})" for victim in sacrifice.pods)
+        rows.append(("Would fit:", f"on {sacrifice.node} without {who}"))
+    table = [("NODE", "LARGEST FREE", "ANSWER")]
+    barred = dict.fromkeys(ledger.nodes.keys() - set(usable), "the pod's nodeSelector, affinity or tolerations rule it out")
+    for name, reason in sorted({**answer.failed, **answer.hopeless, **barred}.items()):
+        account = ledger.nodes[name]
+        free = f"{account.largest_free} {account.unit}" if account.largest_free >= 0 else "-"
+        table.append((name, free, reason))
+    return f"{render_rows(rows)}\n{render_rows(table)}"

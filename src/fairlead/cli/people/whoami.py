@@ -1,0 +1,25 @@
+"""`arena whoami`: as whom does the cluster see us? (arena contract §1)"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from fairlead.cli.frame.context import Context
+from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
+
+NAME = "whoami"
+HELP = "Print who the cluster takes you for: name, the id that labels your jobs, and whether you administrate arena."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has no flag of its own."""
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    jobs = context.world.jobs()
+    name = jobs.user()
+    admins = parse_admins(jobs.config(context.options.arena_namespace, CONFIG_MAP))
+    told = {"Name": name, "Id": person_id(name), "IsAdminUser": name in admins}
+    context.stdout.write(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
+    return 0

@@ -1,0 +1,72 @@
+"""`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of dcgm-exporter (telemetry contract 1.2)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.servers.dcgm_flags import add_dcgm_flags, fill_dcgm_flags, warnings_of
+from fairlead.cli.servers.flags import add_listen, add_scenario, whole
+from fairlead.errors import UserError
+
+NAME = "gpu-exporter"
+READS_A_CLUSTER = False
+HELP = """Serve Prometheus metrics of GPU devices on /metrics: DCGM names, fairlead_gpu_* and nvidia_gpu_*.
+
+The backend `sim` serves the devices of all nodes of a simulated cluster on one page. Every flag of dcgm-exporter is taken,
+and read from dcgm-exporter's variables, too (DCGM_EXPORTER_LISTEN, DCGM_EXPORTER_INTERVAL, …); one that changes nothing is
+said at the start. On SIGHUP the counters file is read again."""
+
+_VARIABLES: Final[Mapping[str, str]] = {
+    "listen": "DCGM_EXPORTER_LISTEN",
+    "collectors": "DCGM_EXPORTER_COLLECTORS",
+    "collect_interval": "DCGM_EXPORTER_INTERVAL",
+    "compat": "FAIRLEAD_EXPORTER_COMPAT",
+    "hostname_label": "FAIRLEAD_EXPORTER_HOSTNAME_LABEL",
+    "node": "NODE_NAME",
+}
+_DEFAULTS: Final[Mapping[str, str | int]] = {
+    "listen": ":9400",
+    "collectors": "",
+    "collect_interval": 5000,
+    "compat": "dcgm,legacy",
+    "hostname_label": "Hostname",
+    "node": "",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_listen(parser, ":9400", "--address", "-a")
+    parser.set_defaults(listen=None)
+    parser.add_argument("--backend", metavar="NAME", choices=("sim",), default="sim", help="where devices come from: sim (default sim)")
+    parser.add_argument("--collectors", "-f", metavar="FILE", help="CSV of the DCGM fields to print (default: built in)")
+    parser.add_argument(
+        "--collect-interval", "-c", metavar="MS", type=whole(1, 86_400_000), help="milliseconds between samples (default 5000)"
+    )
+    parser.add_argument("--compat", metavar="FAMILIES", help="dcgm, legacy, custom beside the native ones, or none (default dcgm,legacy)")
+    parser.add_argument("--hostname-label", metavar="NAME", help="Hostname, hostname or both (default Hostname)")
+    parser.add_argument("--strict-csv", action=BooleanFlag, help="a bad row of the CSV ends the start instead of being counted")
+    add_scenario(parser)
+    add_dcgm_flags(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    fill_from_variables(args, context.env)
+    for sentence in warnings_of(args):
+        context.messages.warn(sentence)
+    return context.world.run_process(NAME, args)
+
+
+def fill_from_variables(args: argparse.Namespace, env: Mapping[str, str]) -> None:
+    """Flag, else variable, else default. Raises UserError for a variable that does not say what is needed."""
+    fill_dcgm_flags(args, env)
+    for name, default in _DEFAULTS.items():
+        if getattr(args, name, None) is None:
+            setattr(args, name, env.get(_VARIABLES[name]) or default)
+    if isinstance(args.collect_interval, str):
+        if not (args.collect_interval.isascii() and args.collect_interval.isdigit()):
+            raise UserError(f"DCGM_EXPORTER_INTERVAL is `{args.collect_interval}`, not a number of milliseconds", "give one such as 5000")
+        args.collect_interval = int(args.collect_interval)

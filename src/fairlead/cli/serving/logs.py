@@ -1,0 +1,62 @@
+"""`arena serve logs JOB`: what did a pod of a serving job write?
+
+What a newcomer gets wrong: a serving job has no chief. With several pods the person says which; with one there is no question.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.pod_log import POLL_SECONDS, add_log_flags, container_of, has_begun, log_options, print_log, waits_for
+from fairlead.cli.serving.search import add_type, add_version, find_serving
+from fairlead.errors import OutsideError, UserError
+
+if TYPE_CHECKING:
+    from fairlead.model.pod import Pod
+
+NAME = "serve logs"
+HELP = """Print the log of a serving job: of its pod, or of the one that -i names.
+
+With -f it is followed until the container ends."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="SERVING_JOB", help="the job's name")
+    add_type(parser)
+    add_version(parser)
+    add_log_flags(parser, "the pod, when there are several")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    options = log_options(args)
+    pod = serving_pod(args, context)
+    while args.follow and not has_begun(pod, container_of(pod, args.container)):
+        context.sleep(POLL_SECONDS)
+        pod = serving_pod(args, context)
+    container = container_of(pod, args.container)
+    if not has_begun(pod, container):
+        raise UserError(f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", "-f waits for it")
+    print_log(context, context.world.jobs(), pod, container, options)
+    return 0
+
+
+def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
+    """The pod that is named, else the only one."""
+    found = find_serving(args, context, args.job)
+    if found.sources["pods"].state != "ok":
+        raise OutsideError("kubernetes", f"the pods of serving job {args.job} cannot be read: {found.sources['pods'].message}")
+    pods = found.servings[0].pods
+    if not pods:
+        raise UserError(f"not found instances of serving job,please use 'arena serve get {args.job}' to get job information")
+    if not args.instance and len(pods) == 1:
+        return pods[0]
+    names = "\n".join(pod.name for pod in pods)
+    if not args.instance:
+        raise UserError(f"there are {len(pods)} instances:\n\n{names}\n\nplease use '-i' or '--instance' to filter.")
+    for pod in pods:
+        if pod.name == args.instance:
+            return pod
+    said = f"invalid instance name {args.instance} of serving job {args.job},please use 'arena serve get {args.job}' to get instance names."
+    raise UserError(said, f"it has {names}".replace("\n", ", "))

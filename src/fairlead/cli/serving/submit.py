@@ -1,0 +1,49 @@
+"""`arena serve TYPE`: flags in, a Deployment and its Service out. What the verbs of all types share (arena contract §2.4, §3).
+
+What a newcomer gets wrong: everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
+first, and printed last, as people know it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Context
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.kinds.parts.job_parts import Manifest
+    from fairlead.kinds.serving.spec import ServingSpec
+
+    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str], float], ServingSpec]
+
+
+def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, objects_of: Callable[[ServingSpec], list[Manifest]]) -> int:
+    """`read_spec` makes the spec of the arguments, a namespace, arena's config file and the time; `objects_of` its objects."""
+    from msgspec.structs import replace
+
+    from fairlead.cli.frame.arena_config import read_arena_config
+    from fairlead.cli.jobs.job_search import tell_deprecations
+    from fairlead.cli.submit.submit import check_text, create_all, created_line, no_cluster, print_objects
+
+    tell_deprecations(args, context.messages)
+    check_text(args.words)
+    spec = read_spec(args, context.world.namespace(), read_arena_config(context.env), context.now())
+    cluster = context.world.objects()
+    if cluster is None and not args.dry_run:
+        raise no_cluster()
+    objects = objects_of(replace(spec, user=cluster.submitter() if cluster is not None else ""))
+    if args.dry_run or cluster is None:
+        return print_objects(context, objects)
+    exists = UserError(
+        f"the job {spec.name} is already exist, please delete it first. use 'arena serve delete {spec.name}'",
+        f"`arena serve delete {spec.name} --version {spec.version} -n {spec.namespace}` removes it",
+    )
+    made = create_all(cluster, objects, spec.namespace, exists)
+    context.stdout.write("".join(created_line(each) for each in reversed(made)))
+    context.stdout.flush()
+    context.messages.info(f"The Job {spec.name} has been submitted successfully")
+    context.messages.info(f"You can run `arena serve get {spec.name} --type {spec.type} -n {spec.namespace}` to check the job status")
+    return 0

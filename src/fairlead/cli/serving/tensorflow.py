@@ -1,0 +1,72 @@
+"""`arena serve tensorflow`: a model by TensorFlow Serving, over gRPC and HTTP (arena contract §1, §3)."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.serving.flags import add_common_flags, add_tensorflow_flags
+from fairlead.cli.serving.submit import serve
+
+if TYPE_CHECKING:
+    from fairlead.kinds.serving.spec import ServingSpec
+
+NAME = "serve tensorflow"
+HELP = "Serve a model with TensorFlow Serving. --model-name and --model-path say which, or --model-config-file says several."
+
+_IMAGE: Final = "tensorflow/serving:latest"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_flags(parser, image=_IMAGE)
+    add_tensorflow_flags(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.kinds.serving.manifest import objects
+
+    if args.version_policy:
+        context.messages.warn("--version-policy has no effect: the versions to serve stand in the file of --model-config-file")
+    return serve(args, context, _spec, objects)
+
+
+def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+    from msgspec.structs import replace
+
+    from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
+    from fairlead.kinds.serving.commands import tensorflow_command, tensorflow_probes
+    from fairlead.kinds.serving.kinds import TENSORFLOW
+    from fairlead.kinds.serving.manifest import service_name
+
+    spec = common_spec(args, TENSORFLOW, namespace, config, now)
+    check_service_name(service_name(spec))
+    found = check_ports(ports(grpc=("port", args.port), http=("restful-port", args.restful_port)))
+    if not spec.command:
+        _check_model(args)
+    command = spec.command or tensorflow_command(
+        found,
+        name=args.model_name,
+        path=container_path("model-path", args.model_path, may_be_remote=True),
+        config=container_path("model-config-file", args.model_config_file),
+        monitoring=container_path("monitoring-config-file", args.monitoring_config_file),
+        shares_memory=bool(spec.gpu_memory),
+    )
+    return replace(spec, ports=found, command=command, probes=tensorflow_probes(found))
+
+
+def _check_model(args: argparse.Namespace) -> None:
+    from fairlead.cli.submit.values import invalid
+
+    if args.model_config_file:
+        return
+    if not args.model_name:
+        raise invalid("model name cannot be blank", "`--model-name NAME` is how it is asked for; --model-config-file names several")
+    if not re.fullmatch(r"[a-z0-9A-Z_-]+", args.model_name):
+        raise invalid("model name should be numbers, letters, dashes, and underscores ONLY", f"it is `{args.model_name}`")
+    if not args.model_path:
+        raise invalid(
+            "modelPath should be specified if no modelConfigFile is specified", "`--model-path /MODELS/NAME` with --data CLAIM:/MODELS"
+        )

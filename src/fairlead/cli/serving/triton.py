@@ -1,0 +1,58 @@
+"""`arena serve triton`: a repository of models by NVIDIA's Triton, over gRPC and HTTP (arena contract §1, §3)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.serving.flags import add_common_flags, add_triton_flags
+from fairlead.cli.serving.submit import serve
+
+if TYPE_CHECKING:
+    from fairlead.kinds.serving.spec import ServingSpec
+
+NAME = "serve triton"
+HELP = "Serve a repository of models with NVIDIA's Triton inference server."
+
+_IMAGE: Final = "nvcr.io/nvidia/tritonserver:24.12-py3"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_flags(parser, image=_IMAGE)
+    add_triton_flags(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.kinds.serving.manifest import objects
+
+    if args.backend:
+        context.messages.warn("--backend has no effect: a model's own configuration names its backend")
+    return serve(args, context, _spec, objects)
+
+
+def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+    from msgspec.structs import replace
+
+    from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
+    from fairlead.cli.submit.values import invalid
+    from fairlead.kinds.serving.commands import triton_command, triton_probes
+    from fairlead.kinds.serving.kinds import TRITON
+    from fairlead.kinds.serving.manifest import service_name
+
+    spec = common_spec(args, TRITON, namespace, config, now)
+    check_service_name(service_name(spec))
+    found = ports(grpc=("grpc-port", args.grpc_port), http=("http-port", args.http_port), metrics=("metrics-port", args.metrics_port))
+    if not found.http:
+        raise invalid("--http-port is invalid", "Triton is asked over HTTP whether it is ready, so the port cannot be 0")
+    found = check_ports(found if args.allow_metrics else replace(found, metrics=0))
+    if not spec.command and not args.model_repository:
+        raise invalid("--model-repository must be set", "`--model-repository /MODELS` with --data CLAIM:/MODELS")
+    command = spec.command or triton_command(
+        found,
+        repository=container_path("model-repository", args.model_repository, may_be_remote=True),
+        models=args.load_model,
+        extension=args.extend_command,
+    )
+    return replace(spec, ports=found, command=command, probes=triton_probes(found))

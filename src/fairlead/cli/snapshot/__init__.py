@@ -1,0 +1,1 @@
+"""Snapshots: save, show, jobs of a saved cluster."""

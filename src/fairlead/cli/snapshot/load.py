@@ -1,0 +1,45 @@
+"""Reads a snapshot file from disk: for `--snapshot FILE` and `snapshot show`.
+
+What a newcomer gets wrong: a path may lead to a pipe that says nothing or a device that never ends, so nothing is read before the file
+is known to be a regular one of a size and with the first bytes that a snapshot can have.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO, Final
+
+from fairlead.errors import UserError
+from fairlead.wire.files.snapshot_file import SavedSnapshot, check_magic, parse_snapshot
+
+PACKED_BYTES_MAX: Final = 1 << 30
+_HINT: Final = "give a file that `fairlead snapshot save` wrote"
+
+
+def load_snapshot(name: str) -> SavedSnapshot:
+    """Raises UserError when the file cannot be read or is no snapshot."""
+    try:
+        with open(name, "rb", opener=_open_without_waiting) as file:
+            data = _read(file, name)
+    except OSError as error:
+        raise UserError(f"snapshot `{name}` cannot be read: {error.strerror}", _HINT) from error
+    except ValueError as error:  # a NUL in the name
+        raise UserError(f"snapshot `{name}` cannot be read: {error}", _HINT) from error
+    return parse_snapshot(data, name)
+
+
+def _open_without_waiting(name: str, flags: int) -> int:
+    """Opening a pipe that nobody writes to would wait for a writer."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def _read(file: BinaryIO, name: str) -> bytes:
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        raise UserError(f"`{name}` is not a snapshot: it is no regular file", f"{_HINT}; what comes from a pipe must be saved first")
+    begin = file.read(4)
+    check_magic(begin, name)
+    if found.st_size > PACKED_BYTES_MAX:
+        raise UserError(f"`{name}` has {found.st_size} bytes, a snapshot has at most {PACKED_BYTES_MAX}", _HINT)
+    return begin + file.read(PACKED_BYTES_MAX)

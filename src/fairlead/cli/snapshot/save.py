@@ -1,0 +1,74 @@
+"""`fairlead snapshot save FILE`: the whole cluster as one value in one file, what a bug report attaches."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.frame.context import ClusterReader, Context
+from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.own_files import FileKind, OwnFile
+from fairlead.errors import OutsideError
+
+if TYPE_CHECKING:
+    from fairlead.model.snapshot import ClusterSnapshot, Source
+
+NAME = "snapshot save"
+HELP = """Read the whole cluster and write it, as Fairlead sees it, to FILE (gzip of JSON).
+
+Every reading command answers from such a file with --snapshot FILE, and `fairlead up --from-snapshot FILE` plays the
+cluster on from it. It holds no Secret, no ConfigMap, and of containers neither environment nor command, but names of
+namespaces, nodes, pods, images and users: look at it before you pass it on.
+
+Where anything of that may not be read, or cannot, nothing is saved, unless --partial is given: such a file says what it
+lacks."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="where to write it; an older snapshot there is replaced")
+    parser.add_argument("--partial", action=BooleanFlag, help="save what can be read, where not all of it can (default: save nothing)")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead import __version__
+    from fairlead.wire.files.snapshot_file import SavedSnapshot, begins_as_snapshot, render_snapshot
+
+    file = OwnFile(Path(args.file), FileKind("snapshot", "cluster.snapshot", begins_as_snapshot))
+    file.check()
+    reader = context.world.reader()
+    snapshot, objects = _read(reader)
+    unread = _unread(snapshot)
+    for source in unread:
+        context.messages.warn(f"{source.name} cannot be read: {source.message or source.state}")
+    names = ", ".join(source.name for source in unread)
+    if unread and not args.partial:
+        hint = "ask for the right to list them in all namespaces, or save what can be read with --partial"
+        raise OutsideError("kubernetes", f"snapshot `{file.path}` is not saved: {names} cannot be read", hint)
+    data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects))
+    file.write(data)
+    context.stdout.write(
+        f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs"
+        f" of {reader.describe()} to {file.path} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
+    )
+    return 0
+
+
+def _read(reader: ClusterReader) -> tuple[ClusterSnapshot, tuple[dict[str, Any], ...] | None]:
+    """All there is, and in the sources of the snapshot what is missing of it, objects included."""
+    from msgspec.structs import replace
+
+    snapshot, kept = reader.read_all(), reader.read_objects()
+    if kept is None:
+        return snapshot, None
+    objects_unread = {source.name: source for source in kept.unread}
+    return replace(snapshot, sources={**objects_unread, **snapshot.sources}), tuple(kept.objects)
+
+
+def _unread(snapshot: ClusterSnapshot) -> list[Source]:
+    """By name, and each refusal once: a kind of jobs is read as jobs and as objects."""
+    told: dict[str, Source] = {}
+    for name, source in sorted(snapshot.sources.items()):
+        if source.is_unread:
+            told.setdefault(source.message or name, source)
+    return list(told.values())

@@ -1,0 +1,1 @@
+"""arena submit, one module per kind."""

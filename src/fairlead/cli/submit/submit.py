@@ -1,0 +1,311 @@
+"""`arena submit KIND`: flags in, objects out, in a cluster or as YAML (arena contract §3). What the verbs of all kinds share.
+
+What a newcomer gets wrong: nothing is printed before everything is created, and a submit that fails half-way removes what it made, so
+a person never sees half a job.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fairlead.cli.frame.context import ClusterObjects, Context
+from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
+
+if TYPE_CHECKING:
+    from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.kinds.submission import Manifest, Served, Submission
+
+    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
+
+
+class Words(NamedTuple):
+    """What is said of what is submitted, with places for its `name`, `type` and `namespace`."""
+
+    done: str
+    look: str
+    there_already: str
+    removal: str
+
+
+JOB_WORDS: Final = Words(
+    "The Job {name} has been submitted successfully",
+    "You can run `arena get {name} --type {type} -n {namespace}` to check the job status",
+    "the job {name} is already exist, please delete it first. use 'arena delete {name}'",
+    "`arena delete {name} --type {type} -n {namespace}` removes it",
+)
+
+
+def submit(
+    args: argparse.Namespace,
+    context: Context,
+    type_: str,
+    read_spec: SpecReader,
+    *,
+    needs_command: bool = True,
+    words: Words = JOB_WORDS,
+) -> int:
+    """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
+    for note in getattr(args, "deprecations", ()):
+        context.messages.plain(note)
+    check_text(args.words)
+    named_in_file = ""
+    if args.file:
+        from fairlead.cli.submit.file import is_job_file, namespace_of, read_documents, with_job_file
+
+        documents = read_documents(args.file)
+        if not is_job_file(documents):
+            return _submit_as_it_is(args, context, documents)
+        args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
+    from fairlead.cli.frame.arena_config import read_arena_config
+    from fairlead.cli.submit.values import job_name
+    from fairlead.kinds.submission import submission_of
+
+    job_name(args.name)
+    if needs_command and not args.command:
+        context.stdout.write(args.parser.format_help())
+        raise UserError("not found command args", "the command to run stands after the flags, in quotes")
+    namespace = context.options.namespace or named_in_file or context.world.namespace()
+    spec = read_spec(args, namespace, read_arena_config(context.env))
+    return _submit_spec(args, context, spec, submission_of(type_), words)
+
+
+def check_text(words: Sequence[str]) -> None:
+    """Bytes that are no UTF-8 can stand on a command line and in no object."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            readable = word.encode(errors="backslashreplace").decode()
+            raise UserError(f"`{readable}` is no text in UTF-8", "objects of Kubernetes hold text; a file goes by --config-file") from None
+
+
+def _submit_spec(args: argparse.Namespace, context: Context, spec: JobSpec, submission: Submission, words: Words) -> int:
+    cluster = context.world.objects()
+    if cluster is None and not args.dry_run:
+        raise no_cluster()
+    if args.dry_run or cluster is None:
+        return print_objects(context, _objects(*_as_served(args, context, cluster, spec, submission)))
+    made = _create_unasked(cluster, spec, submission, _exists(words, spec, submission))
+    if made is None:
+        spec, submission, served = _as_served(args, context, cluster, spec, submission)
+        objects = _objects(spec, submission, served)
+        place = next(place for place, each in enumerate(objects) if each["kind"] == submission.kind.KIND)
+        made = create_all(cluster, objects, spec.namespace, _exists(words, spec, submission), place)
+    context.stdout.write("".join(created_line(each) for each in made))
+    context.stdout.flush()
+    for sentence in (words.done, words.look):
+        context.messages.info(sentence.format(name=spec.name, type=submission.kind.TYPE, namespace=spec.namespace))
+    return 0
+
+
+def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
+    told = {"name": spec.name, "type": submission.kind.TYPE, "namespace": spec.namespace}
+    return UserError(words.there_already.format(**told), words.removal.format(**told))
+
+
+def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
+    from msgspec.structs import replace
+
+    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
+    return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
+
+
+def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
+    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
+    from fairlead.kinds.submission import Served
+
+    newest = submission.manifests.CREATED_VERSIONS[:1]
+    if spec.priority:
+        return None
+    objects = _objects(spec, submission, Served(newest, None, cluster.submitter()))
+    if objects[0]["kind"] != submission.kind.KIND:
+        return None
+    try:
+        job = cluster.create_unasked(submission.kind, objects[0], spec.namespace)
+    except NotAsWritten:
+        return None
+    if job is None:
+        raise exists
+    return _with_companions(cluster, job, objects[1:], spec.namespace)
+
+
+def _as_served(
+    args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
+) -> tuple[JobSpec, Submission, Served]:
+    """What to make, and what the cluster says. A dry run does with what it can get; else the kind, or the one that it becomes where it is
+    not served, must be there and the priority exist.
+    """
+    from msgspec.structs import replace
+
+    from fairlead.kinds.parts.kind import label_of
+    from fairlead.kinds.submission import Served
+
+    kind = submission.kind
+    versions = submission.manifests.CREATED_VERSIONS
+    if cluster is None:
+        return spec, submission, Served(versions[:1])
+    try:
+        served = cluster.served(kind, versions[0] if submission.manifests.READS_SCHEMA else "", spec.priority)
+        instead = submission.instead if submission.version(served) is None else None
+        told = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
+    except OutsideError as error:
+        if not args.dry_run:
+            raise
+        context.messages.warn(f"the cluster was not asked: {error.what}")
+        return spec, submission, Served(versions[:1])
+    if instead is not None and instead.version(told) is not None:
+        context.messages.warn(f"the cluster serves no {label_of(kind)}: the {kind.TYPE} becomes an {instead.kind.TYPE}")
+        _check_priority(context, spec.priority, told)
+        return replace(spec, options=None), instead, told
+    if submission.version(served) is None:
+        missing = f"the cluster serves no {label_of(kind)} (looked for: {', '.join(versions)})"
+        if not args.dry_run:
+            raise UserError(missing, "install the operator of this kind of job")
+        context.messages.warn(missing)
+    _check_priority(context, spec.priority, served)
+    _warn_of_lost_fields(context, spec, served)
+    return spec, submission, served
+
+
+def _check_priority(context: Context, priority: str, served: Served) -> None:
+    from fairlead.cli.submit.values import invalid
+
+    if priority and served.has_priority is False:
+        raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
+    if priority and served.has_priority is None:
+        context.messages.warn(f"nobody could say whether the priority {priority} exists: priority classes may not be read")
+
+
+def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> None:
+    if served.spec_fields is None:
+        return
+    asked = {"startingDeadlineSeconds": spec.starting_seconds is not None, "nprocPerNode": bool(spec.nproc_per_node)}
+    for name, is_asked in asked.items():
+        if is_asked and name not in served.spec_fields:
+            context.messages.warn(f"the cluster's operator knows no `spec.{name}`: it is left out")
+
+
+def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
+    """Creates what the object at `place` needs, the object, and its companions, and returns what was made. Whatever goes wrong on the way,
+    nothing stays behind.
+
+    `exists`: what to say when the object is there already.
+    """
+    made: list[Manifest] = []
+    main = objects[place]
+    try:
+        for manifest in objects[:place]:
+            created = cluster.create(manifest, namespace)
+            if created is None:
+                raise exists if cluster.is_there(main, namespace) else _in_the_way(manifest, main, namespace)
+            made.append(created)
+        job = cluster.create(main, namespace)
+        if job is None:
+            raise exists
+        made.append(job)
+        for each in made[:place]:
+            cluster.adopt(each, job)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    return _with_companions(cluster, job, objects[place + 1 :], namespace, made)
+
+
+def _in_the_way(manifest: Manifest, job: Manifest, namespace: str) -> UserError:
+    what = f"the {_label(manifest)} {manifest['metadata']['name']} is already exist, so the job {job['metadata']['name']} was not submitted"
+    return UserError(what, _removal(manifest, namespace))
+
+
+def _with_companions(
+    cluster: ClusterObjects, job: Manifest, companions: Sequence[Manifest], namespace: str, before: Sequence[Manifest] = ()
+) -> list[Manifest]:
+    """`before`: what was made until now, when that is more than the job."""
+    from fairlead.kinds.parts.job_companions import owned_by
+
+    made: list[Manifest] = list(before) or [job]
+    try:
+        for manifest in companions:
+            created = cluster.create(owned_by(manifest, job), namespace)
+            if created is None:
+                raise _in_the_way(manifest, job, namespace)
+            made.append(created)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    return made
+
+
+def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseException) -> None:
+    """Newest first. What cannot be removed, either, is named in the hint of the failure."""
+    for each in reversed(made):
+        try:
+            cluster.delete(each)
+        except FairleadError as error:
+            left = f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: {error.what}"
+            if isinstance(why, FairleadError):
+                why.hint = f"{why.hint}; {left}" if why.hint else left
+
+
+def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequence[Manifest]) -> int:
+    """`-f` with objects of Kubernetes: each is created as it stands."""
+    if args.dry_run:
+        return print_objects(context, documents)
+    cluster = context.world.objects()
+    if cluster is None:
+        raise no_cluster()
+    namespace = context.world.namespace()
+    made: list[Manifest] = []
+    try:
+        for document in documents:
+            created = cluster.create(document, namespace)
+            if created is None:
+                raise _there_already(document, namespace)
+            made.append(created)
+    except BaseException as error:
+        _remove(cluster, made, error)
+        raise
+    context.stdout.write("".join(created_line(each) for each in made))
+    return 0
+
+
+def _there_already(document: Manifest, namespace: str) -> UserError:
+    """Of an object of a file: a job in arena's words, anything else as what it is."""
+    from fairlead.kinds.registry import KINDS
+
+    group, name = str(document["apiVersion"]).rpartition("/")[0], document["metadata"].get("name")
+    if any((group, document["kind"]) == (kind.GROUP, kind.KIND) for kind in KINDS):
+        return UserError(f"the job {name} is already exist, please delete it first. use 'arena delete {name}'")
+    return UserError(f"the {_label(document)} {name} is already exist, so nothing of the file was created", _removal(document, namespace))
+
+
+def _removal(manifest: Manifest, namespace: str) -> str:
+    """The command that removes what is there, whoever made it."""
+    meta = manifest["metadata"]
+    return f"`kubectl delete {_label(manifest)}/{meta['name']} -n {meta.get('namespace') or namespace}` removes it"
+
+
+def print_objects(context: Context, objects: Sequence[Manifest]) -> int:
+    from fairlead.wire.files.manifest_yaml import render_manifests
+
+    context.stdout.write(render_manifests(objects))
+    return 0
+
+
+def created_line(created: Manifest) -> str:
+    return f"{_label(created)}/{created['metadata']['name']} created\n"
+
+
+def _label(manifest: dict[str, Any]) -> str:
+    """`mpijob.kubeflow.org`, `configmap`: as kubectl names an object."""
+    group = str(manifest["apiVersion"]).rpartition("/")[0]
+    kind = str(manifest["kind"]).lower()
+    return f"{kind}.{group}" if group else kind
+
+
+def no_cluster() -> UserError:
+    return UserError(
+        "there is no cluster to submit to",
+        "`fairlead up` starts one on this machine, --kubeconfig FILE names another, --dry-run prints the objects",
+    )

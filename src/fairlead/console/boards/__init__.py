@@ -1,0 +1,1 @@
+"""Boards and details, made from one snapshot."""

@@ -1,0 +1,229 @@
+"""What does the cluster look like at one instant, as pages show it? Everything derived at most once per board state, on demand.
+
+Routes ask a board state and never a rule; a board state is never changed, the next one replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from fairlead.console.boards.gpu_map_cells import map_parts
+from fairlead.console.boards.gpu_pools import gpu_pools
+from fairlead.console.boards.gpus_rows import listed_gpus
+from fairlead.console.boards.job_detail import instance_rows, job_events
+from fairlead.console.boards.jobs_rows import job_row, job_rows, jobs_sentence, paths_by_namespace, waits_for_room
+from fairlead.console.boards.node_detail import condition_rows, gpu_rows, is_about_node, node_pods, sharing, taint_rows
+from fairlead.console.boards.nodes_rows import node_row, node_rows, nodes_sentence
+from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
+from fairlead.console.boards.overview import (
+    cluster_sentence,
+    faulty_gpus,
+    gpu_counts,
+    gpu_memory,
+    gpu_node_counts,
+    idle_gpus,
+    job_counts,
+    recent_warnings,
+    starved_leaves,
+    top_consumers,
+)
+from fairlead.console.boards.quota_rows import quota_rows, quota_sentence
+from fairlead.console.boards.rows import RowSet
+from fairlead.console.pages.cluster import Overview
+from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, percent
+from fairlead.console.pages.events import event_rows
+from fairlead.console.pages.gpu_map import GpuMap
+from fairlead.console.pages.gpus import ListedGpu
+from fairlead.console.pages.jobs import JobDetail, JobRow
+from fairlead.console.pages.nodes import NodeDetail, NodeRow
+from fairlead.console.pages.quota import QuotaRow
+from fairlead.kinds.instances import all_instances
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.occupancy import GpuTotals, NodeOccupancy
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.nodes.status import NO_GPU
+from fairlead.rules.quota.usage import DEFAULT_RESOURCES, managed_resources, quota_usage
+from fairlead.rules.sharing.ledger import ledger_of
+from fairlead.rules.sharing.why import ShareWhy
+
+
+class BoardState:
+    """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`. `versions`: of each topic in it."""
+
+    def __init__(self, snapshot: ClusterSnapshot, now: float, speed: float = 1.0, versions: Mapping[str, str] | None = None) -> None:
+        self.snapshot = snapshot
+        self.now = now
+        self.speed = speed
+        self.versions = versions or {}
+
+    def version(self, page: str) -> str:
+        """The version of the page's topic, the same number that hints of changes carry; a board state outside a server has none."""
+        return self.versions.get(page, "0")
+
+    @property
+    def generated_at(self) -> str:
+        return exact_timestamp(self.now)
+
+    def is_stale(self, page: str) -> bool:
+        return is_stale(self.snapshot, page, self.now, self.speed)
+
+    def warnings(self, page: str) -> list[Warning]:
+        warnings = warnings_of(self.snapshot.main_sources, page)
+        expected = self.totals.gpus - self.totals.gpus_unhealthy  # a card known to be broken owes no figures
+        silent = series_missing(self.totals.gpus_reporting, expected) if page != "quota" else None
+        return [*warnings, silent] if silent else warnings
+
+    @cached_property
+    def occupancy(self) -> ClusterOccupancy:
+        return cluster_occupancy(self.snapshot)
+
+    @cached_property
+    def totals(self) -> GpuTotals:
+        return self.occupancy.totals()
+
+    @cached_property
+    def instances(self) -> tuple[JobInstances, ...]:
+        return all_instances(self.snapshot)
+
+    @cached_property
+    def job_by_pod(self) -> dict[str, str]:
+        return {pod.key: f"{each.job.type}/{each.job.name}" for each in self.instances for pod in each.pods}
+
+    @cached_property
+    def share_why(self) -> ShareWhy:
+        return ShareWhy(lambda: ledger_of(self.snapshot))
+
+    @cached_property
+    def nodes(self) -> RowSet[NodeRow]:
+        return node_rows(self.snapshot, self.occupancy)
+
+    @cached_property
+    def nodes_sentence(self) -> Sentence:
+        return nodes_sentence(self.totals)
+
+    @cached_property
+    def jobs(self) -> RowSet[JobRow]:
+        return job_rows(self.instances, self.occupancy, self.snapshot.quota, self.now, self.share_why)
+
+    @cached_property
+    def job_list(self) -> list[JobRow]:
+        return [entry.row for entry in self.jobs.entries]
+
+    @cached_property
+    def jobs_sentence(self) -> Sentence:
+        return jobs_sentence(self.job_list, self.now, self.instances)
+
+    @cached_property
+    def quota_resources(self) -> tuple[str, ...]:
+        """The five of the document always; others as far as the tree names them."""
+        root = self.snapshot.quota
+        named = managed_resources(root) if root else ()
+        return (*DEFAULT_RESOURCES, *(name for name in named if name not in DEFAULT_RESOURCES)) if root else ()
+
+    @cached_property
+    def quota(self) -> RowSet[QuotaRow]:
+        return quota_rows(quota_usage(self.snapshot), self.quota_resources, self._waiting_jobs)
+
+    @cached_property
+    def quota_list(self) -> list[QuotaRow]:
+        return [entry.row for entry in self.quota.entries]
+
+    @cached_property
+    def quota_sentence(self) -> Sentence:
+        return quota_sentence(self.quota_list)
+
+    @cached_property
+    def _waiting_jobs(self) -> dict[str, int]:
+        """Namespace -> jobs that wait, those their owner suspended left out."""
+        count: dict[str, int] = {}
+        for each in self.instances:
+            if waits_for_room(each):
+                count[each.job.namespace] = count.get(each.job.namespace, 0) + 1
+        return count
+
+    @cached_property
+    def overview(self) -> Overview:
+        totals, idle = self.totals, idle_gpus(self.occupancy, self.now)
+        return Overview(
+            generated_at=self.generated_at,
+            stale=self.is_stale("overview"),
+            version=self.version("overview"),
+            warnings=self.warnings("overview"),
+            sentence=cluster_sentence(totals, idle),
+            gpu_nodes=gpu_node_counts(totals),
+            gpus=gpu_counts(totals),
+            gpu_memory=gpu_memory(totals),
+            gpu_util_percent=percent(totals.utilization_ratio),
+            gpus_reporting=totals.gpus_reporting,
+            jobs=job_counts(self.job_list),
+            idle_gpus=idle,
+            pools=gpu_pools(self.snapshot, self.occupancy),
+            top_consumers=top_consumers(self.snapshot, self.occupancy, self.job_list),
+            starved_leaves=starved_leaves(self.quota_list),
+            faulty_gpus=faulty_gpus(self.occupancy),
+            recent_warnings=recent_warnings(self.snapshot.events, self.now),
+        )
+
+    @cached_property
+    def gpus(self) -> RowSet[ListedGpu]:
+        return listed_gpus(self.occupancy, self.now)
+
+    @cached_property
+    def gpus_sentence(self) -> Sentence:
+        return cluster_sentence(self.totals, idle_gpus(self.occupancy, self.now))
+
+    @cached_property
+    def gpu_map(self) -> GpuMap:
+        parts = map_parts(self.snapshot, self.occupancy, self.now)
+        return GpuMap(
+            generated_at=self.generated_at,
+            stale=self.is_stale("gpus"),
+            version=self.version("gpus"),
+            warnings=self.warnings("gpus"),
+            teams=parts.teams,
+            models=parts.models,
+            modes=parts.modes,
+            statuses=parts.statuses,
+            nodes=parts.nodes,
+        )
+
+    def node(self, name: str) -> NodeDetail | None:
+        """One node, or None when there is no such node."""
+        node = self.snapshot.node_by_name.get(name)
+        if node is None:
+            return None
+        occupied = self.occupancy.by_node.get(name) or NodeOccupancy(node, NO_GPU)
+        return NodeDetail(
+            generated_at=self.generated_at,
+            stale=self.is_stale("nodes"),
+            version=self.version("nodes"),
+            warnings=self.warnings("nodes"),
+            node=node_row(node, occupied, self.snapshot),
+            sharing=sharing(occupied),
+            conditions=condition_rows(node),
+            taints=taint_rows(node),
+            labels=dict(sorted(node.labels.items())),
+            kubelet_version=node.kubelet_version,
+            runtime_version=node.runtime_version,
+            os_image=node.os_image,
+            gpus=gpu_rows(occupied, self.job_by_pod, self.now),
+            pods=node_pods(occupied, self.snapshot, self.occupancy, self.job_by_pod),
+            events=event_rows(self.snapshot.events, is_about_node(node)),
+        )
+
+    def job(self, namespace: str, type_: str, name: str) -> JobDetail | None:
+        """One job, or None when there is no such job."""
+        each = next((each for each in self.instances if each.job.key == (namespace, type_, name)), None)
+        if each is None:
+            return None
+        return JobDetail(
+            generated_at=self.generated_at,
+            stale=self.is_stale("jobs"),
+            version=self.version("jobs"),
+            warnings=self.warnings("jobs"),
+            job=job_row(each, self.occupancy, paths_by_namespace(self.snapshot.quota), self.now, self.share_why),
+            instances=instance_rows(each, self.occupancy, self.now, self.share_why),
+            events=job_events(each, self.snapshot.events),
+        )

@@ -1,0 +1,62 @@
+"""How many GPUs of each model could somebody get now? The pools of the Cluster board.
+
+A newcomer's mistake: `gpus - gpus_allocated`. Broken, draining and unreachable cards are held by nobody and still not to be had.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.boards.gpu_map_cells import withheld_gpus
+from fairlead.console.pages.cluster import Pool
+from fairlead.console.pages.envelope import neat
+from fairlead.model.occupancy import NodeOccupancy
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.cards import SHARED
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import granted_mib
+from fairlead.rules.nodes.status import SHARE, gpu_model, is_ready
+
+
+def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Pool]:
+    """GPUs by model and mode, the largest pool first."""
+    members: dict[tuple[str, str], list[NodeOccupancy]] = {}
+    for each in occupancy.nodes:
+        members.setdefault((gpu_model(each.node, snapshot), each.mode), []).append(each)
+    found = [_pool(model, mode, nodes) for (model, mode), nodes in members.items()]
+    return sorted(found, key=lambda pool: (-pool.gpus, pool.model, pool.mode))
+
+
+def free_gpus(occupied: NodeOccupancy) -> float:
+    """Cards' worth that a pod could be given now: on a Ready, schedulable node, of cards neither broken nor draining.
+
+    What pods hold without a known card, and what the node withholds without saying which, is taken off: a promise must not be too large.
+    """
+    if not is_ready(occupied.node) or occupied.node.unschedulable:
+        return 0
+    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining]
+    seated = sum(card.allocated_ratio for card in occupied.cards)
+    unseated = max(0.0, occupied.gpus_allocated - seated)
+    return max(0.0, sum(1 - card.allocated_ratio for card in usable) - unseated - withheld_gpus(occupied))
+
+
+def largest_free_mib(occupied: NodeOccupancy) -> float:
+    """Memory that one pod could be given on one shared card of the node now. A card that a broken one may be is not counted on.
+
+    Rooms of two cards never add up: who asks for 4 GiB needs a card with 4 GiB.
+    """
+    if not free_gpus(occupied):
+        return 0
+    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == SHARED]
+    return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
+
+
+def _pool(model: str, mode: str, nodes: list[NodeOccupancy]) -> Pool:
+    return Pool(
+        model=model,
+        mode=mode,
+        nodes=len(nodes),
+        gpus=sum(each.gpus_total for each in nodes),
+        gpus_allocated=neat(sum(each.gpus_allocated for each in nodes)),
+        gpus_free=neat(sum(free_gpus(each) for each in nodes)),
+        largest_free_mib=neat(max(map(largest_free_mib, nodes))) if mode == SHARE else None,
+        gpus_unhealthy=sum(each.gpus_unhealthy for each in nodes),
+    )

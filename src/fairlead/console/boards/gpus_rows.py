@@ -1,0 +1,94 @@
+"""Which rows does the list of GPUs have? The cells of the GPU map, with everything a row has room for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.console.boards.gpu_map_cells import SeenCard, idle_seconds, seen_cards
+from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
+from fairlead.console.pages.envelope import neat_or_null, percent
+from fairlead.console.pages.gpu_map import STATES, UNKNOWN
+from fairlead.console.pages.gpus import ListedGpu
+from fairlead.model.occupancy import CardOccupancy
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.nodes.status import SHARE
+
+HEALTH_WORDS: Final = {True: "Healthy", False: "Unhealthy", None: "Unknown"}
+
+
+def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
+    """All GPUs by node and index."""
+    words = _Lowered()
+    entries = [_entry(seen, each.mode, words, now) for each in occupancy.nodes for seen in seen_cards(each)]
+    rows = [entry.row for entry in entries]
+    facets = {
+        "gpu_node": choices(row.node for row in rows),
+        "GPU": [str(index) for index in sorted({row.index for row in rows})],
+        "status": choices(row.state for row in rows),
+        "mode": choices(row.mode for row in rows),
+        "model": choices(row.model for row in rows),
+    }
+    return RowSet(ListedGpu, entries, facets, ties="")
+
+
+class _Lowered(dict[str, tuple[str, ...]]):
+    """A word -> what a filter compares. 40,000 rows have few words, and share them."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        self[word] = lowered(word)
+        return self[word]
+
+
+def _entry(seen: SeenCard, node_mode: str, words: _Lowered, now: float) -> Entry[ListedGpu]:
+    row = _row(seen, node_mode, now)
+    answers = {
+        "gpu_node": words[row.node],
+        "GPU": (str(row.index), row.uuid.lower()) if row.uuid else words[str(row.index)],
+        "status": words[row.state],
+        "mode": words[row.mode],
+        "model": words[row.model],
+    }
+    return Entry(row, "\n".join((row.node, row.uuid, row.model, row.mode, row.state, *row.holders)).lower(), answers)
+
+
+def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
+    card, reading = seen.card, seen.card.reading
+    return ListedGpu(
+        node=card.node,
+        index=card.index,
+        uuid=card.uuid,
+        model=card.model,
+        mode=_mode(card, node_mode),
+        state=STATES[seen.state],
+        health=HEALTH_WORDS[card.is_healthy],
+        holders=_holders(seen, card),
+        units=card.units if card.is_divided else 0,
+        units_allocated=card.units_allocated,
+        util_percent=percent(reading.utilization_ratio if reading else None),
+        memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
+        memory_allocated_mib=neat_or_null(_memory_allocated(seen)),
+        memory_total_mib=neat_or_null(card.memory_total_mib),
+        temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
+        power_w=neat_or_null(reading.power_watts if reading else None),
+        idle_seconds=idle_seconds(card, now),
+    )
+
+
+def _memory_allocated(seen: SeenCard) -> float | None:
+    """A card that a pod must have though nothing names it is granted whole; of one that somebody may have, nobody can tell."""
+    if seen.state == UNKNOWN and not seen.card.holders:
+        return None
+    return seen.card.memory_total_mib if seen.claimant else seen.card.memory_allocated_mib
+
+
+def _mode(card: CardOccupancy, node_mode: str) -> str:
+    """The mode in the words of the Nodes board. A draining card is on its way to its node's."""
+    if card.is_draining:
+        return node_mode
+    return SHARE if card.mode == "shared" else card.mode
+
+
+def _holders(seen: SeenCard, card: CardOccupancy) -> list[str]:
+    """Each pod once, however many of its containers sit on the card."""
+    pods = [seen.claimant] if seen.claimant else [holder.pod for holder in card.holders]
+    return list(dict.fromkeys(pod.key for pod in pods))

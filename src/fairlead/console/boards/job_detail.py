@@ -1,0 +1,60 @@
+"""What is there to know about one job? Its instances, and the events of the job and of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.console.boards.jobs_rows import memory_allocated, told_why
+from fairlead.console.pages.envelope import neat, neat_or_null, percent
+from fairlead.console.pages.events import EventRow, event_rows
+from fairlead.console.pages.jobs import Instance
+from fairlead.model.event import Event
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.pod import Pod
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.jobs.status import instance_age
+from fairlead.rules.jobs.waiting import why_pod_waits
+from fairlead.rules.pods.status import pod_status
+from fairlead.rules.sharing.why import ShareWhy
+
+
+def instance_rows(each: JobInstances, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> list[Instance]:
+    """The job's pods, the chief first, then by name."""
+    rows = [_instance(pod, role, pod is each.chief, occupancy, now, share_why) for pod, role in zip(each.pods, each.roles, strict=True)]
+    return sorted(rows, key=lambda row: (not row.is_chief, row.name))
+
+
+def job_events(each: JobInstances, events: Iterable[Event]) -> list[EventRow]:
+    """Events of the job and of its pods only, newest first."""
+    uids = {each.job.uid, *(pod.uid for pod in each.pods)} - {""}
+    named = {(each.job.kind, each.job.name), *(("Pod", pod.name) for pod in each.pods)}
+    return event_rows(events, lambda event: _is_about(event, each.job.namespace, uids, named))
+
+
+def _is_about(event: Event, namespace: str, uids: set[str], named: set[tuple[str, str]]) -> bool:
+    """By uid; by name only where the event carries none, because names come back with the next job."""
+    if event.object_uid:
+        return event.object_uid in uids
+    return event.object_namespace == namespace and (event.object_kind, event.object_name) in named
+
+
+def _instance(pod: Pod, role: str, is_chief: bool, occupancy: ClusterOccupancy, now: float, share_why: ShareWhy) -> Instance:
+    use, wait = occupancy.use(pod), why_pod_waits(pod)
+    cards = [card for card, _ in occupancy.seats(pod)]
+    return Instance(
+        name=pod.name,
+        role=role,
+        status=pod_status(pod),
+        node=pod.node,
+        ip=pod.pod_ip,
+        gpus=neat(use.gpus),
+        gpu_indexes=sorted({card.index for card in cards}),
+        gpu_uuids=[card.uuid for card in cards if card.uuid],
+        gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
+        gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_util_percent=percent(use.utilization_ratio),
+        restarts=sum(status.restarts for status in pod.statuses),
+        age_seconds=int(instance_age(pod, now)),
+        is_chief=is_chief,
+        waiting=told_why(wait, [pod], share_why) if wait else None,
+    )

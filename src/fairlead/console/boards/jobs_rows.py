@@ -1,0 +1,160 @@
+"""Which rows does the Training jobs board have? Built from the jobs with their pods once per change of the cluster.
+
+What a newcomer gets wrong: a job that holds nothing has 0 GPU memory allocated, but what it uses is unknown (null), not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
+from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
+from fairlead.model.job import Job
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.occupancy import PodUse
+from fairlead.model.pod import Pod
+from fairlead.model.quota import QuotaNode
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.jobs.status import PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
+from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
+from fairlead.rules.sharing.why import ShareWhy
+from fairlead.wire import names
+
+STATUSES: Final = {"PENDING": "Pending", "RUNNING": "Running", "SUCCEEDED": "Succeeded", "FAILED": "Failed"}
+
+
+def job_rows(
+    instances: Iterable[JobInstances], occupancy: ClusterOccupancy, quota: QuotaNode | None, now: float, share_why: ShareWhy
+) -> RowSet[JobRow]:
+    """All jobs, newest first."""
+    leaf_paths = paths_by_namespace(quota)
+    found = sorted(instances, key=lambda each: (-(each.job.created_at or 0.0), each.job.name, each.job.namespace))
+    entries = [_entry(job_row(each, occupancy, leaf_paths, now, share_why), each.job) for each in found]
+    rows = [entry.row for entry in entries]
+    facets = {
+        "job_namespace": choices(row.namespace for row in rows),
+        "job_type": choices(row.type for row in rows),
+        "job_name": choices(row.name for row in rows),
+        "job_status": [word for word in STATUSES.values() if any(row.status == word for row in rows)],
+        "user": choices(row.user for row in rows),
+        "leaf": choices(row.quota_path for row in rows),
+    }
+    return RowSet(JobRow, entries, facets)
+
+
+def jobs_sentence(rows: Sequence[JobRow], now: float, instances: Sequence[JobInstances]) -> Sentence:
+    """How many run on how many GPUs, how many wait and since when, how many ended."""
+    if not rows:
+        return Sentence("jobs-none", {}, "There are no training jobs in this cluster.")
+    count = {word: sum(row.status == word for row in rows) for word in STATUSES.values()}
+    gpus = neat(sum(row.gpus_allocated for row in rows if row.status == "Running"), 1)
+    values = {"running": count["Running"], "gpus": gpus, "pending": count["Pending"]}
+    values |= {"succeeded": count["Succeeded"], "failed": count["Failed"]}
+    text = f"{counted(count['Running'], 'job')} running on {counted(gpus, 'GPU')}, {count['Pending']} pending"
+    code = "jobs"
+    waits = [now - each.job.created_at for each in instances if each.job.created_at and waits_for_room(each)]
+    if waits:
+        code = "jobs-waiting"
+        values["waitSeconds"] = int(max(waits))
+        text += f" (the oldest for {spoken_duration(max(waits))})"
+    return Sentence(code, dict(values), f"{text}, {count['Succeeded']} succeeded, {count['Failed']} failed.")
+
+
+def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping[str, str], now: float, share_why: ShareWhy) -> JobRow:
+    job, pods = each.job, each.pods
+    state = job_status(job, pods)
+    board = board_state(state)
+    use = occupancy.use_together(pods)
+    units = requested_memory_units(job)
+    wait = why_job_waits(job, pods) if board == PENDING else None
+    return JobRow(
+        namespace=job.namespace,
+        name=job.name,
+        type=job.type,
+        status=STATUSES[board],
+        state=state,
+        waiting=told_why(wait, pods, share_why) if wait else None,
+        duration_seconds=int(job_duration(job, now)),
+        gpus_requested=requested_gpus(job),
+        gpus_allocated=neat(use.gpus),
+        gpu_memory_requested_mib=units * occupancy.unit_mib if units else None,
+        gpu_memory_allocated_mib=neat_or_null(memory_allocated(use)),
+        gpu_memory_used_mib=neat_or_null(use.memory_used_mib),
+        gpu_util_percent=percent(use.utilization_ratio),
+        uid=job.uid,
+        api_version=job.api_version,
+        user=job.labels.get(names.LABEL_CONSOLE_USER) or job.annotations.get(names.ANNOTATION_USERNAME, ""),
+        quota_path=leaf_paths.get(job.namespace, ""),
+        created_at=timestamp(job.created_at),
+        started_at=timestamp(job.started_at),
+        finished_at=timestamp(job.finished_at),
+        instances=_counts(job, pods),
+        nodes=sorted({pod.node for pod in pods if pod.is_holding}),
+        gpu_seconds=None,
+        core_seconds=None,
+        cost=None,
+        list_cost=None,
+        live=True,
+    )
+
+
+def told_why(wait: Wait, pods: Iterable[Pod], share_why: ShareWhy) -> Waiting:
+    """The reason, and for a pod that no scheduler found a place for what every node answers to its need of shared GPUs."""
+    asking = (pod for pod in pods if not pod.node and not pod.is_finished) if wait.reason == UNSCHEDULABLE else ()
+    return Waiting(reason=wait.reason, message=wait.message, room=next(filter(None, map(share_why, asking)), ""))
+
+
+def memory_allocated(use: PodUse) -> float | None:
+    """Who holds no GPU holds no memory of one; who holds one may hold an unknown amount."""
+    return 0.0 if not use.gpus and use.memory_allocated_mib is None else use.memory_allocated_mib
+
+
+def paths_by_namespace(quota: QuotaNode | None) -> dict[str, str]:
+    return {name: leaf.path for leaf in (quota.leaves() if quota else ()) for name in leaf.namespaces}
+
+
+def spoken_duration(seconds: float) -> str:
+    """A duration as tables print it.
+
+    >>> [spoken_duration(each) for each in (8, 192, 7500, 273600)]
+    ['8s', '3m12s', '2h5m', '3d4h']
+    """
+    whole = int(seconds)
+    days, hours, minutes = whole // 86_400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days}d{hours}h"
+    if hours:
+        return f"{hours}h{minutes}m"
+    return f"{minutes}m{whole % 60}s" if minutes else f"{whole}s"
+
+
+def waits_for_room(each: JobInstances) -> bool:
+    """Pending, and not because its owner suspended it."""
+    return not each.job.suspended and board_state(job_status(each.job, each.pods)) == PENDING
+
+
+def _counts(job: Job, pods: Sequence[Pod]) -> InstanceCounts:
+    phases = [pod.phase for pod in pods]
+    return InstanceCounts(
+        desired=sum(role.replicas for role in job.roles),
+        running=phases.count("Running"),
+        pending=phases.count("Pending"),
+        succeeded=phases.count("Succeeded"),
+        failed=phases.count("Failed"),
+    )
+
+
+def _entry(row: JobRow, job: Job) -> Entry[JobRow]:
+    words = [row.namespace, row.name, row.type, row.status, row.state, row.user, row.quota_path, *row.nodes]
+    labels = [f"{key}:{value}" for key, value in job.labels.items()]
+    answers = {
+        "job_namespace": lowered(row.namespace),
+        "job_type": lowered(row.type),
+        "job_name": lowered(row.name),
+        "job_status": lowered(row.status, row.state),
+        "user": lowered(row.user),
+        "leaf": lowered(row.quota_path),
+    }
+    return Entry(row, "\n".join((*words, *labels)).lower(), answers)

@@ -1,0 +1,170 @@
+"""What is there to know about one node? Conditions, taints, one row per GPU, and the pods on them.
+
+A pod may hold part of a GPU that nobody can name; it is among the pods of the node and on no card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.console.boards.gpu_map_cells import idle_seconds
+from fairlead.console.boards.gpus_rows import HEALTH_WORDS
+from fairlead.console.boards.jobs_rows import memory_allocated
+from fairlead.console.boards.overview import is_idle
+from fairlead.console.pages.envelope import neat, neat_or_null, percent, timestamp
+from fairlead.console.pages.nodes import ConditionRow, GpuPod, GpuRow, LastXid, NodePod, Sharing, TaintRow
+from fairlead.model.event import Event
+from fairlead.model.node import Node
+from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, seat_used, seat_utilization
+from fairlead.rules.holding.occupancy import granted_mib
+from fairlead.rules.nodes.share_mode import share_mode
+from fairlead.rules.nodes.status import SHARE
+from fairlead.rules.pods.devices import has_gpu, memory_units
+from fairlead.rules.pods.status import pod_status
+
+USED_WITHOUT_ALLOCATION_MIB: Final = 512
+"""Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""
+
+
+def condition_rows(node: Node) -> list[ConditionRow]:
+    return [
+        ConditionRow(type=each.type, status=each.status, reason=each.reason, message=each.message, at=timestamp(each.at))
+        for each in node.conditions
+    ]
+
+
+def taint_rows(node: Node) -> list[TaintRow]:
+    return [TaintRow(key=each.key, value=each.value, effect=each.effect) for each in node.taints]
+
+
+def is_about_node(node: Node) -> Callable[[Event], bool]:
+    """Whether an event is about this very node. A kubelet writes the node's name where its uid belongs."""
+    known = ("", node.uid, node.name)
+    return lambda event: event.object_kind == "Node" and event.object_name == node.name and event.object_uid in known
+
+
+def sharing(occupied: NodeOccupancy) -> Sharing | None:
+    mode = share_mode(occupied.node.labels)
+    if occupied.mode != SHARE and not mode.is_shared and not mode.conflict:
+        return None
+    rooms = [granted_mib(card, card.units_free) for card in occupied.cards]
+    return Sharing(
+        offers=mode.is_shared,
+        placement=mode.placement,
+        conflict=mode.conflict,
+        units_free=sum(card.units_free for card in occupied.cards),
+        largest_free=max((card.units_free for card in occupied.cards), default=0),
+        largest_free_mib=neat_or_null(max((room for room in rooms if room is not None), default=None)),
+    )
+
+
+def gpu_rows(occupied: NodeOccupancy, job_by_pod: Mapping[str, str], now: float) -> list[GpuRow]:
+    """One row per GPU by index. `job_by_pod`: pod key -> `type/name`."""
+    return [_gpu_row(card, bool(occupied.unplaced), job_by_pod, now) for card in occupied.cards]
+
+
+def node_pods(
+    occupied: NodeOccupancy, snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]
+) -> list[NodePod]:
+    """Pods that hold GPUs of the node, the largest first; those on unknown shared cards at the end."""
+    unplaced = {pod.key for pod in occupied.unplaced}
+    holding = [pod for pod in snapshot.pods_on(occupied.node.name) if pod.is_holding and has_gpu(pod)]
+    rows = [_node_pod(pod, pod.key in unplaced, occupancy, job_by_pod) for pod in holding]
+    return sorted(rows, key=lambda row: (row.pending, -row.gpus, row.namespace, row.name))
+
+
+def _node_pod(pod: Pod, is_unplaced: bool, occupancy: ClusterOccupancy, job_by_pod: Mapping[str, str]) -> NodePod:
+    use, seats = occupancy.use(pod), occupancy.seats(pod)
+    asked = memory_units(pod.limits)
+    is_pending = is_unplaced and bool(asked)
+    return NodePod(
+        namespace=pod.namespace,
+        name=pod.name,
+        job=job_by_pod.get(pod.key, ""),
+        phase=pod.phase,
+        status=pod_status(pod),
+        terminating=pod.deleted_at is not None,
+        pending=is_pending,
+        gpu_indexes=sorted({card.index for card, _ in seats}),
+        units=asked if is_pending else sum(holder.units for _, holder in seats),
+        gpus=neat(use.gpus),
+        gpu_memory_allocated_mib=neat_or_null(None if is_pending else memory_allocated(use)),
+        created_at=timestamp(pod.created_at),
+    )
+
+
+def _gpu_row(card: CardOccupancy, has_unplaced: bool, job_by_pod: Mapping[str, str], now: float) -> GpuRow:
+    reading, has_cores = card.reading, card.core_total > 0
+    return GpuRow(
+        index=card.index,
+        uuid=card.uuid,
+        model=card.model,
+        mode=card.mode,
+        units=card.units if card.is_divided else 0,
+        units_allocated=card.units_allocated,
+        units_free=card.units_free,
+        core_allocated_percent=card.core_used if has_cores else None,
+        core_free_percent=card.core_free if has_cores else None,
+        memory_total_mib=neat_or_null(card.memory_total_mib),
+        memory_allocated_mib=neat_or_null(_allocated_mib(card, has_unplaced)),
+        memory_free_mib=neat_or_null(_free_mib(card, has_unplaced)),
+        memory_used_mib=neat_or_null(reading.memory_used_mib if reading else None),
+        util_percent=percent(reading.utilization_ratio if reading else None),
+        temperature_c=neat_or_null(reading.temperature_celsius if reading else None),
+        power_w=neat_or_null(reading.power_watts if reading else None),
+        health=HEALTH_WORDS[card.is_healthy],
+        reason=card.reason,
+        last_xid=LastXid(code=reading.last_xid, at=timestamp(reading.last_xid_at)) if reading and reading.last_xid else None,
+        idle_seconds=idle_seconds(card, now),
+        pods=[_gpu_pod(card, holder, job_by_pod) for holder in card.holders],
+        mig_instances=[],
+        flags=_flags(card, has_unplaced, now),
+    )
+
+
+def _gpu_pod(card: CardOccupancy, holder: CardHolder, job_by_pod: Mapping[str, str]) -> GpuPod:
+    return GpuPod(
+        namespace=holder.pod.namespace,
+        name=holder.pod.name,
+        container=holder.container,
+        job=job_by_pod.get(holder.pod.key, ""),
+        mode=holder.mode,
+        units=holder.units,
+        core_percent=holder.core_percent,
+        allocated_mib=neat_or_null(holder.memory_granted_mib),
+        used_mib=neat_or_null(seat_used(card, holder)),
+        util_percent=percent(seat_utilization(card, holder)),
+    )
+
+
+def _free_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
+    """What a new pod could get of the card: of a whole one all or nothing."""
+    if card.is_healthy is False or card.is_draining:
+        return 0.0
+    if card.is_divided:
+        return granted_mib(card, card.units_free)
+    allocated = _allocated_mib(card, has_unplaced)
+    return None if allocated is None else 0.0 if card.holders else card.memory_total_mib
+
+
+def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
+    """Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it is held by its grants."""
+    if has_unplaced and not card.holders and not card.is_divided:
+        return None
+    return card.memory_allocated_mib
+
+
+def _flags(card: CardOccupancy, has_unplaced: bool, now: float) -> list[str]:
+    used = card.reading.memory_used_mib if card.reading else None
+    flags = []
+    if card.units_overcommitted:
+        flags.append("overcommitted")
+    if used is not None and used > USED_WITHOUT_ALLOCATION_MIB and not card.holders and not has_unplaced:
+        flags.append("used-without-allocation")
+    if is_idle(card, now):
+        flags.append("idle")
+    return flags

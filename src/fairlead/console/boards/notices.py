@@ -1,0 +1,100 @@
+"""What is missing on a page, and how old is it? Warnings and staleness from how well each source was read.
+
+A source that could not be read is never an empty cluster: its state becomes a warning with the address tried and the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.console.pages.envelope import Warning
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+
+STALE_SECONDS: Final = 30.0
+_CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}
+_DEFAULT_TEXTS: Final = {
+    "syncing": "`{source}` is still being read",
+    "failing": "`{source}` cannot be read at the moment; the last good state is shown",
+    "missing": "this cluster does not serve `{source}`",
+    "forbidden": "this server may not read `{source}`",
+}
+_CORE: Final = ("nodes", "pods")
+
+
+def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
+    """Warnings of the sources that the page needs, in the order of their names."""
+    needed = (source for name, source in sorted(sources.items()) if needs(page, name) and not _is_plain_absence(page, source))
+    return [warning for source in needed if (warning := _warning(source)) is not None]
+
+
+def _is_plain_absence(page: str, source: Source) -> bool:
+    """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
+    return page == "overview" and source.state == "missing" and source.name != GPU_TELEMETRY
+
+
+def needs(page: str, source: str) -> bool:
+    """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`) shows something of the source.
+
+    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs"), needs("jobs", "mpijobs"), needs("nodes", "pods")
+    (True, False, True, True)
+    """
+    if source in _CORE:
+        return True
+    is_quota = source.startswith("elasticquota")
+    is_telemetry = source == GPU_TELEMETRY
+    if page == "quota":
+        return is_quota
+    if page in ("nodes", "gpus"):
+        return is_telemetry
+    if page == "jobs":
+        return not is_quota
+    return True
+
+
+def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
+    """Whether a needed source was last known good more than 30 s ago (30 s of wall time: the clock runs at `speed`)."""
+    limit = STALE_SECONDS * max(1.0, speed)
+    times = (source.good_at for name, source in snapshot.main_sources.items() if needs(page, name) and source.state in ("ok", "failing"))
+    return any(good_at is not None and now - good_at > limit for good_at in times)
+
+
+def series_missing(reporting: int, total: int) -> Warning | None:
+    """Some of the GPUs that should report are silent while others do."""
+    if not 0 < reporting < total:
+        return None
+    return Warning(
+        code="series-missing",
+        source=GPU_TELEMETRY,
+        message=f"{reporting} of {total} working GPUs report utilisation and memory; means are over those",
+        hint="look at the node exporters of the nodes whose figures are missing",
+        values={"reporting": reporting, "total": total},
+    )
+
+
+def _left_out(source: Source) -> Warning:
+    """The source was read, but for some objects that nobody can read."""
+    return Warning(
+        code="truncated",
+        source=source.name,
+        message=f"`{source.name}`: {source.message}",
+        hint=source.hint,
+        values={"source": source.name, "message": source.message},
+    )
+
+
+def _warning(source: Source) -> Warning | None:
+    if source.state == "ok":
+        return _left_out(source) if source.message else None
+    is_telemetry = source.name == GPU_TELEMETRY
+    code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
+    if code is None:
+        return None
+    text = source.message or ("no source of GPU telemetry is configured" if is_telemetry else "")
+    return Warning(
+        code=code,
+        source=source.name,
+        message=text or _DEFAULT_TEXTS[source.state].format(source=source.name),
+        hint=source.hint,
+        values={"source": source.name, "state": source.state, "message": text},
+    )

@@ -1,0 +1,164 @@
+"""What does the Cluster board say right now? The eight panels, and the lists of what needs a look.
+
+What a newcomer gets wrong: `idle` means allocated and below 1 % for an hour; a free GPU is not idle, it is free.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from fairlead.console.boards.gpu_map_cells import idle_seconds, withheld_gpus
+from fairlead.console.boards.quota_rows import starved_paths
+from fairlead.console.pages.cluster import (
+    Consumer,
+    FaultyGpu,
+    GpuCounts,
+    GpuMemory,
+    GpuNodeCounts,
+    JobCounts,
+    RecentWarning,
+    StarvedLeaf,
+)
+from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, timestamp
+from fairlead.console.pages.jobs import JobRow
+from fairlead.console.pages.quota import QuotaRow
+from fairlead.model.event import Event
+from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
+from fairlead.model.resources import is_gpu_resource
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.pods.devices import has_gpu
+
+IDLE_SECONDS: Final = 3600
+TOP_CONSUMERS: Final = 10
+LIST_MAX: Final = 20
+_WARNING_SECONDS: Final = 3600.0
+
+
+def cluster_sentence(totals: GpuTotals, idle: int) -> Sentence:
+    """How full, how much of it wasted, how much broken.
+
+    >>> cluster_sentence(GpuTotals(gpus=48, gpus_allocated=38, gpus_unhealthy=1), 7).text
+    '38 of 48 GPUs allocated, 7 of them idle for over an hour; 1 GPU unhealthy.'
+    """
+    if not totals.gpus:
+        return Sentence("cluster-none", {}, "This cluster has no GPUs.")
+    allocated = neat(totals.gpus_allocated, 1)
+    values = {"allocated": allocated, "total": totals.gpus, "idle": idle, "unhealthy": totals.gpus_unhealthy}
+    code, text = "cluster", f"{allocated:g} of {counted(totals.gpus, 'GPU')} allocated"
+    if idle:
+        code += "-idle"
+        text += f", {idle} of them idle for over an hour"
+    if totals.gpus_unhealthy:
+        code += "-unhealthy"
+        text += f"; {counted(totals.gpus_unhealthy, 'GPU')} unhealthy"
+    return Sentence(code, dict(values), text + ".")
+
+
+def gpu_node_counts(totals: GpuTotals) -> GpuNodeCounts:
+    return GpuNodeCounts(total=totals.nodes, allocated=totals.nodes_allocated, unhealthy=totals.nodes_unhealthy, faulty=totals.nodes_faulty)
+
+
+def gpu_counts(totals: GpuTotals) -> GpuCounts:
+    return GpuCounts(total=totals.gpus, allocated=neat(totals.gpus_allocated), unhealthy=totals.gpus_unhealthy)
+
+
+def gpu_memory(totals: GpuTotals) -> GpuMemory:
+    return GpuMemory(
+        total_mib=neat_or_null(totals.memory_total_mib),
+        allocated_mib=neat_or_null(totals.memory_allocated_mib),
+        used_mib=neat_or_null(totals.memory_used_mib),
+    )
+
+
+def job_counts(jobs: Sequence[JobRow]) -> JobCounts:
+    words = [job.status for job in jobs]
+    return JobCounts(
+        running=words.count("Running"), pending=words.count("Pending"), succeeded=words.count("Succeeded"), failed=words.count("Failed")
+    )
+
+
+def idle_gpus(occupancy: ClusterOccupancy, now: float) -> int:
+    return sum(is_idle(card, now) for each in occupancy.nodes for card in each.cards)
+
+
+def is_idle(card: CardOccupancy, now: float) -> bool:
+    """Allocated, and below 1 % for over an hour."""
+    seconds = idle_seconds(card, now)
+    return bool(card.holders) and seconds is not None and seconds >= IDLE_SECONDS
+
+
+def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: Iterable[JobRow]) -> list[Consumer]:
+    """The namespaces that hold most GPUs."""
+    held: dict[str, list[float]] = {}
+    for pod in snapshot.pods:
+        if pod.is_holding and has_gpu(pod):
+            use = occupancy.use(pod)
+            sums = held.setdefault(pod.namespace, [0.0, 0.0])
+            sums[0] += use.gpus
+            sums[1] += use.memory_allocated_mib or 0.0
+    running: dict[str, int] = {}
+    for job in jobs:
+        if job.gpus_allocated:
+            running[job.namespace] = running.get(job.namespace, 0) + 1
+    top = heapq.nsmallest(TOP_CONSUMERS, held.items(), key=lambda item: (-item[1][0], item[0]))
+    return [
+        Consumer(namespace=name, gpus=neat(gpus), gpu_memory_mib=neat(mib) if mib else None, jobs=running.get(name, 0))
+        for name, (gpus, mib) in top
+        if gpus or mib
+    ]
+
+
+def starved_leaves(rows: Sequence[QuotaRow]) -> list[StarvedLeaf]:
+    """Leaves that wait for what they are owed, each with its scarcest resource (GPUs before cores), the largest gap first."""
+    starved = starved_paths(rows)
+    scarcest: dict[str, QuotaRow] = {}
+    for row in rows:
+        if row.path in starved and row.requested > row.used:
+            known = scarcest.get(row.path)
+            if known is None or _scarcity(row) < _scarcity(known):
+                scarcest[row.path] = row
+    found = sorted(scarcest.values(), key=lambda row: (row.used / row.min, row.path))
+    return [
+        StarvedLeaf(path=row.path, resource=row.resource, unit=row.unit, min=row.min, used=row.used, waiting_pods=row.waiting_pods)
+        for row in found[:LIST_MAX]
+    ]
+
+
+def _scarcity(row: QuotaRow) -> tuple[bool, float]:
+    return (not is_gpu_resource(row.resource), row.used / row.min)
+
+
+def faulty_gpus(occupancy: ClusterOccupancy) -> list[FaultyGpu]:
+    """Broken cards by node and index; where a node only offers fewer GPUs than it has, one row without an index."""
+    return list(islice((fault for each in occupancy.nodes for fault in _faults(each)), LIST_MAX))
+
+
+def _faults(occupied: NodeOccupancy) -> Iterator[FaultyGpu]:
+    for card in occupied.cards:
+        if card.is_healthy is False:
+            yield FaultyGpu(node=card.node, index=card.index, uuid=card.uuid, model=card.model, reason=card.reason)
+    withheld = withheld_gpus(occupied)
+    if withheld:
+        reason = f"{withheld} of {counted(occupied.gpus_total, 'GPU')} not offered to pods; nobody says which"
+        yield FaultyGpu(node=occupied.node.name, index=None, uuid="", model="", reason=reason)
+
+
+def recent_warnings(events: Iterable[Event], now: float) -> list[RecentWarning]:
+    """Warning events of the last hour, newest first."""
+    fresh = (event for event in events if event.type == "Warning" and event.at is not None and now - event.at <= _WARNING_SECONDS)
+    newest = heapq.nlargest(LIST_MAX, fresh, key=lambda event: event.order)
+    return [
+        RecentWarning(
+            at=timestamp(event.at),
+            namespace=event.object_namespace or event.namespace,
+            object=f"{event.object_kind}/{event.object_name}",
+            reason=event.reason,
+            message=event.message,
+            count=event.count,
+        )
+        for event in newest
+    ]

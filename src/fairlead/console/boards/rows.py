@@ -1,0 +1,109 @@
+"""How is a list searched, filtered, sorted and cut into pages? The same way on every board, over rows built once per change.
+
+A newcomer's mistake: filtering on the row's keys. What a filter matches stands in the `Entry` (a node answers to the indexes and
+UUIDs of its GPUs, which its row does not show), already in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.console.pages.list_query import ListQuery, SortKey, check_keys
+
+Row = TypeVar("Row")
+
+FACET_MAX: Final = 500
+
+
+class Entry(Struct, Generic[Row], frozen=True):
+    """`text`: what `q` searches, in lower case. `answers`: filter -> values this row matches, in lower case."""
+
+    row: Row
+    text: str
+    answers: Mapping[str, tuple[str, ...]]
+
+
+class RowSet(Struct, Generic[Row], frozen=True):
+    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys.
+
+    `ties` is the field that breaks ties; "" where the default order does.
+    """
+
+    row_type: Any
+    entries: Sequence[Entry[Row]]
+    facets: Mapping[str, list[str]] = {}
+    ties: str = "name"
+
+
+class RowPage(Struct, Generic[Row], frozen=True):
+    """The rows asked for; `total` counts all that match."""
+
+    rows: list[Row]
+    total: int
+
+
+def keys_of(row_type: Any) -> dict[str, str]:
+    """JSON key -> Python field of a row type, in order."""
+    return {field.encode_name: field.name for field in msgspec.structs.fields(row_type)}
+
+
+def sortable_keys(row_type: Any) -> list[str]:
+    """Keys whose values are numbers, words or null; nested ones have no order."""
+    plain = {str, int, float, bool, type(None)}
+    return [field.encode_name for field in msgspec.structs.fields(row_type) if _types_in(field.type) <= plain]
+
+
+def _types_in(annotation: Any) -> set[Any]:
+    if hasattr(annotation, "__metadata__"):
+        return _types_in(annotation.__origin__)
+    parts = getattr(annotation, "__args__", None)
+    if parts and not hasattr(annotation, "__origin__"):
+        return set().union(*(_types_in(part) for part in parts))
+    return {getattr(annotation, "__origin__", annotation)}
+
+
+def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
+    """All rows that match, sorted; checks the keys of `sort` and `fields`."""
+    check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))
+    check_keys("fields", query.fields, list(keys_of(rows.row_type)))
+    needle = query.q.lower()
+    found = [entry.row for entry in rows.entries if _matches(entry, needle, query.filters)]
+    return sorted_rows(found, query.sort, keys_of(rows.row_type), rows.ties) if query.sort else found
+
+
+def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
+    """The page; one behind the end is empty."""
+    start = (query.page - 1) * query.size
+    return RowPage(list(rows[start : start + query.size]), len(rows))
+
+
+def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
+    """Sorted by the keys, the first the strongest; null comes last both ways; `ties` breaks ties, "" leaves them as they come."""
+    ordered = sorted(rows, key=attrgetter(ties)) if ties else rows
+    for key in reversed(sort):
+        value = attrgetter(fields[key.key])
+        known = [row for row in ordered if value(row) is not None]
+        unknown = [row for row in ordered if value(row) is None]
+        known.sort(key=value, reverse=key.descending)
+        ordered = known + unknown
+    return ordered
+
+
+def choices(values: Iterable[str]) -> list[str]:
+    """The choices of one filter as they are spelled (answers are in lower case)."""
+    return sorted({value for value in values if value})[:FACET_MAX]
+
+
+def lowered(*values: str) -> tuple[str, ...]:
+    return tuple(value.lower() for value in values)
+
+
+def _matches(entry: Entry[Row], needle: str, filters: Mapping[str, frozenset[str]]) -> bool:
+    if needle and needle not in entry.text:
+        return False
+    return all(not values.isdisjoint(entry.answers.get(name, ())) for name, values in filters.items())

@@ -1,0 +1,82 @@
+"""What does a chart's answer say besides its lines? Why it is empty or shorter than asked, how fresh it is.
+
+The heat map of all GPUs is here too: it is a chart by address only, and comes from the board state.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.charts.charts import BUILT_IN, Lines, rounded
+from fairlead.console.charts.queries import ChartQuery
+from fairlead.console.charts.request import ChartRequest
+from fairlead.console.pages.charts import Chart, ChartLine, Point
+from fairlead.console.pages.envelope import Warning, percent
+from fairlead.model.occupancy import NodeOccupancy
+
+
+def chart_answer(query: ChartQuery, asked: ChartRequest, lines: Lines, board_state: BoardState, history_seconds: int) -> Chart:
+    return Chart(
+        generated_at=board_state.generated_at,
+        stale=board_state.is_stale("gpus"),
+        version=board_state.version("gpus"),
+        warnings=[*_why_empty(query, lines, board_state), *_why_short(lines, asked, history_seconds)],
+        title=query.title,
+        unit=query.unit,
+        series=lines.lines,
+        total=lines.total,
+        shown=len(lines.lines),
+        source=lines.source,
+        query=lines.query,
+        step=asked.step,
+    )
+
+
+def _why_empty(query: ChartQuery, lines: Lines, board_state: BoardState) -> list[Warning]:
+    if lines.lines:
+        return []
+    if lines.is_beginning:
+        message = f"the first values of `{query.name}` are being read"
+        return [Warning(code="cache-syncing", source=lines.source, message=message, hint="wait for the first samples")]
+    silent = [each for each in board_state.warnings("gpus") if each.code == "prometheus-unreachable"]
+    if silent:
+        return silent
+    hint = "wait for the first samples" if lines.source == BUILT_IN else "look at the query behind the chart"
+    return [Warning(code="series-missing", source=lines.source, message=f"there is no data for `{query.name}`", hint=hint)]
+
+
+def _why_short(lines: Lines, asked: ChartRequest, history_seconds: int) -> list[Warning]:
+    if lines.source != BUILT_IN or asked.seconds <= history_seconds:
+        return []
+    minutes = history_seconds // 60
+    return [
+        Warning(
+            code="history-off",
+            source=BUILT_IN,
+            message=f"without Prometheus the last {minutes} minutes are kept",
+            hint="configure Prometheus for a longer history",
+            values={"minutes": minutes},
+        )
+    ]
+
+
+def heatmap(board_state: BoardState) -> Chart:
+    """The latest utilisation of every GPU: one line per node, and a point per card as (index, value)."""
+    lines = [ChartLine(labels={"node": each.node.name}, points=_heat(each)) for each in board_state.occupancy.nodes]
+    return Chart(
+        generated_at=board_state.generated_at,
+        stale=board_state.is_stale("gpus"),
+        version=board_state.version("gpus"),
+        warnings=board_state.warnings("gpus"),
+        title="GPU Heat Map",
+        unit="percent",
+        series=lines,
+        total=len(lines),
+        shown=len(lines),
+        source=BUILT_IN,
+        query="the newest utilisation of every GPU: each line is a node, each point (card index, percent)",
+        step=0,
+    )
+
+
+def _heat(occupied: NodeOccupancy) -> list[Point]:
+    return [(card.index, rounded(percent(card.reading.utilization_ratio) if card.reading else None)) for card in occupied.cards]

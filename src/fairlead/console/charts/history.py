@@ -1,0 +1,144 @@
+"""What did the numbers look like during the last hour, when there is no Prometheus? A ring of fixed memory.
+
+One sample of every line per tick of 15 s of the cluster's clock; a tick that nobody sampled is a gap. The oldest-seen lines
+make room when the history is full, so memory never grows past `lines_max * slots * 4` bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+TICK_SECONDS: Final = 15
+SLOTS: Final = 240
+LINES_MAX: Final = 20_000
+
+Labels = tuple[tuple[str, str], ...]
+"""Label pairs in the order they are shown."""
+
+Point = tuple[float, float | None]
+"""(epoch seconds, value or None for a gap)."""
+
+
+class Sample(Struct, frozen=True, gc=False):
+    """One number of one line; unknown numbers are not sampled at all."""
+
+    query: str
+    labels: Labels
+    value: float
+
+
+class _Line:
+    """One line's slots; `newest` is the tick last written."""
+
+    __slots__ = ("newest", "slots")
+
+    def __init__(self, slots: int) -> None:
+        self.slots = array("f", [math.nan]) * slots
+        self.newest = -1
+
+    def write(self, tick: int, value: float) -> None:
+        size = len(self.slots)
+        if self.newest >= 0:  # a new line's slots are empty already; of a large cluster ten thousand begin at once
+            for missed in range(max(self.newest + 1, tick - size + 1), tick):
+                self.slots[missed % size] = math.nan
+        self.slots[tick % size] = value
+        self.newest = max(self.newest, tick)
+
+    def read(self, tick: int) -> float | None:
+        size = len(self.slots)
+        if not self.newest - size < tick <= self.newest:
+            return None
+        value = self.slots[tick % size]
+        return None if math.isnan(value) else value
+
+
+class History:
+    """The lines of the last hour by query and labels. Times are the cluster clock's; a clock that stands still adds nothing."""
+
+    def __init__(self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX) -> None:
+        self.tick_seconds = tick_seconds
+        self.slots = slots
+        self.lines_max = lines_max
+        self._lines: dict[str, dict[Labels, _Line]] = {}
+        self._newest = -1
+
+    @property
+    def line_count(self) -> int:
+        return sum(len(lines) for lines in self._lines.values())
+
+    @property
+    def seconds(self) -> int:
+        return self.tick_seconds * self.slots
+
+    def is_due(self, now: float) -> bool:
+        return self._tick(now) > self._newest
+
+    def add(self, now: float, samples: Iterable[Sample]) -> None:
+        """Write one tick. A second call within a tick overwrites; time running backwards (another history) empties the history."""
+        tick = self._tick(now)
+        if tick < self._newest:
+            self._lines.clear()
+        self._newest = tick
+        for sample in samples:
+            if math.isfinite(sample.value):
+                self._line(sample).write(tick, sample.value)
+        self._forget(tick)
+
+    def add_past(self, at: float, samples: Iterable[Sample]) -> None:
+        """Write a tick that lies before all ticks of `add`; one that does not, or that the history has no room for, is left as it is."""
+        tick = self._tick(at)
+        if tick >= self._newest or tick <= self._newest - self.slots:
+            return
+        for sample in samples:
+            if math.isfinite(sample.value):
+                self._line(sample).write(tick, sample.value)
+
+    def read(
+        self, query: str, start: float, end: float, step: float, is_measured: Callable[[Labels], bool] = lambda labels: True
+    ) -> dict[Labels, list[Point]]:
+        """Each line of the query as points at `start`, `start + step`, …, from the ticks since the point before.
+
+        A measured line is their mean, any other the last known of them.
+        """
+        count = int((end - start) // step) + 1
+        times = [start + step * number for number in range(count)]
+        return {
+            labels: [(at, self._value(line, at, step, is_measured(labels))) for at in times]
+            for labels, line in self._lines.get(query, {}).items()
+        }
+
+    def _value(self, line: _Line, at: float, step: float, is_measured: bool) -> float | None:
+        last = self._tick(at)
+        first = min(last, self._tick(at - step) + 1)
+        known = [value for tick in range(first, last + 1) if (value := line.read(tick)) is not None]
+        if not known:
+            return None
+        return math.fsum(known) / len(known) if is_measured else known[-1]
+
+    def _tick(self, at: float) -> int:
+        return int(at // self.tick_seconds)
+
+    def _line(self, sample: Sample) -> _Line:
+        lines = self._lines.setdefault(sample.query, {})
+        line = lines.get(sample.labels)
+        if line is None:
+            line = lines[sample.labels] = _Line(self.slots)
+        return line
+
+    def _forget(self, tick: int) -> None:
+        """Drop lines silent for the whole history; if it is still too full, the ones silent the longest."""
+        ages = [(line.newest, query, labels) for query, lines in self._lines.items() for labels, line in lines.items()]
+        gone = [(query, labels) for newest, query, labels in ages if newest <= tick - self.slots]
+        if len(ages) - len(gone) > self.lines_max:
+            gone = [(query, labels) for _, query, labels in sorted(ages)[: len(ages) - self.lines_max]]
+        for query, labels in gone:
+            del self._lines[query][labels]
+
+
+def labelled(labels: Mapping[str, str]) -> Labels:
+    return tuple(labels.items())

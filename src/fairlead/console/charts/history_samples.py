@@ -1,0 +1,111 @@
+"""What goes into the built-in series each tick? Every chart's numbers, taken from the board state that the pages show.
+
+Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are left out and become gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.job_detail import instance_rows
+from fairlead.console.charts.history import Labels, Sample
+from fairlead.console.pages.envelope import percent_of
+from fairlead.model.gpu import GpuReading
+
+NODES_MAX: Final = 200
+JOBS_MAX: Final = 500
+
+
+def samples_of(board_state: BoardState) -> Iterator[Sample]:
+    """All samples of one tick."""
+    yield from _cluster_samples(board_state)
+    yield from _node_samples(board_state)
+    yield from _gpu_samples(board_state)
+    yield from _job_samples(board_state)
+    yield from _instance_samples(board_state)
+    yield from _quota_samples(board_state)
+
+
+def _some(query: str, labels: Labels, value: float | None) -> Iterator[Sample]:
+    if value is not None:
+        yield Sample(query, labels, float(value))
+
+
+def _cluster_samples(board_state: BoardState) -> Iterator[Sample]:
+    board = board_state.overview
+    memory = board.gpu_memory
+    yield from _some("cluster-gpu-utilization", (("line", "utilization"),), board.gpu_util_percent)
+    for line, mib in (("used", memory.used_mib), ("allocated", memory.allocated_mib), ("total", memory.total_mib)):
+        yield from _some("cluster-gpu-memory", (("line", line),), mib)
+    yield from _some("cluster-gpus-allocated", (("line", "allocated"),), board.gpus.allocated)
+    yield from _some("cluster-gpus-allocated", (("line", "total"),), board.gpus.total)
+    jobs = board.jobs
+    for line, count in (("running", jobs.running), ("pending", jobs.pending), ("succeeded", jobs.succeeded), ("failed", jobs.failed)):
+        yield from _some("cluster-jobs", (("line", line),), count)
+
+
+def _node_samples(board_state: BoardState) -> Iterator[Sample]:
+    for each in board_state.occupancy.nodes[:NODES_MAX]:
+        labels = (("node", each.node.name),)
+        yield from _some("node-gpus-allocated", labels, each.gpus_allocated)
+        yield from _some("node-gpus-total", labels, each.gpus_total)
+        yield from _some("node-gpu-memory-total", labels, each.memory_total_mib)
+
+
+def _gpu_samples(board_state: BoardState) -> Iterator[Sample]:
+    for each in board_state.occupancy.nodes[:NODES_MAX]:
+        for reading in board_state.snapshot.gpus_on(each.node.name):
+            yield from _reading_samples(reading)
+
+
+def _reading_samples(reading: GpuReading) -> Iterator[Sample]:
+    labels = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))
+    ratio = reading.utilization_ratio
+    yield from _some("gpu-duty-cycle", labels, None if ratio is None else ratio * 100)
+    yield from _some("gpu-memory-used", labels, reading.memory_used_mib)
+    yield from _some("gpu-memory-used-percent", labels, percent_of(reading.memory_used_mib, reading.memory_total_mib))
+    yield from _some("gpu-temperature", labels, reading.temperature_celsius)
+    yield from _some("gpu-power", labels, reading.power_watts)
+
+
+def _job_samples(board_state: BoardState) -> Iterator[Sample]:
+    """Running jobs, the newest first."""
+    for row in islice((row for row in board_state.job_list if row.status == "Running"), JOBS_MAX):
+        labels = (("namespace", row.namespace), ("type", row.type), ("job", row.name))
+        yield from _some("job-gpu-utilization", labels, row.gpu_util_percent)
+        yield from _some("job-gpu-memory-used", labels, row.gpu_memory_used_mib)
+        yield from _some("job-gpu-memory-allocated", labels, row.gpu_memory_allocated_mib)
+
+
+def _instance_samples(board_state: BoardState) -> Iterator[Sample]:
+    """Running instances that hold a GPU; launchers have nothing to draw."""
+    running = {(row.namespace, row.type, row.name) for row in islice((r for r in board_state.job_list if r.status == "Running"), JOBS_MAX)}
+    for each in board_state.instances:
+        if each.job.key not in running:
+            continue
+        for instance in instance_rows(each, board_state.occupancy, board_state.now, board_state.share_why):
+            if instance.status != "Running" or not instance.gpus:
+                continue
+            job = each.job
+            labels = (
+                ("namespace", job.namespace),
+                ("type", job.type),
+                ("job", job.name),
+                ("instance", instance.name),
+                ("node", instance.node),
+            )
+            yield from _some("instance-gpu-memory-used", labels, instance.gpu_memory_used_mib)
+            used = percent_of(instance.gpu_memory_used_mib, instance.gpu_memory_allocated_mib)
+            yield from _some("instance-gpu-memory-percent", labels, used)
+            yield from _some("instance-gpu-duty-cycle", labels, instance.gpu_util_percent)
+
+
+def _quota_samples(board_state: BoardState) -> Iterator[Sample]:
+    for row in board_state.quota_list:
+        labels = (("path", row.path), ("name", row.name), ("resource", row.resource))
+        yield from _some("quota-used", labels, row.used)
+        yield from _some("quota-min", labels, row.min)
+        yield from _some("quota-max", labels, row.max)

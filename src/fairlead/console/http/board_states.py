@@ -1,0 +1,136 @@
+"""Which board state of the cluster do pages get? The newest, rebuilt in a thread when the cluster or its GPU readings changed.
+
+What a newcomer gets wrong: a board state is also renewed when nothing changes, because durations grow and sources grow stale. And on a
+large cluster nobody waits for the next board state while the present one is seconds old: it is made in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.http.answers import Refused
+from fairlead.model.gpu import GpuReading
+from fairlead.ports import Ports
+
+RENEWED_AFTER_SECONDS: Final = 5.0
+RENEWED_AFTER_SECONDS_MAX: Final = 15.0
+"""Without any change; the larger the cluster, the later."""
+WAITED_FOR_AFTER_SECONDS: Final = 20.0
+"""Older board states are not shown while the next is made."""
+WATCHED_SECONDS: Final = 60.0
+"""How long after the last request the board state is kept new."""
+QUICK_BUILD_SECONDS: Final = 0.1
+CPU_SHARE: Final = 0.2
+"""Rebuilding takes at most this share of a core while the cluster changes without pause."""
+PAUSE_MAX_SECONDS: Final = 2.0
+_BOARDS: Final = ("nodes", "jobs", "quota", "overview")
+
+
+class BoardStates:
+    """The present board state of a world. `speed` tells how fast its clock runs; `on_built` hears how long each board state took.
+
+    `versions` are shared with the hints of changes, so that who has an answer and hears a hint can tell which is newer.
+    """
+
+    def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
+        self._world = world
+        self._versions = versions
+        self._speed = speed
+        self._on_built = on_built
+        self._board_state: BoardState | None = None
+        self._version = -1
+        self._moved = 0
+        self._gpus: tuple[GpuReading, ...] = ()
+        self._built_at = 0.0
+        self._build_seconds = 0.0
+        self._asked_at = 0.0
+        self._parts_asked_at: dict[str, float] = {}
+        self._building = asyncio.Lock()
+
+    async def latest(self, *parts: str) -> BoardState:
+        """The board state to answer from; refuses while the caches are not filled, because half a cluster looks like a small one.
+
+        `parts`: large ones that the next board states shall have ready as well, as long as somebody asks for them.
+        """
+        self.require_ready()
+        self._asked_at = time.monotonic()
+        self._parts_asked_at |= dict.fromkeys(parts, self._asked_at)
+        if self._board_state is None or (self.is_overdue and (self._is_quick or self._age > WAITED_FOR_AFTER_SECONDS)):
+            await self.renew()
+        assert self._board_state is not None
+        return self._board_state
+
+    async def renew(self) -> BoardState:
+        """The newest board state, waited for."""
+        async with self._building:
+            if self._board_state is None or self.is_overdue:
+                self._board_state = await self._build()
+            return self._board_state
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody asked lately; the server's loop then makes the next board state before anybody waits for it."""
+        return time.monotonic() - self._asked_at < WATCHED_SECONDS
+
+    def require_ready(self) -> None:
+        """Refuse while some source has never been read, and say which."""
+        if self._world.cluster.is_ready:
+            return
+        sources = self._world.cluster.snapshot().main_sources.values()
+        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == "syncing")
+        failing = next((source for source in sources if source.state in ("failing", "forbidden") and source.good_at is None), None)
+        what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
+        if failing is not None:
+            what = f"the cluster cannot be read: {failing.message or failing.name}"
+        raise Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
+
+    @property
+    def _age(self) -> float:
+        return time.monotonic() - self._built_at
+
+    @property
+    def _is_quick(self) -> bool:
+        return self._build_seconds < QUICK_BUILD_SECONDS
+
+    @property
+    def is_overdue(self) -> bool:
+        """Changed (and the pause since the last build is over), or simply old."""
+        pause = self._build_seconds / CPU_SHARE
+        renewed_after = min(RENEWED_AFTER_SECONDS_MAX, max(RENEWED_AFTER_SECONDS, 3 * pause))
+        return self._age > renewed_after or (self._age >= min(PAUSE_MAX_SECONDS, pause) and self.is_behind)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the cluster or its readings changed since the board state, or somebody moved its time."""
+        world = self._world
+        return world.cluster.version != self._version or world.gpus.latest() is not self._gpus or self._times_moved() != self._moved
+
+    def _times_moved(self) -> int:
+        return 0 if self._world.timekeeper is None else self._world.timekeeper.version
+
+    async def _build(self) -> BoardState:
+        """A new board state with every list ready, made beside the event loop."""
+        started = time.perf_counter()
+        version, gpus, moved = self._world.cluster.version, self._world.gpus.latest(), self._times_moved()
+        snapshot, source = self._world.cluster.snapshot(), self._world.gpus.source()
+        now, speed = self._world.clock.now(), self._speed()
+        self._versions.update(snapshot, gpus)
+        versions = self._versions.as_text()
+        parts = (*_BOARDS, *(part for part, at in self._parts_asked_at.items() if time.monotonic() - at < WATCHED_SECONDS))
+        board_state = await asyncio.to_thread(lambda: _prepared(BoardState(snapshot.with_gpus(gpus, source), now, speed, versions), parts))
+        self._version, self._gpus, self._moved, self._built_at = version, gpus, moved, time.monotonic()
+        self._build_seconds = time.perf_counter() - started
+        self._on_built(self._build_seconds)
+        return board_state
+
+
+def _prepared(board_state: BoardState, parts: Iterable[str]) -> BoardState:
+    """The board state with these parts already derived."""
+    for part in parts:
+        getattr(board_state, part)
+    return board_state

@@ -1,0 +1,282 @@
+"""What does the server answer on each address? The API's routes, the page's files, health; nothing here decides anything.
+
+Every function takes the request with its parameters already checked for names, asks the board state, and returns a value. Failures are
+raised; `http_guard` turns them into the error envelope.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
+
+from fairlead import __version__
+from fairlead.console.boards.board_state import BoardState
+from fairlead.console.boards.change_hints import ChangeHints
+from fairlead.console.boards.rows import RowSet, matching, page_of
+from fairlead.console.charts.answer import chart_answer, heatmap
+from fairlead.console.charts.charts import history_lines, prometheus_lines
+from fairlead.console.charts.history import History
+from fairlead.console.charts.queries import CHART_NAMES, CHART_QUERIES, HEATMAP
+from fairlead.console.charts.request import parse_chart_request
+from fairlead.console.http.answers import Refused, bytes_answer, json_answer
+from fairlead.console.http.board_states import BoardStates
+from fairlead.console.http.web_files import web_answer
+from fairlead.console.http.writes import own_body
+from fairlead.console.pages.clock import carry_out, clock_face, clock_moved, parse_order
+from fairlead.console.pages.csv_table import render_csv
+from fairlead.console.pages.endpoints import BASE, ENDPOINTS, Endpoint
+from fairlead.console.pages.envelope import Sentence
+from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.jobs import JobList
+from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query
+from fairlead.console.pages.nodes import NodeList
+from fairlead.console.pages.openapi import openapi_document
+from fairlead.console.pages.quota import QuotaUsage
+from fairlead.console.pages.session import ClusterName, Features, Me, Person
+from fairlead.ports import Ports, Timekeeper
+
+_CSV: Final = "text/csv; charset=utf-8"
+_READS: Final = ("GET", "HEAD")
+_METHODS: Final = (*_READS, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class Console(msgspec.Struct):
+    """What the routes speak from."""
+
+    world: Ports
+    board_states: BoardStates
+    history: History
+    hints: ChangeHints
+    speed: Callable[[], float]
+    csrf: str
+    user: str = "admin"
+    base_path: str = "/"
+
+
+Answer = Callable[[Request], Awaitable[Response]]
+Answering = Callable[[Console, Request, Endpoint], Awaitable[Response]]
+
+
+def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) -> Router:
+    """The application: `extra` paths first (health, metrics), then the API, then the page."""
+    routes = [_route(path, answer) for path, answer in (extra or {}).items()]
+    writes = {endpoint.path: _answering(console, endpoint) for endpoint in ENDPOINTS if endpoint.method == "POST"}
+    reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
+    routes += [_route(BASE + endpoint.path, _answering(console, endpoint), writes.get(endpoint.path)) for endpoint in reads]
+    routes += [_route("/api", _no_route), _route("/api/{path:path}", _no_route), _route("/{path:path}", _page(console))]
+    return Router(routes=routes, redirect_slashes=False)
+
+
+def _route(path: str, answer: Answer, write: Answer | None = None) -> Route:
+    """A route that reads, and on POST writes if it can. Other methods are refused here, in our envelope, not by the framework."""
+
+    async def answer_known(request: Request) -> Response:
+        if request.method in _READS:
+            return await answer(request)
+        if write is not None and request.method == "POST":
+            return await write(request)
+        allowed = (*_READS, "POST") if write is not None else _READS
+        hint = "use GET or POST" if write is not None else "use GET"
+        raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", hint, {"Allow": ", ".join(allowed)})
+
+    return Route(path, answer_known, methods=_METHODS)
+
+
+def _answering(console: Console, endpoint: Endpoint) -> Answer:
+    answer = ANSWERS[endpoint.name]
+
+    async def answer_request(request: Request) -> Response:
+        check_known(request.query_params.multi_items(), endpoint)
+        return await answer(console, request, endpoint)
+
+    return answer_request
+
+
+def _page(console: Console) -> Answer:
+    async def answer_page(request: Request) -> Response:
+        return web_answer(request, request.path_params["path"], console.base_path)
+
+    return answer_page
+
+
+async def _no_route(request: Request) -> Response:
+    known = ", ".join(dict.fromkeys(f"`{BASE}{endpoint.path}`" for endpoint in ENDPOINTS))
+    raise Refused(404, f"there is no route `{request.url.path[:200]}`", f"routes: {known}")
+
+
+async def me(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    world = console.world
+    body = Me(
+        user=Person(name=console.user, role="admin"),
+        csrf=console.csrf,
+        cluster=ClusterName(name=world.name, world="simulated" if world.is_simulated else "kubernetes", version=str(world.cluster.version)),
+        clock=clock_face(world, console.speed()),
+        features=Features(prometheus=world.series is not None, clock=world.timekeeper is not None),
+        version=__version__,
+    )
+    return json_answer(request, body)
+
+
+async def clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    _timekeeper(console)
+    return json_answer(request, clock_face(console.world, console.speed()))
+
+
+async def move_clock(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    keeper = _timekeeper(console)
+    order = parse_order(await own_body(request, console.csrf))
+    return json_answer(request, clock_moved(console.world, carry_out(order, keeper)))
+
+
+def _timekeeper(console: Console) -> Timekeeper:
+    if console.world.timekeeper is None:
+        raise Refused(
+            404, f"nobody can move the time of {console.world.name}", "only a simulated cluster's time can be moved: `fairlead up`"
+        )
+    return console.world.timekeeper
+
+
+async def overview(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, (await console.board_states.latest()).overview)
+
+
+async def gpu_map(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest("gpu_map")
+    return await asyncio.to_thread(lambda: json_answer(request, board_state.gpu_map))
+
+
+async def gpus(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest("gpus")
+    # In a thread, because there may be 40,000 rows and nobody else shall wait for them.
+    return await asyncio.to_thread(
+        lambda: _list_answer(request, endpoint, board_state, board_state.gpus, board_state.gpus_sentence, GpuList, "gpus")
+    )
+
+
+async def nodes(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest()
+    return _list_answer(request, endpoint, board_state, board_state.nodes, board_state.nodes_sentence, NodeList, "nodes")
+
+
+async def node(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name = request.path_params["name"]
+    found = (await console.board_states.latest()).node(name)
+    if found is None:
+        raise Refused(404, f"there is no node `{name[:253]}`", "look at the list of nodes")
+    return json_answer(request, found)
+
+
+async def jobs(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest()
+    return _list_answer(request, endpoint, board_state, board_state.jobs, board_state.jobs_sentence, JobList, "jobs")
+
+
+async def job(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    namespace, type_, name = (request.path_params[key][:253] for key in ("namespace", "type", "name"))
+    found = (await console.board_states.latest()).job(namespace, type_, name)
+    if found is None:
+        raise Refused(404, f"there is no {type_} `{name}` in namespace `{namespace}`", "look at the list of jobs")
+    return json_answer(request, found)
+
+
+async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest()
+    more = {"resources": list(board_state.quota_resources)}
+    return _list_answer(request, endpoint, board_state, board_state.quota, board_state.quota_sentence, QuotaUsage, "quota", more)
+
+
+async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, (await console.board_states.latest()).versions)
+
+
+async def changes(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    if console.hints.is_full:
+        raise Refused(429, f"{console.hints.streams_max} event streams are open already", "close some tabs", {"Retry-After": "10"})
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(console.hints.listen(), headers=headers, media_type="text/event-stream")
+
+
+async def openapi(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    return json_answer(request, openapi_document(__version__))
+
+
+async def chart(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    name = request.path_params["query"]
+    parameters = request.query_params.multi_items()
+    if name == HEATMAP:
+        return json_answer(request, heatmap(await console.board_states.latest()))
+    query = CHART_QUERIES.get(name)
+    if query is None:
+        raise Refused(404, f"there is no chart `{name[:80]}`", f"charts: {', '.join(f'`{each}`' for each in CHART_NAMES)}")
+    asked = parse_chart_request(parameters, query, console.world.clock.now())
+    board_state = await console.board_states.latest()
+    if console.world.series is not None:
+        lines = await prometheus_lines(console.world.series, query, asked)
+    else:
+        lines = history_lines(console.history, query, asked)
+    return json_answer(request, chart_answer(query, asked, lines, board_state, console.history.seconds))
+
+
+ANSWERS: Final[dict[str, Answering]] = {
+    "me": me,
+    "clock": clock,
+    "move_clock": move_clock,
+    "overview": overview,
+    "gpu_map": gpu_map,
+    "gpus": gpus,
+    "nodes": nodes,
+    "node": node,
+    "jobs": jobs,
+    "job": job,
+    "quota_usage": quota_usage,
+    "chart": chart,
+    "versions": versions,
+    "changes": changes,
+    "openapi": openapi,
+}
+
+
+def _list_answer(
+    request: Request,
+    endpoint: Endpoint,
+    board_state: BoardState,
+    rows: RowSet[Any],
+    sentence: Sentence,
+    answer_type: Any,
+    page: str,
+    more: dict[str, Any] | None = None,
+) -> Response:
+    """One page of rows in its envelope, or all matching rows as CSV."""
+    query = parse_list_query(request.query_params.multi_items(), endpoint)
+    found = matching(rows, query)
+    if query.as_csv:
+        headers = {"Content-Disposition": f'attachment; filename="{page}.csv"'}
+        return bytes_answer(request, render_csv(found, rows.row_type, query.fields), _CSV, headers)
+    shown = page_of(found, query)
+    answer = answer_type(
+        generated_at=board_state.generated_at,
+        stale=board_state.is_stale(page),
+        version=board_state.version(page),
+        warnings=board_state.warnings(page),
+        total=shown.total,
+        page=query.page,
+        size=query.size,
+        sentence=sentence,
+        facets=dict(rows.facets),
+        items=shown.rows,
+        **(more or {}),
+    )
+    return json_answer(request, _with_fields(answer, query) if query.fields else answer)
+
+
+def _with_fields(answer: Any, query: ListQuery) -> dict[str, Any]:
+    """The same answer with only the wanted keys in each row."""
+    body = cast(dict[str, Any], msgspec.to_builtins(answer))
+    body["items"] = [{key: row[key] for key in query.fields} for row in body["items"]]
+    return body

@@ -1,0 +1,44 @@
+"""Does this write come from our own page, or from a program that means it? Asked before any route that changes something.
+
+A strange web page can make a browser send requests here, but it can neither read the token of `/me` nor set our header or a JSON content
+type without being asked first (CORS), and the browser says where the request comes from.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from fairlead.console.http.answers import Refused
+
+HEADER = "X-Fairlead-Csrf"
+_OWN = ("same-origin", "none")
+
+
+async def own_body(request: Request, csrf: str) -> bytes:
+    """The body of a write that is allowed. Raises Refused: 403 `csrf` for a strange one, 415 for what is not JSON."""
+    given = request.headers.get(HEADER, "")
+    if not hmac.compare_digest(given.encode(), csrf.encode()):
+        what = f"the header `{HEADER}` is {'not the one of this server' if given else 'missing'}"
+        raise Refused(403, what, f"read `csrf` from `/me` and send it as `{HEADER}`", code="csrf")
+    site, origin = request.headers.get("sec-fetch-site", ""), request.headers.get("origin", "")
+    if (site and site not in _OWN) or (origin and not is_own(origin, request.headers.get("host", ""))):
+        raise Refused(403, f"this write comes from another page: `{(origin or site)[:100]}`", "use the console's own page", code="csrf")
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise Refused(415, f"the content type is `{content_type[:100]}`", "send JSON with `Content-Type: application/json`")
+    return await request.body()
+
+
+def is_own(origin: str, host: str) -> bool:
+    """Whether a page of `origin` came from this `Host`.
+
+    >>> [is_own(origin, "localhost:8080") for origin in ("http://localhost:8080", "http://localhost:81", "https://evil.example", "null")]
+    [True, False, False, False]
+    """
+    try:
+        return bool(host) and urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:  # `http://[`, for example, is no address at all
+        return False

@@ -1,0 +1,1 @@
+"""The forms of what pages are told: view models, lists, errors."""

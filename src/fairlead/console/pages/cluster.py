@@ -1,0 +1,108 @@
+"""What does the Cluster board show? The eight panels of the operator, and what needs a look below them.
+
+Allocated memory counts an exclusive card whole and a shared one by its grants; utilisation is the mean over the GPUs
+that report, not over nodes.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.pages.envelope import Answer, Json, Sentence, Timestamp
+
+
+class GpuNodeCounts(Json, frozen=True):
+    """`unhealthy`: Ready is not True. `faulty`: at least one broken card, whatever the node says."""
+
+    total: int
+    allocated: int
+    unhealthy: int
+    faulty: int
+
+
+class GpuCounts(Json, frozen=True):
+    total: int
+    allocated: float
+    unhealthy: int
+
+
+class GpuMemory(Json, frozen=True):
+    total_mib: float | None
+    allocated_mib: float | None
+    used_mib: float | None
+
+
+class JobCounts(Json, frozen=True):
+    """Suspended, queuing and submitted jobs are pending; restarting and scaling ones are running."""
+
+    running: int
+    pending: int
+    succeeded: int
+    failed: int
+
+
+class Consumer(Json, frozen=True):
+    namespace: str
+    gpus: float
+    gpu_memory_mib: float | None
+    jobs: int
+
+
+class StarvedLeaf(Json, frozen=True):
+    """A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`."""
+
+    path: str
+    resource: str
+    unit: str
+    min: float
+    used: float
+    waiting_pods: int
+
+
+class FaultyGpu(Json, frozen=True):
+    """`index` is null where a node offers fewer GPUs than it has and nobody says which are missing."""
+
+    node: str
+    index: int | None
+    uuid: str
+    model: str
+    reason: str
+
+
+class RecentWarning(Json, frozen=True):
+    at: Timestamp | None
+    namespace: str
+    object: str
+    reason: str
+    message: str
+    count: int
+
+
+class Pool(Json, frozen=True):
+    """All GPUs of one model and mode. `gpus_free`: what could be had now, without broken, draining and unreachable cards.
+
+    `largest_free_mib`: the most that one pod can have on one shared card now; null of whole cards.
+    """
+
+    model: str
+    mode: str
+    nodes: int
+    gpus: int
+    gpus_allocated: float
+    gpus_free: float
+    largest_free_mib: float | None
+    gpus_unhealthy: int
+
+
+class Overview(Answer, frozen=True):
+    sentence: Sentence
+    gpu_nodes: GpuNodeCounts
+    gpus: GpuCounts
+    gpu_memory: GpuMemory
+    gpu_util_percent: float | None
+    gpus_reporting: int
+    jobs: JobCounts
+    idle_gpus: int
+    pools: list[Pool]
+    top_consumers: list[Consumer]
+    starved_leaves: list[StarvedLeaf]
+    faulty_gpus: list[FaultyGpu]
+    recent_warnings: list[RecentWarning]

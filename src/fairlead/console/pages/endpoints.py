@@ -1,0 +1,184 @@
+"""Which routes does the console's API have? One table: the router, the check of query parameters and the OpenAPI file all read it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.console.pages.charts import Chart
+from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
+from fairlead.console.pages.cluster import Overview
+from fairlead.console.pages.gpu_map import GpuMap
+from fairlead.console.pages.gpus import GpuList
+from fairlead.console.pages.jobs import JobDetail, JobList
+from fairlead.console.pages.nodes import NodeDetail, NodeList
+from fairlead.console.pages.quota import QuotaUsage
+from fairlead.console.pages.session import Me
+
+BASE: Final = "/api/v1"
+
+
+class Parameter(Struct, frozen=True):
+    """A query parameter. A `repeated` one may come several times and then means "or"."""
+
+    name: str
+    text: str
+    repeated: bool = False
+    type: str = "string"
+
+
+class Endpoint(Struct, frozen=True):
+    """`name` is the function in `console.routes` that answers; `errors` maps status to (code, when).
+
+    A `body` makes it a write: `method` is POST, and `http_writes` has looked at the request before.
+    """
+
+    name: str
+    path: str
+    summary: str
+    answer: Any
+    parameters: tuple[Parameter, ...] = ()
+    errors: tuple[int, ...] = (400, 503)
+    media_type: str = "application/json"
+    example: str = ""
+    body: Any = None
+
+    @property
+    def method(self) -> str:
+        return "GET" if self.body is None else "POST"
+
+
+ERROR_TEXTS: Final = {
+    400: "`malformed`: an unknown or unreadable query parameter; the answer names it and the known ones.",
+    403: "`csrf`: the write does not come from the console's own page, or its token is missing.",
+    404: "`not-found`: no such object, no such chart, or a clock that nobody can move.",
+    415: "`media-type`: the body is not JSON.",
+    429: "`rate-limited`: too many event streams are open.",
+    502: "`outside-failed`: the API server or Prometheus did not answer.",
+    503: "`not-ready`: the caches are not filled yet; nothing partial is shown.",
+    504: "`outside-timeout`: Prometheus took longer than 10 s.",
+}
+
+LIST_PARAMETERS: Final = (
+    Parameter("q", "Case-insensitive substring over the text fields."),
+    Parameter("sort", "Keys of a row, comma separated, `-` for descending; null last both ways, `name` breaks ties."),
+    Parameter("page", "Page from 1.", type="integer"),
+    Parameter("size", "Rows per page, 1 to 500 (default 50).", type="integer"),
+    Parameter("fields", "Only these keys of each row, comma separated."),
+    Parameter("format", "`json` (default) or `csv`: all matching rows, at most 100,000."),
+)
+NODE_FILTERS: Final = (
+    Parameter("gpu_node", "Node name.", repeated=True),
+    Parameter("GPU", "Card: an index, or a UUID.", repeated=True),
+    Parameter("status", "Ready, NotReady or Unknown.", repeated=True),
+    Parameter("mode", "exclusive, share, topology, mig or none.", repeated=True),
+    Parameter("model", "GPU model.", repeated=True),
+)
+GPU_FILTERS: Final = (
+    *NODE_FILTERS[:2],
+    Parameter("status", "free, allocated, shared, unhealthy, draining or unknown.", repeated=True),
+    *NODE_FILTERS[3:],
+)
+JOB_FILTERS: Final = (
+    Parameter("job_namespace", "Namespace.", repeated=True),
+    Parameter("job_type", "Job type, such as `mpijob`.", repeated=True),
+    Parameter("job_name", "Job name.", repeated=True),
+    Parameter("job_status", "Pending, Running, Succeeded, Failed, or an exact state such as QUEUING.", repeated=True),
+    Parameter("user", "User who submitted it.", repeated=True),
+    Parameter("leaf", "Path of the quota leaf.", repeated=True),
+)
+QUOTA_FILTERS: Final = (
+    Parameter("path", "Dotted path of a quota node; its children are included.", repeated=True),
+    Parameter("name", "Name of a quota node.", repeated=True),
+    Parameter("resource", "Resource, such as `nvidia.com/gpu`.", repeated=True),
+)
+CHART_PARAMETERS: Final = (
+    Parameter("from", "Start: epoch milliseconds or RFC 3339 (default 30 minutes before `to`)."),
+    Parameter("to", "End (default now)."),
+    Parameter("step", "Seconds between points; raised so that at most 240 points come.", type="integer"),
+    Parameter("top", "Lines at most, 1 to 50 (default 8), the highest means first.", type="integer"),
+    *(Parameter(item.name, item.text, repeated=True) for item in (*NODE_FILTERS[:2], *JOB_FILTERS[:3], *QUOTA_FILTERS[::2])),
+)
+
+ENDPOINTS: Final = (
+    Endpoint("me", "/me", "Who is looking, at which cluster", Me, errors=(400,)),
+    Endpoint("clock", "/clock", "A simulated cluster's time, and whether it moves", ClockFace, errors=(400, 404)),
+    Endpoint(
+        "move_clock",
+        "/clock",
+        "Pause, resume, step, advance, run until a time, or change the speed of a simulated cluster's time",
+        ClockMoved,
+        errors=(400, 403, 404, 415),
+        body=ClockOrder,
+    ),
+    Endpoint("overview", "/overview", "The Cluster board", Overview),
+    Endpoint("gpu_map", "/gpus/map", "Every GPU of the cluster in one compact answer", GpuMap),
+    Endpoint(
+        "gpus",
+        "/gpus",
+        "One row per GPU",
+        GpuList,
+        parameters=(*LIST_PARAMETERS, *GPU_FILTERS),
+        example="/gpus?status=free&sort=model",
+    ),
+    Endpoint(
+        "nodes",
+        "/nodes",
+        "The Nodes board: one row per node",
+        NodeList,
+        parameters=(*LIST_PARAMETERS, *NODE_FILTERS),
+        example="/nodes?mode=share&sort=-gpuUtilPercent",
+    ),
+    Endpoint(
+        "node",
+        "/nodes/{name}",
+        "One node: conditions, GPUs, and the pods on them",
+        NodeDetail,
+        errors=(400, 404, 503),
+        example="/nodes/gpu-1",
+    ),
+    Endpoint(
+        "jobs",
+        "/jobs",
+        "The Training jobs board: one row per job",
+        JobList,
+        parameters=(*LIST_PARAMETERS, *JOB_FILTERS),
+        example="/jobs?job_status=Pending&sort=-gpusRequested",
+    ),
+    Endpoint(
+        "job",
+        "/jobs/{namespace}/{type}/{name}",
+        "One job: instances and events",
+        JobDetail,
+        errors=(400, 404, 503),
+        example="/jobs/team-a/mpijob/bert-pretrain",
+    ),
+    Endpoint(
+        "quota_usage",
+        "/quota/usage",
+        "The Quota board: one row per quota node and resource",
+        QuotaUsage,
+        parameters=(*LIST_PARAMETERS, *QUOTA_FILTERS),
+        example="/quota/usage?resource=nvidia.com/gpu",
+    ),
+    Endpoint(
+        "chart",
+        "/charts/{query}",
+        "Lines of one named query",
+        Chart,
+        parameters=CHART_PARAMETERS,
+        errors=(400, 404, 502, 503, 504),
+        example="/charts/gpu-duty-cycle?gpu_node=gpu-1&top=8",
+    ),
+    Endpoint("versions", "/versions", "The present version of each topic, for clients without the event stream", dict[str, str]),
+    Endpoint(
+        "changes",
+        "/changes",
+        "Hints that a topic changed, as server-sent events; no content",
+        None,
+        errors=(400, 429),
+        media_type="text/event-stream",
+    ),
+    Endpoint("openapi", "/openapi.json", "This description", dict[str, Any], errors=(400,)),
+)

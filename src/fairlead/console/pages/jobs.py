@@ -1,0 +1,88 @@
+"""What does the Training jobs board show? One row per job, newest first, and everything about one job.
+
+`status` is the board's word (Pending, Running, Succeeded, Failed), `state` the exact one that `arena list` prints;
+requested GPUs come from the spec and are right before any pod exists.
+"""
+
+from __future__ import annotations
+
+from fairlead.console.pages.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.pages.events import EventRow
+
+
+class Waiting(Json, frozen=True):
+    """`message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room."""
+
+    reason: str
+    message: str
+    room: str
+
+
+class InstanceCounts(Json, frozen=True):
+    desired: int
+    running: int
+    pending: int
+    succeeded: int
+    failed: int
+
+
+class JobRow(Json, frozen=True):
+    """`live`: the object still exists. `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it."""
+
+    namespace: str
+    name: str
+    type: str
+    status: str
+    state: str
+    waiting: Waiting | None
+    duration_seconds: int
+    gpus_requested: float
+    gpus_allocated: float
+    gpu_memory_requested_mib: float | None
+    gpu_memory_allocated_mib: float | None
+    gpu_memory_used_mib: float | None
+    gpu_util_percent: float | None
+    uid: str
+    api_version: str
+    user: str
+    quota_path: str
+    created_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    instances: InstanceCounts
+    nodes: list[str]
+    gpu_seconds: float | None
+    core_seconds: float | None
+    cost: str | None
+    list_cost: str | None
+    live: bool
+
+
+class JobList(ListAnswer, frozen=True):
+    items: list[JobRow]
+
+
+class Instance(Json, frozen=True):
+    """One pod of the job. `age_seconds` is the instance's own: first start to last finish, or waiting since it was made."""
+
+    name: str
+    role: str
+    status: str
+    node: str
+    ip: str
+    gpus: float
+    gpu_indexes: list[int]
+    gpu_uuids: list[str]
+    gpu_memory_allocated_mib: float | None
+    gpu_memory_used_mib: float | None
+    gpu_util_percent: float | None
+    restarts: int
+    age_seconds: int
+    is_chief: bool
+    waiting: Waiting | None
+
+
+class JobDetail(Answer, frozen=True):
+    job: JobRow
+    instances: list[Instance]
+    events: list[EventRow]

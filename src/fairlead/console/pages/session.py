@@ -1,0 +1,39 @@
+"""Who is looking, at which cluster, and what can this server do? The first answer a page asks for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fairlead.console.pages.clock import ClockFace
+from fairlead.console.pages.envelope import Json
+
+
+class Person(Json, frozen=True):
+    name: str
+    role: str
+
+
+class ClusterName(Json, frozen=True):
+    """`version` is Fairlead's snapshot version, a number that grows with every change."""
+
+    name: str
+    world: Literal["simulated", "kubernetes"]
+    version: str
+
+
+class Features(Json, frozen=True):
+    """`clock`: whether `/clock` moves this cluster's time."""
+
+    prometheus: bool
+    clock: bool
+
+
+class Me(Json, frozen=True):
+    """`csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version."""
+
+    user: Person
+    csrf: str
+    cluster: ClusterName
+    clock: ClockFace
+    features: Features
+    version: str

@@ -1,0 +1,1 @@
+"""How we get to a server: kubeconfigs, credentials, certificates, proxies, and the words when it fails."""

@@ -1,0 +1,199 @@
+"""Where is the API server, and how is it spoken to? The one value that both Kubernetes clients (async and blocking) are made from.
+
+What a newcomer gets wrong: a connection holds *sources* of credentials, not credentials: tokens and certificates may change while
+a process runs, so ask `credentials` before every request. Private keys are handed to OpenSSL through memory, never through a file on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from msgspec import Struct, ValidationError, convert
+
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, token_file_source
+from fairlead.edge.connection.kubeconfig_file import Cluster, User
+from fairlead.edge.connection.pem import in_memory_file, read_pem
+from fairlead.edge.connection.user_credentials import credentials_of
+from fairlead.errors import UserError
+from fairlead.settings import LAPTOP_EXTENSION
+
+if TYPE_CHECKING:
+    import ssl
+
+IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+class LaptopPages(Struct, frozen=True, rename="camel"):
+    """Where a laptop tells what no API server does: the time of its world (the console) and the values of its GPUs (a page)."""
+
+    console: str
+    gpu_exporter: str
+
+
+class Connection(Struct, frozen=True):
+    """`server` has a scheme and no trailing slash. `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business.
+
+    `impersonation` are the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated cluster.
+    """
+
+    server: str
+    credentials: Credentials
+    namespace: str = "default"
+    context: str = ""
+    user: str = ""
+    origin: str = ""
+    ca_pem: bytes | None = None
+    tls_server_name: str | None = None
+    is_insecure: bool = False
+    proxy_url: str | None = None
+    impersonation: tuple[tuple[str, str], ...] = ()
+    may_compress: bool = True
+    laptop: LaptopPages | None = None
+
+    @property
+    def is_tls(self) -> bool:
+        return self.server.startswith("https://")
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Authorization and impersonation for the next request. May read a token file or run a plugin, so it may block."""
+        authorization = self.credentials.current().authorization
+        own = [("Authorization", authorization)] if authorization else []
+        return own + list(self.impersonation)
+
+
+def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
+    """The connection of a kubeconfig's cluster and user. Reads certificate files; runs no plugin yet."""
+    has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
+    ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
+    return Connection(
+        server=normal_server(cluster.server or "", has_tls=has_tls),
+        credentials=credentials_of(user, cluster, ca_pem, user_name),
+        namespace=namespace,
+        context=context_name,
+        user=user_name,
+        origin=origin,
+        ca_pem=ca_pem,
+        tls_server_name=cluster.tls_server_name or None,
+        is_insecure=bool(cluster.insecure_skip_tls_verify),
+        proxy_url=checked_proxy(cluster.proxy_url),
+        impersonation=impersonation_headers(user),
+        may_compress=not cluster.disable_compression,
+        laptop=laptop_pages(cluster),
+    )
+
+
+def laptop_pages(cluster: Cluster) -> LaptopPages | None:
+    """What a laptop wrote into its kubeconfig; None for any other cluster, and for what no laptop wrote."""
+    for extension in cluster.extensions or ():
+        if extension.name == LAPTOP_EXTENSION:
+            try:
+                return convert(extension.extension, LaptopPages)
+            except ValidationError:
+                return None
+    return None
+
+
+def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY) -> Connection | None:
+    """The connection of a pod's service account, or None outside a cluster. The token file is re-read as the kubelet rotates it."""
+    host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
+    token_path = Path(directory, "token")
+    if not host or not port or not token_path.exists():
+        return None
+    namespace_path = Path(directory, "namespace")
+    namespace = namespace_path.read_text().strip() if namespace_path.exists() else ""
+    return Connection(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        credentials=Credentials(token_file_source(str(token_path)), is_renewable=True),
+        namespace=namespace or "default",
+        context="in-cluster",
+        origin="the pod's service account",
+        ca_pem=read_pem("certificate-authority", None, str(Path(directory, "ca.crt"))),
+    )
+
+
+def normal_server(server: str, *, has_tls: bool) -> str:
+    """The address with a scheme and without a trailing slash; without a scheme it is https where TLS settings stand, as kubectl has it.
+
+    >>> normal_server("https://api.example:6443/k8s/", has_tls=True), normal_server("localhost:8080", has_tls=False)
+    ('https://api.example:6443/k8s', 'http://localhost:8080')
+    """
+    if "://" not in server:
+        server = f"{'https' if has_tls else 'http'}://{server}"
+    if not server.startswith(("https://", "http://")):
+        raise UserError(f"server `{server}` is neither http nor https", "write it as https://host:port")
+    if not has_usable_host(server):
+        raise UserError(f"server `{server}` has no usable host and port", "write it as https://host:port")
+    return server.rstrip("/")
+
+
+def has_usable_host(server: str) -> bool:
+    """Whether a URL names a host and, if any, a port that is a number."""
+    try:
+        parts = urlsplit(server)
+        return bool(parts.hostname) and parts.port != 0 and server.isprintable() and " " not in server
+    except ValueError:  # a port that is no number, brackets that do not close
+        return False
+
+
+def checked_proxy(proxy_url: str | None) -> str | None:
+    if not proxy_url:
+        return None
+    if not proxy_url.startswith(("http://", "https://")):
+        raise UserError(f"proxy-url `{proxy_url}` is not an http or https proxy", "SOCKS proxies are not supported; use an http proxy")
+    return proxy_url
+
+
+def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
+    """Impersonate-* headers of a kubeconfig user; extra keys are percent-encoded, as they become part of a header name."""
+    if not user.impersonate:
+        if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
+            raise UserError("`as-uid`, `as-groups` or `as-user-extra` is set without `as`", "name the user to impersonate with `as`")
+        return ()
+    headers = [("Impersonate-User", user.impersonate)]
+    if user.impersonate_uid:
+        headers.append(("Impersonate-Uid", user.impersonate_uid))
+    headers += [("Impersonate-Group", group) for group in user.impersonate_groups or ()]
+    for key, values in (user.impersonate_extra or {}).items():
+        headers += [(f"Impersonate-Extra-{quote(key.lower(), safe='')}", value) for value in values or ()]
+    return tuple(headers)
+
+
+def make_ssl_context(connection: Connection, certificate: ClientCertificate | None) -> ssl.SSLContext:
+    """The TLS settings of the connection. Make it anew when `credentials` hand out another client certificate."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if connection.is_insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif connection.ca_pem is not None:
+        try:
+            context.load_verify_locations(cadata=connection.ca_pem.decode("ascii", "replace"))
+        except ssl.SSLError as error:
+            raise UserError(f"the certificate authority of `{connection.server}` is not a certificate: {error.reason}", _CA_HINT) from error
+    else:
+        context.load_default_certs()
+    if certificate is not None:
+        load_client_certificate(context, certificate)
+    return context
+
+
+def load_client_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    import ssl
+
+    def refuse_password() -> str:  # without it OpenSSL would ask on the terminal
+        raise UserError("the client key is encrypted with a pass phrase", "kubectl cannot use it either: store the key without one")
+
+    try:
+        with in_memory_file(certificate.certificate_pem) as cert_path, in_memory_file(certificate.key_pem) as key_path:
+            context.load_cert_chain(cert_path, key_path, password=refuse_password)
+    except ssl.SSLError as error:
+        raise UserError(
+            f"the client certificate or its key cannot be used: {error.reason or error}", "check that they belong together and are PEM"
+        ) from error
+
+
+_CA_HINT = "check `certificate-authority` or `certificate-authority-data` in the kubeconfig"

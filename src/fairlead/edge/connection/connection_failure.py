@@ -1,0 +1,90 @@
+"""Why did no answer come? A sentence and a hint from whatever exception an HTTP client raised, for any kind of server.
+
+A newcomer would match on aiohttp's classes: both clients wrap the same causes (OpenSSL's, the resolver's, the socket's), so the
+deepest one is read and neither client need be imported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from fairlead.edge.connection.certificate import CLOCK_HINT, not_yet
+
+
+def explain_connection(
+    peer: str, where: str, address: str, error: BaseException, begins_at: float | None = None, now: Callable[[], float] = time.time
+) -> tuple[str, str]:
+    """(what, hint). `peer` names the server with its address, `where` the place of its settings.
+
+    `begins_at`: from when on its certificate is valid, for an error that `is_not_yet_valid`, where somebody asked.
+
+    >>> explain_connection("Prometheus `http://p`", "in the settings", "http://p", ConnectionRefusedError())[0]
+    'Prometheus `http://p` refused the connection'
+    """
+    cause = _root(error)
+    words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
+    name = type(cause).__name__
+    if is_not_yet_valid(error):
+        return f"the certificate of {peer} is not valid yet: {not_yet(begins_at, now())}", CLOCK_HINT
+    if name == "SSLCertVerificationError":
+        return _distrusted(peer, where, str(getattr(cause, "verify_message", "") or words))
+    if name.startswith("SSL"):
+        return f"no TLS connection to {peer}: {_tls_words(cause)}", _tls_hint(_tls_words(cause), where, address)
+    if name == "gaierror":
+        return f"{peer} has an unknown host name: {words}", f"check the address {where} and your DNS"
+    if isinstance(cause, ConnectionRefusedError):
+        return f"{peer} refused the connection", f"check the address {where}, and that it runs"
+    if isinstance(cause, TimeoutError):
+        return f"{peer} did not answer in time", "check the address, the network and a firewall in between"
+    if name in _CUT:
+        return f"{peer} closed the connection {_CUT[name]}", "it may be restarting; check it and the network"
+    return f"the connection to {peer} failed: {words}", "check the address and the network"
+
+
+def is_not_yet_valid(error: BaseException) -> bool:
+    """Whether a certificate was refused because its time is to come, by this machine's clock."""
+    return getattr(_root(error), "verify_code", None) == _NOT_YET_VALID
+
+
+_NOT_YET_VALID = 9  # OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID
+_CUT = {
+    "TransferEncodingError": "in the middle of an answer",
+    "ContentLengthError": "in the middle of an answer",
+    "IncompleteRead": "in the middle of an answer",
+    "ServerDisconnectedError": "without an answer",
+    "RemoteDisconnected": "without an answer",
+}
+
+
+def _distrusted(peer: str, where: str, words: str) -> tuple[str, str]:
+    told = words.lower()
+    if "mismatch" in told or "not valid for" in told:
+        hint = f"use a name that stands in its certificate, or set `tls-server-name` {where}"
+    elif "expired" in told:
+        hint = "the server's certificate must be renewed; check this machine's clock as well"
+    else:
+        hint = f"check the certificate authority (`certificate-authority`) {where}: the server is signed by another one"
+    return f"the certificate of {peer} is not trusted: {words}", hint
+
+
+def _tls_words(cause: BaseException) -> str:
+    return str(getattr(cause, "reason", None) or cause)
+
+
+def _tls_hint(words: str, where: str, address: str) -> str:
+    if "WRONG_VERSION_NUMBER" in words or "RECORD_LAYER_FAILURE" in words:
+        return f"it seems to speak plain HTTP: try `{address.replace('https://', 'http://')}`"
+    if "ALERT" in words:
+        return "the server refused our TLS settings or client certificate"
+    return f"check the address and the certificates {where}"
+
+
+def _root(error: BaseException) -> BaseException:
+    """The deepest exception that an HTTP client wrapped: aiohttp keeps it in an attribute, others as the cause."""
+    for _ in range(8):
+        inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
+        if not isinstance(inner, Exception) or inner is error:  # a CancelledError is how asyncio spells a time-out
+            break
+        error = inner
+    return error

@@ -1,0 +1,158 @@
+"""Why did the API server not do it? HTTP answers and broken connections turned into errors that a person can act on.
+
+A newcomer may take every failure for the server's: `Forbidden` and `NotFound` are answers of a healthy one and are not retried.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.edge.connection.connection_failure import explain_connection
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.connection.timestamp import render_rfc3339
+from fairlead.edge.kube.api_request import ApiRequest
+from fairlead.errors import Forbidden, NotFound, OutsideError
+
+SYSTEM = "kubernetes"
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: for the wrong type or no JSON at all, for bytes that are no text, for brackets a thousand levels deep."""
+RETRY_AFTER_MAX = 60.0  # a server may ask for hours; a loop that asks again each minute harms nobody
+
+
+class ApiFailure(OutsideError):
+    """`status` is HTTP's (0 = no answer at all), `reason` the API's word, `message` the server's own sentence, unadorned."""
+
+    def __init__(
+        self, what: str, hint: str = "", *, status: int = 0, reason: str = "", message: str = "", retry_after: float | None = None
+    ):
+        super().__init__(SYSTEM, what, hint)
+        self.status = status
+        self.reason = reason
+        self.message = message or what
+        self.retry_after = retry_after
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed later without anybody mending anything."""
+        return self.status in (0, 408, 429) or self.status >= 500
+
+
+class ForbiddenByServer(ApiFailure, Forbidden):
+    """403. `what` and `message` are the server's sentence: verb, resource, user."""
+
+
+class NotServed(ApiFailure, NotFound):
+    """404: the object, or the whole resource."""
+
+
+class Unauthorized(ApiFailure):
+    """401: the server does not know us."""
+
+
+class Conflict(ApiFailure):
+    """409: exists already, or was changed meanwhile."""
+
+
+class Gone(ApiFailure):
+    """410: the resourceVersion or continue token is no longer kept; list again."""
+
+
+class Unreachable(ApiFailure):
+    """No answer: refused, no route, no such name, cut, timed out, or TLS did not come about."""
+
+
+class Status(Struct):
+    """The `Status` object of an answer."""
+
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+
+
+_status_decoder = msgspec.json.Decoder(Status)
+_KINDS: Mapping[int, type[ApiFailure]] = {401: Unauthorized, 403: ForbiddenByServer, 404: NotServed, 409: Conflict, 410: Gone}
+
+
+def decode_status(body: bytes) -> Status:
+    """The Status in a body; a body that is none (a proxy's page) becomes its own message, shortened."""
+    try:
+        return _status_decoder.decode(body)
+    except msgspec.DecodeError:
+        words = " ".join(body[:2000].decode("utf-8", "replace").split())
+        return Status(message=words[:200] or None)
+
+
+def failure_of_answer(server: str, request: ApiRequest, status: int, body: bytes, retry_after: str | None = None) -> ApiFailure:
+    told = decode_status(body)
+    message = told.message or "no reason given"
+    kind = _KINDS.get(status, ApiFailure)
+    if kind is ForbiddenByServer or (kind is NotServed and told.reason == "NotFound" and told.message != _UNKNOWN_PATH):
+        what = message
+    else:
+        what = f"API server `{server}` answered {status} to `{request.method} {request.path.partition('?')[0]}`: {message}"
+    hint = _hint(status, message, server)
+    return kind(what, hint, status=status, reason=told.reason or "", message=message, retry_after=parse_retry_after(retry_after))
+
+
+def _hint(status: int, message: str, server: str) -> str:
+    if status == 401:
+        return "log in again, or check the user of this context in the kubeconfig"
+    if status == 403:
+        return "ask for a role that allows it; `kubectl auth can-i --list` shows what you may do"
+    if status == 400 and "HTTP request to an HTTPS server" in message:
+        return f"write `{server.replace('http://', 'https://')}` in the kubeconfig"
+    return ""
+
+
+def parse_retry_after(text: str | None) -> float | None:
+    """Seconds of a Retry-After header, bounded; its date form is not used by API servers and counts as absent.
+
+    >>> parse_retry_after("7"), parse_retry_after("86400"), parse_retry_after("soon"), parse_retry_after("-1"), parse_retry_after(None)
+    (7.0, 60.0, None, None, None)
+    """
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        return None
+    return min(seconds, RETRY_AFTER_MAX) if seconds >= 0 else None
+
+
+def failure_of_connection(server: str, error: BaseException, begins_at: float | None = None) -> Unreachable:
+    """Why no answer came, from the exception of either HTTP client. `begins_at`: see `explain_connection`."""
+    return Unreachable(*explain_connection(f"API server `{server}`", "in the kubeconfig", server, error, begins_at))
+
+
+def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailure:
+    """For an answer of a good status whose body is not what the API promises."""
+    path = request.path.partition("?")[0]
+    return ApiFailure(f"API server `{server}` answered `{request.method} {path}` with something else than its JSON: {error}", _JSON_HINT)
+
+
+def expired_token_words(authorization: str | None) -> str:
+    """`the token ended at …` when a bearer token is a JWT that says so, else "". Only for messages: nothing is verified.
+
+    >>> expired_token_words("Bearer e30." + base64.urlsafe_b64encode(b'{"exp":60}').decode().rstrip("=") + ".sig")
+    'the token ended at 1970-01-01T00:01:00Z'
+    """
+    parts = (authorization or "").removeprefix("Bearer ").split(".")
+    if len(parts) != 3:
+        return ""
+    try:
+        claims = decoder_of(_Claims).decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, msgspec.DecodeError):
+        return ""
+    import time
+
+    return f"the token ended at {render_rfc3339(claims.exp)}" if claims.exp and claims.exp < time.time() else ""
+
+
+class _Claims(Struct):
+    exp: float | None = None
+
+
+_UNKNOWN_PATH = "the server could not find the requested resource"
+_JSON_HINT = "check that the address is an API server's, and that nothing in between answers for it"

@@ -1,0 +1,239 @@
+"""What stands in a page of a list and in a line of a watch? Typed in one decode when all is well, item by item when not.
+
+What a newcomer gets wrong: an object that cannot be read is neither an error of the page nor absent. It is reported with its key, so
+that the reader keeps the row it had.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.kube.api_failure import Status, decode_status
+from fairlead.edge.kube.resource import Resource
+
+log = logging.getLogger("fairlead.kubernetes")
+_EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
+
+Wire = TypeVar("Wire")
+Row = TypeVar("Row")
+
+UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
+"""What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
+UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
+"""The same, and what a raw item says when it is asked for its metadata."""
+
+
+class ListMeta(Struct, rename="camel"):
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
+
+
+class ObjectMeta(Struct, rename="camel"):
+    """The part of metadata that says which object it is."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class AnyObject(Struct):
+    metadata: ObjectMeta | None = None
+
+
+class WirePage(Struct, Generic[Wire]):
+    """A page as decoded: items of the wanted type, or raw ones when one of them does not fit it."""
+
+    metadata: ListMeta | None = None
+    items: list[Wire] | None = None
+
+    @property
+    def token(self) -> str:
+        return (self.metadata and self.metadata.continue_) or ""
+
+    @property
+    def version(self) -> str:
+        return (self.metadata and self.metadata.resource_version) or ""
+
+
+def early_token(body: bytes) -> str:
+    """The next page's token before the page is decoded; "" when there is none, or when it does not stand where API servers write it.
+
+    >>> early_token(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"eyJ2"},"items":[')
+    'eyJ2'
+    >>> early_token(b'{"items":[{"continue":"x"}]}')
+    ''
+    """
+    found = _EARLY_TOKEN.match(body)
+    return found[1].decode() if found else ""
+
+
+class WatchEvent(Struct, Generic[Wire], gc=False):
+    type: str
+    object: Wire
+
+
+class Malformed(Struct, frozen=True):
+    """An object that was left out: which one, and why."""
+
+    key: str
+    label: str
+    reason: str
+
+
+class Page(Struct, Generic[Row]):
+    """Rows by key, in the server's order (namespace, name)."""
+
+    rows: dict[str, Row]
+    malformed: list[Malformed]
+    resource_version: str
+    token: str
+
+
+class Listing(Struct, Generic[Row]):
+    """A whole list as of `resource_version`. `malformed` objects exist but are not among `rows`."""
+
+    rows: dict[str, Row] = {}
+    malformed: list[Malformed] = []
+    resource_version: str = ""
+
+    def add(self, page: Page[Row]) -> None:
+        self.rows.update(page.rows)
+        self.malformed += page.malformed
+        self.resource_version = page.resource_version
+
+
+class Change(Struct, Generic[Row], gc=False):
+    """One event of a watch. `row` is None for DELETED, BOOKMARK, and for an object that could not be read."""
+
+    type: str
+    key: str
+    row: Row | None
+    resource_version: str
+    malformed: Malformed | None = None
+
+
+def key_of(meta: Any) -> str:
+    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does not share."""
+    return meta.uid or f"{meta.namespace or ''}/{meta.name or ''}"
+
+
+class WatchEnded(Exception):
+    """The server ended a watch with an ERROR event."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class ItemReader(Generic[Row]):
+    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse` makes the row.
+
+    `malformed_total` counts objects left out since the start. Each is logged once until another reason appears.
+    """
+
+    def __init__(self, resource: Resource, wire: type[Any], parse: Callable[[Any], Row]) -> None:
+        self.resource = resource
+        self.malformed_total = 0
+        self._parse = parse
+        self._item = decoder_of(wire)
+        self._page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[wire])  # type: ignore[valid-type]
+        self._raw_page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[Raw])
+        self._event: msgspec.json.Decoder[WatchEvent[Any]] = decoder_of(WatchEvent[wire])  # type: ignore[valid-type]
+        self._raw_event = decoder_of(WatchEvent[Raw])
+        self._identity = decoder_of(AnyObject)
+        self._told: dict[str, str] = {}
+
+    def read_page(self, body: bytes) -> Page[Row]:
+        return self.parse_page(self.decode_page(body))
+
+    def decode_page(self, body: bytes) -> WirePage[Any]:
+        """The first half of reading a page, which is fast and tells the next page's token. Raises DecodeError when it is no list."""
+        try:
+            return self._page.decode(body)
+        except UNREADABLE:
+            return self._raw_page.decode(body)
+
+    def parse_page(self, page: WirePage[Any]) -> Page[Row]:
+        """The second half: rows."""
+        items, parse = page.items or [], self._parse
+        malformed: list[Malformed] = []
+        try:
+            rows = {item.metadata.uid or key_of(item.metadata): parse(item) for item in items}
+        except UNREADABLE_OR_RAW:
+            rows, malformed = self._parse_singly(items)
+        return Page(rows, malformed, page.version, page.token)
+
+    def read_item(self, body: bytes) -> Row:
+        """One object, as `get` answers it. Raises what decoding and parsing raise."""
+        return self._parse(self._item.decode(body))
+
+    def read_changes(self, lines: bytes) -> list[Change[Row]]:
+        """The changes of complete lines of a watch, all or none.
+
+        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object that makes no row gives a
+        Change without one.
+        """
+        try:
+            return [self._read_change(event) for event in self._event.decode_lines(lines)]
+        except UNREADABLE:
+            return [self._read_line(line) for line in lines.split(b"\n") if line.strip()]
+
+    def _read_change(self, event: WatchEvent[Any]) -> Change[Row]:
+        kind = event.type
+        meta = event.object.metadata
+        if kind == "MODIFIED" or kind == "ADDED":
+            return Change(kind, meta.uid or key_of(meta), self._parse(event.object), meta.resource_version or "")
+        if kind == "ERROR":
+            raise ValueError("an ERROR event carries a Status, which is read from the raw line")
+        return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
+
+    def _read_line(self, line: bytes) -> Change[Row]:
+        try:
+            return self._read_change(self._event.decode(line))
+        except UNREADABLE as error:
+            event = self._raw_event.decode(line)
+            if event.type == "ERROR":
+                raise WatchEnded(decode_status(bytes(event.object))) from None
+            meta = self._identity_of(event.object)
+            malformed = self._report(meta, error) if event.type in ("ADDED", "MODIFIED") else None
+            return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
+
+    def _parse_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:
+        rows: dict[str, Row] = {}
+        malformed: list[Malformed] = []
+        for each in items:
+            item = each
+            try:
+                if isinstance(each, Raw):
+                    item = self._item.decode(each)
+                rows[key_of(item.metadata)] = self._parse(item)
+            except UNREADABLE as error:
+                meta = self._identity_of(each) if isinstance(each, Raw) else each.metadata
+                malformed.append(self._report(meta, error))
+        return rows, malformed
+
+    def _identity_of(self, raw: Raw) -> ObjectMeta:
+        try:
+            return self._identity.decode(raw).metadata or ObjectMeta()
+        except msgspec.DecodeError:
+            return ObjectMeta()
+
+    def _report(self, meta: Any, error: Exception) -> Malformed:
+        name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name or "without a name"
+        found = Malformed(key_of(meta), f"{self.resource.label} {name}", str(error) or type(error).__name__)
+        self.malformed_total += 1
+        if self._told.get(found.key) != found.reason:
+            if len(self._told) > 10_000:
+                self._told.clear()
+            self._told[found.key] = found.reason
+            log.warning("left out %s: %s", found.label, found.reason)
+        return found

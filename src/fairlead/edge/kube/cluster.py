@@ -1,0 +1,242 @@
+"""The real cluster behind `ports.Cluster`: one reflector per resource, and a snapshot of all mirrors on demand.
+
+What a newcomer gets wrong: a resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
+exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. ConfigMaps
+by which an operator takes shared GPUs out are followed from the moment that a node shares its GPUs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from fairlead.edge.connection.backoff import Backoff
+from fairlead.edge.kube.api_discovery import Discovery, check_version
+from fairlead.edge.kube.followed import (
+    EVENT_SUBJECT,
+    NODE_SUBJECT,
+    POD_SUBJECT,
+    QUOTA_SUBJECT,
+    WITHHELD_SUBJECT,
+    Followed,
+    QuotaTree,
+    job_subject,
+)
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.resource import Resource
+from fairlead.errors import FairleadError, Forbidden
+from fairlead.kinds.registry import KINDS, one_per_resource
+from fairlead.model.quota import QuotaNode
+from fairlead.model.resources import GPU_MEMORY, counted
+from fairlead.model.snapshot import ClusterSnapshot, Source, build_snapshot
+from fairlead.ports import Clock
+from fairlead.wire import names
+
+log = logging.getLogger("fairlead.kubernetes")
+
+DISCOVERY_SECONDS = 60.0  # a CRD installed later is picked up within this time
+FRESH_SECONDS = 1.0  # an unchanged snapshot is handed out again without new source times
+
+
+class KubeCluster:
+    """A real cluster that keeps itself current while `run` runs. `close` the API yourself: it may be shared."""
+
+    def __init__(
+        self,
+        api: KubeApi,
+        clock: Clock,
+        *,
+        with_events: bool = True,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._rng = rng
+        self._sleep = sleep
+        self._nodes = Followed(NODE_SUBJECT)
+        self._pods = Followed(POD_SUBJECT)
+        self._jobs = [Followed(job_subject(kind)) for kind in one_per_resource(KINDS)]
+        self._quota = Followed(QUOTA_SUBJECT)
+        self._events = Followed(EVENT_SUBJECT) if with_events else None
+        self._withheld = Followed(WITHHELD_SUBJECT)
+        self._shares_gpus = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._discovery: Discovery | None = None
+        self._trouble: FairleadError | None = None
+        self._version = 0
+        self._changed = asyncio.Event()
+        self._snapshot = ClusterSnapshot(version=-1)
+
+    # ports.Cluster
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._discover_for_ever(group))
+            self._start(group, self._nodes)
+            while not self._nodes.is_settled:
+                await self._changed.wait()
+            self._start(group, self._pods)
+            if self._events is not None:
+                self._start(group, self._events)
+            await self._shares_gpus.wait()
+            self._start(group, self._withheld)
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    @property
+    def is_ready(self) -> bool:
+        if self._discovery is None:
+            return False
+        served = [each for each in self._extensions if each.resource is not None]
+        return self._nodes.is_settled and self._pods.is_settled and all(each.is_settled for each in served)
+
+    def snapshot(self) -> ClusterSnapshot:
+        now, last = self._clock.now(), self._snapshot
+        if last.version == self._version:
+            if 0 <= now - last.taken_at < FRESH_SECONDS:
+                return last
+            fresh = last.as_of(now, self._sources())
+        else:
+            fresh = self._build(now)
+        self._snapshot = fresh
+        return fresh
+
+    async def wait_changed(self, since: int, seconds: float) -> int:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._version == since:
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+        return self._version
+
+    # state
+
+    @property
+    def _extensions(self) -> list[Followed[Any]]:
+        """What only some clusters serve."""
+        return [*self._jobs, self._quota]
+
+    @property
+    def _all(self) -> list[Followed[Any]]:
+        return [self._nodes, self._pods, *self._extensions, *([self._events] if self._events is not None else [])]
+
+    def _build(self, now: float) -> ClusterSnapshot:
+        nodes = self._nodes.mirror.rows()
+        if not self._shares_gpus.is_set() and any(counted(node.capacity, GPU_MEMORY) > 0 for node in nodes):
+            self._shares_gpus.set()
+        return build_snapshot(
+            nodes=nodes,
+            pods=self._pods.mirror.rows(),
+            jobs=(job for each in self._jobs for job in each.mirror.rows()),
+            quota=_the_tree(self._quota.mirror.rows()),
+            events=self._events.mirror.rows() if self._events is not None else (),
+            withheld=((row.node, row.indexes) for row in self._withheld.mirror.rows()),
+            sources=self._sources(),
+            taken_at=now,
+            version=self._version,
+        )
+
+    def _sources(self) -> list[Source]:
+        followed = [*self._all, self._withheld] if self._withheld.reflector is not None else self._all
+        return [self._source(each) for each in followed]
+
+    def _source(self, followed: Followed[Any]) -> Source:
+        if self._discovery is not None and followed.resource is None:
+            return followed.missing_source()
+        source = followed.source(self._trouble)
+        if followed is self._quota and source.state == "ok" and source.message:
+            return msgspec.structs.replace(source, state="failing")  # there is one tree: left out, it is the whole source
+        return source
+
+    def _note_change(self) -> None:
+        self._version += 1
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    # discovery
+
+    async def _discover_for_ever(self, group: asyncio.TaskGroup) -> None:
+        backoff = Backoff(self._rng)
+        while True:
+            try:
+                await self._discover(group)
+                backoff.reset()
+                await self._sleep(DISCOVERY_SECONDS)
+            except FairleadError as error:
+                self._note_trouble(error)
+                await self._sleep(backoff.next_delay())
+
+    async def _discover(self, group: asyncio.TaskGroup) -> None:
+        if self._discovery is None:
+            await self._check_version()
+        groups = {each.subject.resource.group for each in self._extensions}
+        found = await self._api.discovery(groups)
+        is_first = self._discovery is None
+        self._discovery, self._trouble = found, None
+        moved = [self._follow(group, each, self._served(found, each)) for each in self._extensions]
+        if is_first or any(moved):
+            self._note_change()
+
+    async def _check_version(self) -> None:
+        try:
+            check_version(self._api.connection.server, await self._api.version())
+        except Forbidden:
+            log.info("this user may not ask for the API server's version; it is taken to be new enough")
+
+    def _served(self, found: Discovery, followed: Followed[Any]) -> Resource | None:
+        subject = followed.subject
+        return found.find(subject.resource.group, subject.resource.plural, subject.versions)
+
+    def _follow(self, group: asyncio.TaskGroup, followed: Followed[Any], resource: Resource | None) -> bool:
+        """Start, stop or restart following as the server's offer changed. Whether it did."""
+        if resource == followed.resource:
+            return False
+        self._stop(followed)
+        followed.resource = resource
+        if resource is None:
+            log.info("%s is no longer served", followed.subject.resource.label)
+            followed.mirror.clear()
+        else:
+            self._start(group, followed)
+        return True
+
+    def _start(self, group: asyncio.TaskGroup, followed: Followed[Any]) -> None:
+        subject = followed.subject
+        assert followed.resource is not None
+        followed.reflector = Reflector(
+            self._api,
+            subject.reader(followed.resource),
+            followed.mirror,
+            selection=subject.selection,
+            now=self._clock.now,
+            rng=self._rng,
+            sleep=self._sleep,
+            on_change=self._note_change,
+        )
+        self._tasks[subject.name] = group.create_task(followed.reflector.run(), name=f"reflector of {subject.name}")
+
+    def _stop(self, followed: Followed[Any]) -> None:
+        followed.reflector = None
+        task = self._tasks.pop(followed.subject.name, None)
+        if task is not None:
+            task.cancel()
+
+    def _note_trouble(self, error: FairleadError) -> None:
+        if self._trouble is None or self._trouble.what != error.what:
+            log.warning("discovery failed: %s", error.log_line)
+            self._trouble = error
+            self._note_change()
+
+
+def _the_tree(trees: tuple[QuotaTree, ...]) -> QuotaNode | None:
+    return next((tree.root for tree in trees if tree.name == names.QUOTA_TREE_NAME), None)

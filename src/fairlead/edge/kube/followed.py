@@ -1,0 +1,144 @@
+"""One resource of the real cluster, being followed: its rows, its reflector, and how well it can be read, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import EVERYTHING, Selection
+from fairlead.edge.kube.mirror import Mirror
+from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
+from fairlead.errors import FairleadError, Forbidden, NotFound
+from fairlead.kinds.parts.kind import JobKind, source_of
+from fairlead.model.event import Event
+from fairlead.model.job import Job
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.quota import QuotaNode
+from fairlead.model.sharing import Withheld
+from fairlead.model.snapshot import GPU_WITHHELD, Source
+from fairlead.wire import names
+from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
+from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+
+Row = TypeVar("Row")
+
+by_name = attrgetter("name")
+by_node = attrgetter("node")
+by_namespace_and_name = attrgetter("namespace", "name")
+
+
+class Subject(Struct, Generic[Row], frozen=True):
+    """What to follow: under which source name, where, and how objects become rows in which order.
+
+    `versions`: acceptable versions, best first; None for the core resources, which every server has.
+    """
+
+    name: str
+    resource: Resource
+    wire: type[Any]
+    parse: Callable[[Any, str], Row]
+    order: Callable[[Row], Any]
+    versions: tuple[str, ...] | None = None
+    selection: Selection = EVERYTHING
+
+    def reader(self, resource: Resource) -> ItemReader[Row]:
+        return ItemReader(resource, self.wire, lambda wire: self.parse(wire, resource.version))
+
+
+class QuotaTree(Struct, frozen=True):
+    """The tree's object; `root` is None when it has none."""
+
+    name: str
+    namespace: str
+    root: QuotaNode | None
+
+
+def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
+    return QuotaTree(wire.metadata.name or "", wire.metadata.namespace or "", parse_quota_tree(wire))
+
+
+def job_subject(kind: JobKind) -> Subject[Job]:
+    resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
+    return Subject(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+
+
+NODE_SUBJECT: Subject[Node] = Subject("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
+POD_SUBJECT: Subject[Pod] = Subject("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
+QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
+    names.QUOTA_PLURAL,
+    Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
+    WireQuotaTree,
+    _quota_tree,
+    by_namespace_and_name,
+    (names.QUOTA_VERSION,),
+    Selection(namespace=names.QUOTA_TREE_NAMESPACE),
+)
+EVENT_SUBJECT: Subject[Event] = Subject(
+    "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
+)
+WITHHELD_SUBJECT: Subject[Withheld] = Subject(
+    GPU_WITHHELD,
+    CONFIG_MAPS,
+    WireConfigMap,
+    lambda wire, _: parse_withheld_map(wire),
+    by_node,
+    selection=Selection(namespace=names.UNHEALTHY_GPUS_NAMESPACE),
+)
+
+
+class Followed(Generic[Row]):
+    """A subject with its mirror and, while the server serves it, its reflector."""
+
+    def __init__(self, subject: Subject[Row]) -> None:
+        self.subject = subject
+        self.mirror: Mirror[Row] = Mirror(subject.order)
+        self.resource: Resource | None = subject.resource if subject.versions is None else None
+        self.reflector: Reflector[Row] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more is to be waited for at the start: read once, or known not to be readable."""
+        reflector = self.reflector
+        return reflector is not None and (reflector.is_synced or isinstance(reflector.last_error, Forbidden | NotFound))
+
+    def source(self, trouble: FairleadError | None) -> Source:
+        """`trouble` is why discovery failed, for a resource that was never followed."""
+        name, reflector = self.subject.name, self.reflector
+        if reflector is None:
+            return Source(name, "failing", trouble.what, trouble.hint) if trouble else Source(name, "syncing")
+        error = reflector.last_error
+        if error is not None:
+            return Source(name, _state_of(error), error.what, error.hint, reflector.good_at)
+        if not reflector.is_synced:
+            return Source(name, "syncing")
+        return Source(
+            name,
+            "ok",
+            _left_out(reflector),
+            "look into this server's log for all of them" if reflector.unreadable else "",
+            reflector.good_at,
+        )
+
+    def missing_source(self) -> Source:
+        label = self.subject.resource.label
+        return Source(self.subject.name, "missing", f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted")
+
+
+def _state_of(error: FairleadError) -> str:
+    if isinstance(error, Forbidden):
+        return "forbidden"
+    return "missing" if isinstance(error, NotFound) else "failing"
+
+
+def _left_out(reflector: Reflector[Any]) -> str:
+    if not reflector.unreadable:
+        return ""
+    first = next(iter(reflector.unreadable.values()))
+    return f"{len(reflector.unreadable)} left out that cannot be read, such as {first}"

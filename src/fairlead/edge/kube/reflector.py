@@ -1,0 +1,209 @@
+"""How does a mirror of one resource stay true? List, then watch, for ever; on failure wait, and go on where it stopped.
+
+What a newcomer gets wrong: a failure empties nothing. The mirror keeps what it had and `state` says since when that may be old; only
+a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing is skipped or seen twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from fairlead.edge.connection.backoff import Backoff
+from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
+from fairlead.edge.kube.api_page import Change, ItemReader
+from fairlead.edge.kube.api_request import EVERYTHING, Selection
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.errors import FairleadError
+
+log = logging.getLogger("fairlead.kubernetes")
+
+Row = TypeVar("Row")
+
+SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
+
+
+class Sink(Protocol[Row]):
+    """Where rows go. Keys are opaque (`api_page.key_of`)."""
+
+    def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
+        """All there is now, by key; the dict becomes the sink's own. What was held under an `unreadable` key stays as it was."""
+        ...
+
+    def upsert(self, key: str, row: Row) -> None: ...
+
+    def remove(self, key: str) -> None: ...
+
+
+class Reflector(Generic[Row]):
+    """Follows one resource into a sink. `run` never returns and raises only what is a bug (or CancelledError).
+
+    `is_synced`: it was listed once. `is_current`: a watch is open, so the sink is true now. `good_at`: until when it surely was, in the
+    time of `now`. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and make no row, with reasons.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        reader: ItemReader[Row],
+        sink: Sink[Row],
+        *,
+        selection: Selection = EVERYTHING,
+        now: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.reader = reader
+        self.is_synced = False
+        self.is_current = False
+        self.last_error: FairleadError | None = None
+        self.unreadable: dict[str, str] = {}
+        self.lists_total = 0
+        self.events_total = 0
+        self._api = api
+        self._sink = sink
+        self._selection = selection
+        self._now = now
+        self._sleep = sleep
+        self._on_change = on_change
+        self._backoff = Backoff(rng)
+        self._good_at: float | None = None
+        self._version = ""
+        self._listed_at = 0.0
+
+    @property
+    def good_at(self) -> float | None:
+        return self._now() if self.is_current else self._good_at
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._list()
+                await self._follow()
+            except FairleadError as error:
+                await self._wait_after(error)
+
+    async def _list(self) -> None:
+        with quiet_collector(is_first=not self.is_synced):
+            listing = await self._api.list_all(self.reader, self._selection)
+            self.unreadable = {each.key: f"{each.label}: {each.reason}" for each in listing.malformed}
+            self._sink.replace(listing.rows, self.unreadable)
+        self._version = listing.resource_version
+        self._listed_at = time.monotonic()
+        self.lists_total += 1
+        self.is_synced = True
+        self._succeeded()
+
+    async def _follow(self) -> None:
+        """Watch after watch, until the version is gone (returns: list again) or a failure of another kind (raises)."""
+        while True:
+            try:
+                await self._watch_once()
+            except Gone as error:
+                log.info("watch of %s: %s; listing again", self.reader.resource.label, error.message)
+                if time.monotonic() - self._listed_at < SHORT_WATCH_SECONDS:  # gone, though just listed: do not turn in circles
+                    await self._sleep(self._backoff.next_delay())
+                return
+            except ApiFailure as error:
+                if not _is_resumable(error):
+                    raise
+                await self._wait_after(error)
+
+    async def _watch_once(self) -> None:
+        opened_at = time.monotonic()
+        delivered = 0
+        try:
+            async with contextlib.aclosing(self._api.watch(self.reader, self._version, self._selection)) as batches:
+                async for batch in batches:
+                    if not self.is_current:
+                        self.is_current = True
+                        self._succeeded()
+                    if batch:
+                        self._apply(batch)
+                        delivered += len(batch)
+        finally:
+            self._lost()
+            if delivered or time.monotonic() - opened_at >= SHORT_WATCH_SECONDS:
+                self._backoff.reset()
+        if not delivered and time.monotonic() - opened_at < SHORT_WATCH_SECONDS:
+            await self._sleep(self._backoff.next_delay())
+
+    def _apply(self, batch: list[Change[Row]]) -> None:
+        sink, changed = self._sink, False
+        for change in batch:
+            if change.malformed is not None:
+                self.unreadable[change.key] = f"{change.malformed.label}: {change.malformed.reason}"
+            elif change.row is not None:
+                sink.upsert(change.key, change.row)
+                changed = True
+            elif change.type == "DELETED":
+                sink.remove(change.key)
+                changed = True
+            if self.unreadable and change.malformed is None:
+                self.unreadable.pop(change.key, None)
+            if change.resource_version:
+                self._version = change.resource_version
+        self.events_total += len(batch)
+        if changed:
+            self._on_change()
+
+    def _succeeded(self) -> None:
+        if self.last_error is not None:
+            log.info("%s: read again after %d failures", self.reader.resource.label, self._backoff.failures)
+        self.last_error = None
+        self._good_at = self._now()
+        self._on_change()
+
+    def _lost(self) -> None:
+        """The watch is over: what was true until now may be old from here on."""
+        if self.is_current:
+            self.is_current = False
+            self._good_at = self._now()
+
+    async def _wait_after(self, error: FairleadError) -> None:
+        self._lost()
+        is_news = self.last_error is None or self.last_error.what != error.what
+        self.last_error = error
+        delay = self._backoff.next_delay(getattr(error, "retry_after", None))
+        level = logging.WARNING if is_news else logging.DEBUG
+        log.log(level, "%s cannot be read, next try in %.1f s: %s", self.reader.resource.label, delay, error.log_line)
+        self._on_change()
+        await self._sleep(delay)
+
+
+def _is_resumable(error: ApiFailure) -> bool:
+    """Whether the watch may go on where it stopped. A long outage alone is no reason to read everything again."""
+    if isinstance(error, (ForbiddenByServer, NotServed)):
+        return False
+    return isinstance(error, Unreachable) or error.status in (429, 502, 503, 504)
+
+
+_listing_now = 0
+
+
+@contextlib.contextmanager
+def quiet_collector(*, is_first: bool) -> Iterator[None]:
+    """No garbage collection while a list is read: it would look at every new row again and again (hundreds of times the parser's time).
+
+    After a first list everything read is frozen: collections of the process's life then pass over it. Nested use is fine.
+    """
+    global _listing_now  # the collector is the process's, so is this count
+    was_enabled = gc.isenabled() or _listing_now > 0
+    _listing_now += 1
+    gc.disable()
+    try:
+        yield
+    finally:
+        _listing_now -= 1
+        if _listing_now == 0 and was_enabled:
+            if is_first:
+                gc.collect()
+                gc.freeze()
+            gc.enable()

@@ -1,0 +1,1 @@
+"""Prometheus and exporters as sources of GPU readings and charts."""

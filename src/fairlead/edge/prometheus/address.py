@@ -1,0 +1,41 @@
+"""Which Prometheus, and as whom? One connection from the settings that a person may give: address, token, token file, CA file."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from fairlead.edge.connection.connection import Connection, has_usable_host
+from fairlead.edge.connection.credentials import Credentials, Issued, basic, bearer, token_file_source
+from fairlead.edge.connection.pem import read_pem
+from fairlead.errors import UserError
+
+
+def prometheus_connection(address: str, *, token: str = "", token_file: str = "", ca_file: str = "") -> Connection:
+    """Raises UserError for what cannot be an address, a token or a certificate. `user:password@` in the address is basic auth.
+
+    >>> prometheus_connection("http://ann:s%40x@prom.example:9090/prometheus/").server
+    'http://prom.example:9090/prometheus'
+    """
+    server = address.strip() if "://" in address else f"http://{address.strip()}"
+    if not server.startswith(("http://", "https://")) or not has_usable_host(server):
+        raise UserError(f"`{address}` is not the address of a Prometheus", "write it as http://host:9090")
+    parts = urlsplit(server)
+    host = parts.netloc.rpartition("@")[2]
+    return Connection(
+        server=urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", "")),
+        credentials=_credentials(parts.username, parts.password, token, token_file),
+        origin="the Prometheus settings",
+        ca_pem=read_pem("Prometheus CA", None, ca_file or None),
+    )
+
+
+def _credentials(user: str | None, password: str | None, token: str, token_file: str) -> Credentials:
+    if token_file:
+        return Credentials(token_file_source(token_file, fallback_token=token or None), is_renewable=True)
+    if token:
+        issued = Issued(authorization=bearer(token))
+    elif user:
+        issued = Issued(authorization=basic(unquote(user), unquote(password or "")))
+    else:
+        issued = Issued()
+    return Credentials(lambda: issued, is_renewable=False)

@@ -1,0 +1,1 @@
+"""One answer from the real cluster for one command."""

@@ -1,0 +1,230 @@
+"""What does one command read from a live cluster, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+
+What a newcomer gets wrong: nodes are read *before* pods, so a pod that arrives in between is missing or on a node we know, and never
+on a node that is not in the answer. Up to five named nodes are fetched by name; more would cost more requests than a list.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from fairlead.edge.kube.api_failure import Unreachable
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.resource import CONFIG_MAPS, NODES, PODS, Resource
+from fairlead.errors import Forbidden, NotFound, OutsideError
+from fairlead.model.gpu import GpuReading
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, Source, build_snapshot
+from fairlead.model.topology import GpuTopology
+from fairlead.wire import names as spelling
+from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
+from fairlead.wire.kube.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+
+BY_NAME_MAX: Final = 5
+HOLDING: Final = "status.phase!=Succeeded,status.phase!=Failed"
+_LOOK_SECONDS: Final = 0.2
+log = logging.getLogger("fairlead.kubernetes")
+
+Row = TypeVar("Row")
+ReadingsQuery = Callable[[], Sequence[GpuReading]]
+
+
+class ClusterQuery:
+    """One cluster for one command. `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had."""
+
+    def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
+        self._api = api
+        self._readings = readings
+        self._node_reader = ItemReader(NODES, WireNode, parse_node)
+        self._pod_reader = ItemReader(PODS, WirePod, parse_pod)
+
+    def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
+        """See `cli.context.ClusterReader`."""
+        with _no_collector():
+            if names and len(names) <= BY_NAME_MAX:
+                nodes = self._nodes_by_name(names)
+                pods = [pod for node in nodes for pod in self._pods(f"{HOLDING},spec.nodeName={node.name}")]
+            else:
+                wanted = set(names)
+                nodes = [row for row in self._api.list_all(self._node_reader).rows.values() if not wanted or row.name in wanted]
+                pods = [pod for pod in self._pods(f"{HOLDING},spec.nodeName!=") if not wanted or pod.node in wanted]
+        read = [Source("nodes"), Source("pods")]
+        snapshot = build_snapshot(
+            nodes=nodes,
+            pods=pods,
+            topologies=self._topologies(nodes, read),
+            withheld=self._withheld(nodes, read) if with_withheld else (),
+            sources=read,
+            taken_at=time.time(),
+        )
+        return self._with_readings(snapshot) if with_readings else snapshot
+
+    def read_all(self) -> ClusterSnapshot:
+        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
+        import asyncio
+
+        with _no_promises():
+            found = asyncio.run(self._read_once())
+        for source in found.sources.values():
+            if source.is_unread:
+                log.warning("%s cannot be read: %s", source.name, source.message or source.state)
+        read = list(found.sources.values())
+        snapshot = build_snapshot(
+            nodes=found.nodes,
+            pods=found.pods,
+            jobs=found.jobs,
+            quota=found.quota,
+            events=found.events,
+            topologies=self._topologies(found.nodes, read),
+            withheld=self._withheld(found.nodes, read),
+            sources=read,
+            taken_at=found.taken_at,
+            version=found.version,
+        )
+        return self._with_readings(snapshot)
+
+    def read_objects(self) -> KeptObjects:
+        """Kind after kind, nodes before pods. What is not served is not missed."""
+        objects: list[dict[str, Any]] = []
+        unread: list[Source] = []
+        with _no_collector():
+            for kind in KEPT_KINDS:
+                try:
+                    objects += self._objects(kind)
+                except Unreachable:
+                    raise
+                except OutsideError as error:
+                    state = "forbidden" if isinstance(error, Forbidden) else "failing"
+                    unread.append(Source(f"{kind.plural}.{kind.group}".rstrip("."), state, error.what, error.hint))
+        return KeptObjects(objects, unread)
+
+    def _objects(self, kind: KeptKind) -> list[dict[str, Any]]:
+        for version in kind.versions:
+            api_version = f"{kind.group}/{version}" if kind.group else version
+            resource = Resource(kind.group, version, kind.plural, kind=kind.kind)
+            reader = ItemReader(resource, WireKept, partial(parse_kept, api_version, kind.kind))
+            try:
+                return [row for row in self._api.list_all(reader).rows.values() if row is not None]
+            except NotFound:
+                continue
+        return []
+
+    async def _read_once(self) -> ClusterSnapshot:
+        import asyncio
+
+        from fairlead.edge.files.clock import WallClock
+        from fairlead.edge.kube.cluster import KubeCluster
+        from fairlead.edge.kube.kube_api import KubeApi
+
+        async with KubeApi(self._api.connection) as api:
+            cluster = KubeCluster(api, WallClock())
+            reading = asyncio.create_task(cluster.run())
+            try:
+                while any(source.state == "syncing" for source in cluster.snapshot().sources.values()):
+                    await cluster.wait_changed(cluster.version, _LOOK_SECONDS)
+                    _raise_trouble(cluster.snapshot())
+                return cluster.snapshot()
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    def describe(self) -> str:
+        return f"the cluster at {self._api.connection.server}"
+
+    def _nodes_by_name(self, names: Sequence[str]) -> list[Node]:
+        found = []
+        for name in names:
+            try:
+                found.append(parse_node(self._api.get(NODES, name, type=WireNode)))
+            except NotFound:
+                continue
+        return found
+
+    def _pods(self, fields: str) -> list[Pod]:
+        return list(self._api.list_all(self._pod_reader, Selection(fields=fields)).rows.values())
+
+    def _topologies(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, GpuTopology]]:
+        """By node name, asked for only when a node wants one; how that went is added to `read`."""
+        wanted = any(node.labels.get(spelling.LABEL_GPU_SCHEDULE) == spelling.GPU_SCHEDULE_TOPOLOGY for node in nodes)
+        labels = f"{spelling.LABEL_GPU_SCHEDULE}={spelling.GPU_SCHEDULE_TOPOLOGY}"
+        selection = Selection(namespace=spelling.TOPOLOGY_NAMESPACE, labels=labels)
+        return self._maps(GPU_TOPOLOGIES, parse_topology_map, selection, read) if wanted else _none(GPU_TOPOLOGIES, read)
+
+    def _withheld(self, nodes: Sequence[Node], read: list[Source]) -> list[tuple[str, frozenset[int]]]:
+        """Of nodes that share GPUs, asked for only when there is one; how that went is added to `read`."""
+        shared = {node.name for node in nodes if node.capacity.get(spelling.GPU_MEMORY, 0) > 0}
+        if not shared:
+            return _none(GPU_WITHHELD, read)
+        rows = self._maps(GPU_WITHHELD, parse_withheld_map, Selection(namespace=spelling.UNHEALTHY_GPUS_NAMESPACE), read)
+        return [(row.node, row.indexes) for row in rows if row.node in shared]
+
+    def _maps(self, source: str, parse: Callable[[WireConfigMap], Row], selection: Selection, read: list[Source]) -> list[Row]:
+        try:
+            rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, WireConfigMap, parse), selection).rows.values())
+        except Forbidden as error:
+            read.append(Source(source, "forbidden", f"forbidden: {error.what}", error.hint))
+            return []
+        read.append(Source(source))
+        return rows
+
+    def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        if self._readings is None:
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "off", "no Prometheus is configured or found"))
+        try:
+            known = snapshot.node_by_name
+            return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
+        except OutsideError as error:
+            from fairlead.edge.queries.gpu_query import NoPrometheus
+
+            state = "missing" if isinstance(error, NoPrometheus) else "failing"
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, state, error.what, error.hint))
+
+
+def _raise_trouble(snapshot: ClusterSnapshot) -> None:
+    """A service waits until the API server comes back; a command says why it cannot be read."""
+    for name in ("nodes", "pods"):
+        source = snapshot.sources.get(name)
+        if source is not None and source.state == "failing":
+            raise OutsideError("kubernetes", source.message, source.hint)
+
+
+def _none(source: str, read: list[Source]) -> list[Any]:
+    """No node wants any, so nothing is missed."""
+    read.append(Source(source))
+    return []
+
+
+@contextmanager
+def _no_promises() -> Iterator[None]:
+    """A service says of what it cannot read when it tries again; a command does not, so it says for itself what is missing."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return record.module != "reflector"
+
+    log.addFilter(is_told)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Thousands of rows and no garbage: the cyclic collector would only walk them again and again (design 0001)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

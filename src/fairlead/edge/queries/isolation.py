@@ -1,0 +1,72 @@
+"""In which namespaces may we see our own jobs only? Those whose label isolates users, unless we administrate arena (arena contract §7).
+
+What a newcomer gets wrong: this is a courtesy among people who share a namespace, no protection; RBAC decides what anybody may read.
+So a namespace that we may not read is no error, and isolates nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.edge.kube.api_failure import ForbiddenByServer
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.api_request import Selection
+from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.who_am_i import user_name
+from fairlead.errors import NotFound
+from fairlead.wire.names import LABEL_ISOLATE_USER
+from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
+
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
+NAMESPACES: Final = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespace")
+
+
+class _Meta(Struct, frozen=True):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class _WireNamespace(Struct, frozen=True):
+    metadata: _Meta
+
+
+class _WireConfigMap(Struct, frozen=True):
+    data: dict[str, str] | None = None
+
+
+def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
+    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all. Where there is none it is one request."""
+    isolating = _isolating(api, namespace)
+    if not isolating:
+        return {}
+    name = user_name(api)
+    if name in parse_admins(config_data(api, arena_namespace, CONFIG_MAP)):
+        return {}
+    return dict.fromkeys(isolating, person_id(name))
+
+
+def config_data(api: KubeBlocking, namespace: str, name: str) -> Mapping[str, str]:
+    """The data of a ConfigMap; empty when there is none, or none for us."""
+    try:
+        found: _WireConfigMap = api.get(CONFIG_MAPS, name, namespace, type=_WireConfigMap)
+    except (NotFound, ForbiddenByServer):
+        return {}
+    return found.data or {}
+
+
+def _isolating(api: KubeBlocking, namespace: str) -> list[str]:
+    key, value = LABEL_ISOLATE_USER, "true"
+    try:
+        if namespace:
+            found: _WireNamespace = api.get(NAMESPACES, namespace, type=_WireNamespace)
+            return [namespace] if (found.metadata.labels or {}).get(key) == value else []
+        reader = ItemReader(NAMESPACES, _WireNamespace, lambda wire: wire.metadata.name or "")
+        return sorted(api.list_all(reader, Selection(labels=f"{key}={value}")).rows.values())
+    except (NotFound, ForbiddenByServer):
+        return []

@@ -1,0 +1,1 @@
+"""What job kinds are made of: options, specs, volumes, companions, elastic training."""

@@ -1,0 +1,62 @@
+"""How is an elastic job told to add or remove workers? By an object of its own, which et-operator carries out once: ScaleIn or ScaleOut.
+
+What a newcomer gets wrong: the script runs in the launcher and tells the program; the operator only makes or deletes the pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.kinds.parts.elastic_training import GROUP, VERSIONS
+from fairlead.model.job import Job
+
+WORKER: Final = "worker"
+LEAST_WORKERS: Final = 1
+MOST_WORKERS: Final = 1000
+"""et-operator's own bounds, where a job has none."""
+
+
+class Scaling(Struct, frozen=True):
+    """`field` holds the count in the object's spec, `script` is what runs by default."""
+
+    kind: str
+    field: str
+    script: str
+
+
+IN: Final = Scaling("ScaleIn", "toDelete", "/usr/local/bin/scaler.sh --delete")
+OUT: Final = Scaling("ScaleOut", "toAdd", "/usr/local/bin/scaler.sh --add")
+
+
+class ScalingSpec(Struct, frozen=True, kw_only=True):
+    name: str
+    count: int
+    script: str
+    env: Mapping[str, str] = {}
+    retry: int = 0
+    timeout_seconds: int = 60
+
+
+def bounds(job: Job) -> tuple[int, int]:
+    """The fewest and the most workers that the job may have."""
+    role = next((role for role in job.roles if role.name == WORKER), None)
+    least, most = (role.least, role.most) if role is not None else (None, None)
+    return LEAST_WORKERS if least is None else least, MOST_WORKERS if most is None else most
+
+
+def scaling_object(scaling: Scaling, job: Job, spec: ScalingSpec) -> dict[str, Any]:
+    """Belongs to the job: deleting the job deletes it."""
+    owner = {"apiVersion": job.api_version, "kind": job.kind, "name": job.name, "uid": job.uid, "controller": False}
+    body: dict[str, Any] = {"selector": {"name": job.name}, "script": spec.script}
+    if spec.env:
+        body["env"] = [{"name": name, "value": value} for name, value in spec.env.items()]
+    body |= {"backoffLimit": spec.retry, "timeout": spec.timeout_seconds, scaling.field: {"count": spec.count}}
+    return {
+        "apiVersion": f"{GROUP}/{VERSIONS[0]}",
+        "kind": scaling.kind,
+        "metadata": {"name": spec.name, "namespace": job.namespace, "ownerReferences": [owner]},
+        "spec": body,
+    }

@@ -1,0 +1,102 @@
+"""What does a job mount, and which objects come with it? Claims, folders of the node, shared memory, code, files, TensorBoard's logs.
+
+What a newcomer gets wrong: a volume and its mounts must have the same name in three places, so every name is made here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from posixpath import basename, dirname
+from typing import Any, Final
+
+from fairlead.kinds.parts.job_spec import ConfigFile, JobSpec
+
+Manifest = dict[str, Any]
+_LOGS: Final = "training-logs-volume"
+
+
+def volumes(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
+    found: list[Manifest] = []
+    if _has_shared_memory(spec):
+        found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
+    if has_data:
+        found += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in spec.claims]
+        found += [{"name": f"training-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
+    if spec.sync is not None:
+        found.append({"name": "code-sync", "emptyDir": {}})
+    found += [{"name": name, "configMap": {"name": name}} for name in files_by_map(spec)]
+    if spec.tensorboard is not None and log_claim(spec) is None:
+        found.append(_log_volume(spec))
+    return found
+
+
+def mounts(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
+    found: list[Manifest] = []
+    if _has_shared_memory(spec):
+        found.append({"name": "dshm", "mountPath": "/dev/shm"})
+    if has_data:
+        found += [{"name": claim, "mountPath": path} for claim, path in spec.claims.items()]
+        found += [{"name": f"training-data-{i}", "mountPath": path} for i, (_, path) in enumerate(spec.host_dirs)]
+    if spec.sync is not None:
+        found.append({"name": "code-sync", "mountPath": f"{spec.working_dir.rstrip('/')}/code"})
+    for name, files in files_by_map(spec).items():
+        found += [{"name": name, "mountPath": file.path, "subPath": basename(file.path)} for file in files]
+    if spec.tensorboard is not None and log_claim(spec) is None:
+        found.append({"name": _LOGS, "mountPath": spec.tensorboard.logdir})
+    return found
+
+
+def _has_shared_memory(spec: JobSpec) -> bool:
+    return bool(spec.shared_memory) and not spec.has_gpu_topology
+
+
+def files_by_map(spec: JobSpec) -> dict[str, list[ConfigFile]]:
+    return files_of(spec.name, spec.config_files)
+
+
+def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFile]]:
+    """The config files by the ConfigMap that holds them: one per folder, so that two files of one name do not meet."""
+    found: dict[str, list[ConfigFile]] = {}
+    for file in files:
+        digest = hashlib.md5(dirname(file.path).encode(), usedforsecurity=False).hexdigest()[:15]
+        found.setdefault(f"{owner}-{digest}", []).append(file)
+    return found
+
+
+def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
+    """`data` for text, `binaryData` for what is none."""
+    data: dict[str, str] = {}
+    binary: dict[str, str] = {}
+    for file in files:
+        try:
+            data[basename(file.path)] = file.content.decode()
+        except UnicodeDecodeError:
+            binary[basename(file.path)] = base64.b64encode(file.content).decode()
+    return {**({"data": data} if data else {}), **({"binaryData": binary} if binary else {})}
+
+
+def log_claim(spec: JobSpec) -> str | None:
+    """The claim whose mount holds TensorBoard's logs; without one they lie on the node of the chief."""
+    assert spec.tensorboard is not None
+    folder = spec.tensorboard.logdir.rstrip("/") + "/"
+    holding = [(path, claim) for claim, path in spec.claims.items() if folder.startswith(path.rstrip("/") + "/")]
+    return max(holding, key=lambda pair: len(pair[0]))[1] if holding else None
+
+
+def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
+    """TensorBoard's own volume and its mount."""
+    assert spec.tensorboard is not None
+    claim = log_claim(spec)
+    if claim is None:
+        return _log_volume(spec), {"name": _LOGS, "mountPath": spec.tensorboard.logdir}
+    volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+    return volume, {"name": claim, "mountPath": spec.claims[claim]}
+
+
+def _log_volume(spec: JobSpec) -> Manifest:
+    """A folder of the node, by a number that two jobs of a cluster hardly share and that is the same for the same job."""
+    digest = hashlib.md5(f"{spec.namespace}/{spec.name}".encode(), usedforsecurity=False).hexdigest()
+    path = f"/arena_logs/training{int(digest[:8], 16)}"
+    return {"name": _LOGS, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

@@ -1,0 +1,1 @@
+"""Serving jobs: what they are, and how they are written."""

@@ -1,0 +1,136 @@
+"""How does a serving spec become metadata, a container and volumes? The parts that Deployments and InferenceServices share.
+
+What a newcomer gets wrong: the three labels of arena stand on every object and every pod, because nothing else says what belongs together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import to_builtins
+
+from fairlead.kinds.parts.job_parts import VOID, md5
+from fairlead.kinds.parts.job_volumes import config_map_data, files_of
+from fairlead.kinds.serving.spec import Mount, ServingSpec
+from fairlead.wire import names
+
+Manifest = dict[str, Any]
+_FIELDS: Final = {
+    "ARENA_NODE_NAME": "spec.nodeName",
+    "ARENA_POD_NAMESPACE": "metadata.namespace",
+    "ARENA_POD_NAME": "metadata.name",
+    "ARENA_POD_IP": "status.podIP",
+}
+"""Environment of every container of a serving job, out of its own pod."""
+
+
+def release(spec: ServingSpec) -> str:
+    """What names all objects of one version of a job."""
+    return f"{spec.name}-{spec.version}"
+
+
+def labels_of(spec: ServingSpec, app: str) -> dict[str, str]:
+    """The person's own come first, but cannot take ours away."""
+    own = {
+        "app": app,
+        "release": release(spec),
+        "heritage": "fairlead",
+        names.LABEL_SERVING_NAME: spec.name,
+        names.LABEL_SERVING_VERSION: spec.version,
+        names.LABEL_SERVING_TYPE: spec.type,
+    }
+    if spec.user:
+        own[names.LABEL_SUBMITTER] = md5(spec.user)
+    told = {"modelName": spec.model_name, "modelVersion": spec.model_version}
+    return {**spec.labels, **{label: value for label, value in told.items() if value}, **own}
+
+
+def annotations_of(spec: ServingSpec) -> dict[str, str]:
+    own = {names.ANNOTATION_USERNAME: spec.user} if spec.user else {}
+    return {**spec.annotations, **own}
+
+
+def metadata(spec: ServingSpec, app: str, name: str) -> Manifest:
+    meta: Manifest = {"name": name, "namespace": spec.namespace, "labels": labels_of(spec, app)}
+    add(meta, "annotations", annotations_of(spec))
+    return meta
+
+
+def container(spec: ServingSpec, name: str, ports: list[Manifest]) -> Manifest:
+    found: Manifest = {"name": name}
+    add(found, "image", spec.image)
+    add(found, "imagePullPolicy", spec.pull_policy if spec.image else "")
+    add(found, "command", [spec.shell, "-c", spec.command] if spec.command else [])
+    found["env"] = _env(spec)
+    add(found, "ports", ports)
+    for probe, told in spec.probes.items():
+        found[f"{probe}Probe"] = dict(told)
+    add(found, "resources", _resources(spec))
+    add(found, "volumeMounts", _mounts(spec))
+    return found
+
+
+def pod_fields(spec: ServingSpec) -> Manifest:
+    """What stands beside the containers; nothing is written for what nobody asked for."""
+    pod: Manifest = {}
+    add(pod, "volumes", _volumes(spec))
+    add(pod, "nodeSelector", dict(spec.selector))
+    add(pod, "tolerations", [to_builtins(each) for each in spec.tolerations])
+    add(pod, "imagePullSecrets", [{"name": name} for name in spec.pull_secrets])
+    return pod
+
+
+def config_maps(spec: ServingSpec, app: str) -> list[Manifest]:
+    return [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(spec, app, name), **config_map_data(files)}
+        for name, files in files_of(release(spec), spec.config_files).items()
+    ]
+
+
+def add(target: Manifest, key: str, value: Any) -> None:
+    if value:
+        target[key] = value
+
+
+def _env(spec: ServingSpec) -> list[Manifest]:
+    """Ours first, so that the person's may refer to them; a name that the person gives replaces ours."""
+    plain = {} if spec.gpus or spec.gpu_memory or names.GPU_MEMORY in spec.devices else {VOID[0]: VOID[1]}
+    plain |= spec.env
+    secret = {each.name: each for each in spec.secret_env}
+    fields = {name: path for name, path in _FIELDS.items() if name not in plain and name not in secret}
+    told: list[Manifest] = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    told += [{"name": name, "value": value} for name, value in plain.items() if name not in secret]
+    return told + [{"name": each.name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}} for each in secret.values()]
+
+
+def _resources(spec: ServingSpec) -> Manifest:
+    """What is asked for is the limit, too."""
+    counts = {names.NVIDIA_GPU: spec.gpus, **spec.devices, names.GPU_MEMORY: spec.gpu_memory, names.GPU_CORE: spec.gpu_core}
+    counts = {name: count or spec.devices.get(name, 0) for name, count in counts.items()}
+    own = {**spec.limits, **{name: str(count) for name, count in counts.items() if count}}
+    return {"requests": own, "limits": dict(own)} if own else {}
+
+
+def _volumes(spec: ServingSpec) -> list[Manifest]:
+    found: list[Manifest] = []
+    if spec.shared_memory:
+        found.append({"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}})
+    found += [{"name": claim.name, "persistentVolumeClaim": {"claimName": claim.name}} for claim in spec.claims]
+    found += [{"name": empty.name, "emptyDir": {}} for empty in spec.empty_dirs]
+    found += [{"name": f"serving-data-{i}", "hostPath": {"path": host}} for i, (host, _) in enumerate(spec.host_dirs)]
+    return found + [{"name": name, "configMap": {"name": name}} for name in files_of(release(spec), spec.config_files)]
+
+
+def _mounts(spec: ServingSpec) -> list[Manifest]:
+    found: list[Manifest] = [{"name": "dshm", "mountPath": "/dev/shm"}] if spec.shared_memory else []
+    found += [_mount(each) for each in (*spec.claims, *spec.empty_dirs)]
+    found += [{"name": f"serving-data-{i}", "mountPath": path} for i, (_, path) in enumerate(spec.host_dirs)]
+    for name, files in files_of(release(spec), spec.config_files).items():
+        found += [{"name": name, "mountPath": file.path, "subPath": file.path.rpartition("/")[2]} for file in files]
+    return found
+
+
+def _mount(mount: Mount) -> Manifest:
+    found: Manifest = {"name": mount.name, "mountPath": mount.path}
+    add(found, "subPathExpr", mount.subpath)
+    return found

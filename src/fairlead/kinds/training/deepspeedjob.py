@@ -1,0 +1,24 @@
+"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number of workers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.kinds.parts.elastic_training import GROUP as GROUP
+from fairlead.kinds.parts.elastic_training import KIND as KIND
+from fairlead.kinds.parts.elastic_training import OLDER_POD_LABELS as OLDER_POD_LABELS
+from fairlead.kinds.parts.elastic_training import PLURAL as PLURAL
+from fairlead.kinds.parts.elastic_training import POD_LABELS as POD_LABELS
+from fairlead.kinds.parts.elastic_training import TYPES
+from fairlead.kinds.parts.elastic_training import VERSIONS as VERSIONS
+from fairlead.kinds.parts.elastic_training import WIRE as WIRE
+from fairlead.kinds.parts.elastic_training import chief_of as chief_of
+from fairlead.kinds.parts.elastic_training import is_member as is_member
+from fairlead.kinds.parts.elastic_training import parse as parse
+from fairlead.kinds.parts.elastic_training import pod_selectors as pod_selectors
+from fairlead.kinds.parts.elastic_training import pods_of as pods_of
+from fairlead.kinds.parts.elastic_training import role_of as role_of
+
+TYPE: Final = TYPES[1]
+TITLE: Final = "DEEPSPEEDJOB"
+WORDS: Final = ("DeepSpeed", "dp")

@@ -1,0 +1,24 @@
+"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go while it runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.kinds.parts.elastic_training import GROUP as GROUP
+from fairlead.kinds.parts.elastic_training import KIND as KIND
+from fairlead.kinds.parts.elastic_training import OLDER_POD_LABELS as OLDER_POD_LABELS
+from fairlead.kinds.parts.elastic_training import PLURAL as PLURAL
+from fairlead.kinds.parts.elastic_training import POD_LABELS as POD_LABELS
+from fairlead.kinds.parts.elastic_training import TYPES
+from fairlead.kinds.parts.elastic_training import VERSIONS as VERSIONS
+from fairlead.kinds.parts.elastic_training import WIRE as WIRE
+from fairlead.kinds.parts.elastic_training import chief_of as chief_of
+from fairlead.kinds.parts.elastic_training import is_member as is_member
+from fairlead.kinds.parts.elastic_training import parse as parse
+from fairlead.kinds.parts.elastic_training import pod_selectors as pod_selectors
+from fairlead.kinds.parts.elastic_training import pods_of as pods_of
+from fairlead.kinds.parts.elastic_training import role_of as role_of
+
+TYPE: Final = TYPES[0]
+TITLE: Final = "ETJOB"
+WORDS: Final = ("ElasticTraining", "et")

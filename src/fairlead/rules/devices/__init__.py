@@ -1,0 +1,1 @@
+"""Whose name stands on the series of a device."""

@@ -1,0 +1,209 @@
+"""The boards' and exporters' view of the account: who sits on which GPU of a node, and how much is granted (telemetry contract 3.1).
+
+`Pod.is_holding` alone decides who counts (a terminating pod still holds), and exclusive counts come from limits, never from devices:
+which card an exclusive pod has is known only where a grant or a reading says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.node import Node
+from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
+from fairlead.model.pod import Pod
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts, counted
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
+from fairlead.rules.holding.units import MIB_PER_UNIT, grant_mib
+from fairlead.rules.nodes.status import MIG, NO_GPU, SHARE, gpu_mode
+from fairlead.rules.pods.devices import memory_units, mig_slices, whole_gpus
+
+_WHOLE: Final = 1.0
+
+
+def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
+    """The node's GPUs, who holds them, and their sums."""
+    mode = gpu_mode(node, snapshot)
+    if mode == NO_GPU:
+        return NodeOccupancy(node, NO_GPU)
+    asking = [(pod, limits) for pod in snapshot.pods_on(node.name) if pod.is_holding and _asks_gpu(limits := pod.limits)]
+    readings = snapshot.gpus_on(node.name)
+    held = account(node, (pod for pod, _ in asking), readings, snapshot.withheld.get(node.name, ()), mode)
+    holders, placed = _holders(held)
+    cards = tuple(_occupied(card, holders[card.key], is_shared=held.mode.is_shared) for card in held.cards)
+    total = len(readings) or len(node.gpus) or counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, GPU_COUNT) or len(cards)
+    used, ratios = _known(reading.memory_used_mib for reading in readings), _known(reading.utilization_ratio for reading in readings)
+    units_total = counted(node.capacity, GPU_MEMORY)
+    return NodeOccupancy(
+        node=node,
+        mode=mode,
+        gpus_total=total,
+        gpus_allocated=_gpus_allocated(mode, node, cards, asking, total),
+        gpus_unhealthy=_gpus_unhealthy(mode, node, cards, total),
+        gpus_reporting=len(ratios),
+        units_total=units_total,
+        units_allocated=sum(card.units_allocated for card in cards) if mode == SHARE else 0,
+        unit=held.unit,
+        memory_total_mib=_memory_total(node, cards, total, units_total * MIB_PER_UNIT[held.unit]),
+        memory_allocated_mib=_memory_allocated(mode, cards, asking),
+        memory_used_mib=sum(used) if used else None,
+        utilization_ratio=sum(ratios) / len(ratios) if ratios else None,
+        cards=cards,
+        unplaced=tuple(pod for pod, _ in asking if pod.key not in placed),
+    )
+
+
+def granted_mib(card: CardOccupancy, units: int) -> int | None:
+    """MiB of `units` on a card, in proportion to its memory (sharing contract 1.2); None when the card's memory or units are unknown.
+
+    >>> granted_mib(CardOccupancy("n", 0, units=15, memory_total_mib=16130), 4)
+    4301
+    """
+    if card.memory_total_mib is None or card.units <= 0:
+        return None
+    return grant_mib(int(card.memory_total_mib), units, card.units)
+
+
+def _asks_gpu(limits: Amounts) -> bool:
+    return bool(limits) and bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
+
+
+def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
+    """By card, and the keys of the pods that sit on one. Grants first: they are what was promised; then whom a device's exporter saw."""
+    holders: dict[str, list[CardHolder]] = {card.key: [] for card in held.cards}
+    placed: set[str] = set()
+    bare: dict[tuple[str, str], Pod] = {}
+    for tenant in held.tenants.values():
+        pod = tenant.pod
+        for seat in held.seats(tenant):
+            if seat.card is not None:
+                holders[seat.key].append(_granted(seat, seat.card.gpu, pod))
+                placed.add(pod.key)
+        if not tenant.booked:
+            bare[pod.namespace, pod.name] = pod
+    for card in held.cards if bare else ():
+        for seen in card.gpu.reading.holders if card.gpu.reading else ():
+            found = bare.get((seen.namespace, seen.pod))
+            if found is not None:
+                holders[card.key].append(_seen_alone(card.gpu, found, seen))
+                placed.add(found.key)
+    return holders, placed
+
+
+def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
+    seen, grant = _seen(card.reading, pod, seat.container), seat.grant
+    if seat.is_whole:
+        ratio, mib = _WHOLE, card.memory_total_mib
+    else:
+        ratio = grant.units / card.units if card.units else 0.0
+        mib = grant.memory_mib if grant.memory_mib is not None else granted_mib(card, grant.units)
+    return CardHolder(
+        pod=pod,
+        container=seat.container,
+        mode="exclusive" if seat.is_whole else SHARE,
+        ratio=ratio,
+        units=grant.units,
+        core_percent=grant.core_percent,
+        memory_granted_mib=mib,
+        memory_used_mib=seen.memory_used_mib if seen else None,
+        utilization_ratio=seen.utilization_ratio if seen else None,
+    )
+
+
+def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
+    """A seat known from the exporter alone: exclusive takes the card, other modes what the exporter says is their limit."""
+    mib, total = seen.memory_limit_mib, card.memory_total_mib
+    if seen.mode == "exclusive":
+        ratio, mib = _WHOLE, total
+    elif seen.mode in ("timeslice", "mps") or not mib or not total:
+        ratio = 0.0
+    else:
+        ratio = min(_WHOLE, mib / total)
+    return CardHolder(
+        pod, seen.container, seen.mode, ratio, 0, 0, mib, memory_used_mib=seen.memory_used_mib, utilization_ratio=seen.utilization_ratio
+    )
+
+
+def _seen(reading: GpuReading | None, pod: Pod, container: str) -> GpuHolder | None:
+    """What the exporter measured for the seat; a grant to the whole pod ("") takes the pod's first."""
+    for holder in reading.holders if reading else ():
+        if holder.pod == pod.name and holder.namespace == pod.namespace and container in ("", holder.container):
+            return holder
+    return None
+
+
+def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool) -> CardOccupancy:
+    """The card with its holders; of a node whose labels let no pod in, nothing is free."""
+    return structs.replace(
+        booked.gpu,
+        holders=tuple(sorted(holders, key=lambda holder: (holder.pod.namespace, holder.pod.name, holder.container))),
+        units_free=booked.free if is_shared else 0,
+        core_total=booked.core_total,
+        core_used=booked.core_used,
+        core_free=booked.core_free,
+    )
+
+
+def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
+    """Shared: the sum of granted fractions. Exclusive: the sum of limits. MIG: slices held, in whole cards' worth (slices of a kind)."""
+    whole = sum(whole_gpus(limits) for _, limits in asking)
+    if mode == SHARE:
+        shared = sum(holder.ratio for card in cards for holder in card.holders if holder.units)
+        return whole + shared if whole else shared
+    if mode == MIG:
+        offered = mig_slices(node.capacity)
+        return total * sum(mig_slices(limits) for _, limits in asking) / offered if offered else 0
+    offered = counted(node.capacity, NVIDIA_GPU) or counted(node.capacity, ALIYUN_GPU)
+    return whole * total / offered if 0 < total < offered else whole  # time slices: several offered per card
+
+
+def _gpus_unhealthy(mode: str, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
+    """The larger of what the device plugin withholds and what devices say. Draining cards are withheld too, and no fault (decision 4)."""
+    draining = sum(card.is_draining for card in cards)
+    if mode == SHARE:
+        capacity, allocatable = counted(node.capacity, GPU_MEMORY), counted(node.allocatable, GPU_MEMORY)
+        withheld = total * max(0, capacity - allocatable) // capacity if capacity else 0
+    else:
+        resource = NVIDIA_GPU if counted(node.capacity, NVIDIA_GPU) else ALIYUN_GPU
+        withheld = max(0, counted(node.capacity, resource) - counted(node.allocatable, resource))
+    return min(total, max(withheld - draining, sum(card.is_healthy is False for card in cards)))
+
+
+def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offered_mib: int) -> float | None:
+    known = _known(card.memory_total_mib for card in cards)
+    if known and len(known) == len(cards):
+        return sum(known)
+    if node.card_memory_mib is not None:
+        return float(node.card_memory_mib * total)
+    return float(offered_mib) if offered_mib else None
+
+
+def _memory_allocated(mode: str, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
+    """Shared: the grants. Exclusive: full memory of the cards held; where cards differ and nobody says which, their mean."""
+    if mode == SHARE:
+        parts = [card.memory_allocated_mib for card in cards]
+        known = _known(parts)
+        return sum(known) if len(known) == len(parts) else None
+    if mode == MIG:
+        return _memory_of_slices(cards)
+    sizes = _known(card.memory_total_mib for card in cards)
+    if not sizes or len(sizes) < len(cards):
+        return None if asking or not cards else 0.0
+    wanted = sum(whole_gpus(limits) for _, limits in asking)
+    seated = [card.memory_total_mib or 0.0 for card in cards if card.allocated_ratio > 0]
+    if len(seated) == wanted:
+        return sum(seated)
+    return min(sum(sizes), wanted * sum(sizes) / len(sizes))
+
+
+def _memory_of_slices(cards: Sequence[CardOccupancy]) -> float | None:
+    known = _known(card.memory_allocated_mib for card in cards if card.holders)
+    return sum(known) if known else None
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -1,0 +1,1 @@
+"""The state of a training job, and why it waits."""

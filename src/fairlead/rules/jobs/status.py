@@ -1,0 +1,158 @@
+"""How does a job fare? Its status word, its state on boards, how long it ran and waited, what it asks for (arena contract 4).
+
+What a newcomer gets wrong: the newest condition is not the status (Failed beats Running whatever the order), and a RUNNING job with
+one pod still Pending says PENDING, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.model.job import Job
+from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
+from fairlead.model.pod import Pod
+from fairlead.model.resources import Amounts, sum_of
+from fairlead.rules.pods.devices import memory_units, whole_gpus
+
+PENDING: Final = "PENDING"
+RUNNING: Final = "RUNNING"
+SUCCEEDED: Final = "SUCCEEDED"
+FAILED: Final = "FAILED"
+SUSPENDED: Final = "SUSPENDED"
+QUEUING: Final = "QUEUING"
+RESTARTING: Final = "RESTARTING"
+SCALING: Final = "SCALING"
+BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
+_IN_ORDER: Final = (
+    ("Failed", FAILED),
+    ("Succeeded", SUCCEEDED),
+    ("Complete", SUCCEEDED),
+    ("Suspended", SUSPENDED),
+    ("Restarting", RESTARTING),
+    ("Running", RUNNING),
+    ("Queuing", QUEUING),
+    ("Created", PENDING),
+)
+_RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
+_RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
+"""Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano. An `Aborted` job of Volcano may go on."""
+_BOARD: Final = {
+    SUCCEEDED: SUCCEEDED,
+    **dict.fromkeys((FAILED, *_RAW_ENDED), FAILED),
+    **dict.fromkeys((RUNNING, RESTARTING, SCALING, *_RAW_AT_WORK), RUNNING),
+}
+
+
+def job_status(job: Job, pods: Iterable[Pod]) -> str:
+    """The exact status word, with the overlay of a Pending pod."""
+    word, pods = _word_of(job), tuple(pods)
+    if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
+        return PENDING
+    if word == RUNNING and any(pod.phase == "Pending" and pod.deleted_at is None for pod in pods):
+        return PENDING
+    return word
+
+
+def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
+    label, value = lead
+    return any(pod.labels.get(label) == value and pod.phase != "Pending" for pod in pods)
+
+
+def _word_of(job: Job) -> str:
+    """What the controller wrote: its one word, else its conditions."""
+    if job.word:
+        return job.word
+    true = {condition.type for condition in job.conditions if condition.status == "True"}
+    for type_, word in _IN_ORDER:
+        if type_ in true:
+            return QUEUING if word == SUSPENDED and job.annotations.get(ANNOTATION_SUSPEND) == "true" else word
+    return PENDING
+
+
+def board_state(status: str) -> str:
+    """PENDING, RUNNING, SUCCEEDED or FAILED: what boards and `arena_*` count (decision 3).
+
+    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED", "Aborted", "Terminated")]
+    ['PENDING', 'PENDING', 'RUNNING', 'FAILED', 'PENDING', 'FAILED']
+    """
+    return _BOARD.get(status, PENDING)
+
+
+def native_state(status: str) -> str:
+    """The lower-case word of our own metrics, which keep queuing and suspended apart.
+
+    >>> native_state("SUSPENDED"), native_state("RESTARTING")
+    ('suspended', 'running')
+    """
+    return (status if status in (QUEUING, SUSPENDED) else board_state(status)).lower()
+
+
+def is_over(job: Job) -> bool:
+    """Whether the job has ended, well or not."""
+    return board_state(_word_of(job)) in (SUCCEEDED, FAILED)
+
+
+def job_duration(job: Job, now: float) -> float:
+    """Seconds from its start to its end, or to now while it lives; 0 for a job that has not started.
+
+    >>> job_duration(Job("mpijob", "MPIJob", "v1", "ns", "j", started_at=100.0, finished_at=160.0), 1000.0)
+    60.0
+    """
+    if job.started_at is None:
+        return 0.0
+    end = job.finished_at if job.finished_at is not None else now
+    return max(0.0, end - job.started_at)
+
+
+def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
+    """Seconds from creation until it ran (its last pod was on a node), or until now while it waits; None when nobody can tell any more."""
+    if job.created_at is None:
+        return None
+    pods = tuple(pods)
+    if not is_over(job) and board_state(job_status(job, pods)) == PENDING:
+        return max(0.0, now - job.created_at)
+    starts = [pod.started_at for pod in pods if pod.started_at is not None]
+    running = [c.at for c in job.conditions if c.type == "Running" and c.status == "True" and c.at is not None]
+    began = min(running, default=None) if running else max(starts, default=None)
+    return None if began is None else max(0.0, began - job.created_at)
+
+
+def requested_gpus(job: Job) -> int:
+    """Whole GPUs over all roles, from the spec: right before any pod exists. The annotation only when the spec could not be read."""
+    if job.roles:
+        return sum(role.replicas * whole_gpus(role.limits) for role in job.roles)
+    text = job.annotations.get(ANNOTATION_REQUESTED_GPUS, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def requested_memory_units(job: Job) -> int:
+    """Units of shared GPU memory over all roles."""
+    return sum(role.replicas * memory_units(role.limits) for role in job.roles)
+
+
+def requested_resources(job: Job) -> Amounts:
+    """What its pods ask for together, over all roles, from the spec."""
+    return sum_of({name: amount * role.replicas for name, amount in role.requests.items()} for role in job.roles)
+
+
+def held_requests(pods: Iterable[Pod]) -> Amounts:
+    """What those of the pods that are on a node have booked there."""
+    return sum_of(pod.requests for pod in pods if pod.is_holding)
+
+
+def allocated_gpus(pods: Iterable[Pod]) -> int:
+    """Whole GPUs of pods that are on a node and not finished; a terminating pod still has them."""
+    return sum(whole_gpus(pod.limits) for pod in pods if pod.is_holding)
+
+
+def instance_age(pod: Pod, now: float) -> float:
+    """Seconds of the pod's own life: while Pending since creation, else from its first container's start to its last one's end."""
+    if pod.phase == "Pending":
+        return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0
+    starts = [status.started_at for status in pod.statuses if status.started_at is not None]
+    start = min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
+    ends = [status.finished_at for status in pod.statuses if status.state == "terminated" and status.finished_at is not None]
+    has_ended = bool(pod.statuses) and len(ends) == len(pod.statuses)
+    end = max(ends) if has_ended else now
+    return max(0.0, end - start) if start is not None else 0.0

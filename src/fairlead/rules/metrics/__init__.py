@@ -1,0 +1,1 @@
+"""Metric families, by the dialect in which they are told."""

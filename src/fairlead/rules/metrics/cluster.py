@@ -1,0 +1,237 @@
+"""What do our own metrics say about the cluster? `fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*` in base units (telemetry contract 3.3).
+
+What a newcomer gets wrong: labels are never `job`, `pod`, `namespace` or `node` (Prometheus puts those on targets), and a value that
+is not known has no series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
+from fairlead.model.occupancy import NodeOccupancy, PodUse
+from fairlead.model.pod import Pod
+from fairlead.model.resources import CPU, Amounts, counted
+from fairlead.rules.jobs.status import native_state
+from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
+from fairlead.rules.pods.devices import gpu_kind
+from fairlead.rules.pods.status import pod_status
+from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, JobRow
+
+_MIB: Final = 1 << 20
+JOB_STATES: Final = ("queuing", "pending", "running", "succeeded", "failed", "suspended")
+_NODE: Final = ("node_name",)
+_JOB: Final = ("job_namespace", "job_name", "job_type")
+_INSTANCE: Final = (*_JOB, "instance_name", "node_name")
+_POD: Final = ("namespace_name", "pod_name", "node_name")
+_QUOTA: Final = ("path", "quota", "resource")
+
+
+def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
+    return MetricName(f"fairlead_{name}", "gauge", labels, help)
+
+
+CLUSTER: Final = (
+    _gauge("cluster_gpu_nodes", (), "Nodes with GPUs."),
+    _gauge("cluster_gpu_nodes_allocated", (), "GPU nodes of which some GPU, or part of one, is granted."),
+    _gauge("cluster_gpu_nodes_unhealthy", (), "GPU nodes that are not Ready."),
+    _gauge("cluster_gpus", (), "GPUs."),
+    _gauge("cluster_gpus_allocated", (), "GPUs granted; shared ones count by the granted part."),
+    _gauge("cluster_gpus_unhealthy", (), "GPUs that may not take work."),
+    _gauge("cluster_gpu_memory_bytes", (), "GPU memory."),
+    _gauge("cluster_gpu_memory_allocated_bytes", (), "GPU memory granted."),
+    _gauge("cluster_gpu_memory_used_bytes", (), "GPU memory in use."),
+    _gauge("cluster_gpu_utilization_ratio", (), "Mean utilisation of the GPUs that report."),
+)
+NODE_INFO: Final = _gauge("node_info", (*_NODE, "node_ip", "node_role", "gpu_mode", "gpu_model"), "1; what the GPU node is.")
+NODE: Final = (
+    _gauge("node_ready", _NODE, "1 when the node is Ready."),
+    _gauge("node_schedulable", _NODE, "1 when the node takes new pods."),
+    _gauge("node_gpus", _NODE, "GPUs of the node."),
+    _gauge("node_gpus_allocated", _NODE, "GPUs of the node that are granted; shared ones count by the granted part."),
+    _gauge("node_gpus_unhealthy", _NODE, "GPUs of the node that may not take work."),
+    _gauge("node_gpu_memory_bytes", _NODE, "GPU memory of the node."),
+    _gauge("node_gpu_memory_allocated_bytes", _NODE, "GPU memory of the node that is granted."),
+    _gauge("node_gpu_memory_used_bytes", _NODE, "GPU memory of the node in use."),
+    _gauge("node_gpu_utilization_ratio", _NODE, "Mean utilisation of the node's GPUs."),
+)
+JOBS: Final = _gauge("jobs", ("job_namespace", "job_type", "status"), "Jobs by status; all six statuses are always there.")
+JOB_STATUS: Final = _gauge("job_status", (*_JOB, "status"), "1; the job's current status.")
+JOB: Final = (
+    _gauge("job_duration_seconds", _JOB, "How long the job has run, or ran."),
+    _gauge("job_queue_wait_seconds", _JOB, "How long the job waited until it ran, or has waited."),
+    _gauge("job_gpus_requested", _JOB, "GPUs the job's spec asks for, over all roles."),
+    _gauge("job_gpus_allocated", _JOB, "GPUs that the job's pods hold."),
+    _gauge("job_gpu_memory_allocated_bytes", _JOB, "GPU memory granted to the job's pods."),
+    _gauge("job_gpu_memory_used_bytes", _JOB, "GPU memory the job's pods use."),
+    _gauge("job_gpu_utilization_ratio", _JOB, "Mean utilisation of the GPUs the job's pods hold."),
+)
+INSTANCE_INFO: Final = _gauge("job_instance_info", (*_INSTANCE, "instance_status", "role"), "1; status and role of a job's pod.")
+INSTANCE: Final = (
+    _gauge("job_instance_gpu_memory_allocated_bytes", _INSTANCE, "GPU memory granted to the pod."),
+    _gauge("job_instance_gpu_memory_used_bytes", _INSTANCE, "GPU memory the pod uses."),
+    _gauge("job_instance_gpu_utilization_ratio", _INSTANCE, "Mean utilisation of the GPUs the pod holds."),
+)
+POD_INFO: Final = _gauge(
+    "gpu_pod_info", (*_POD, "phase", "reason", "owner_kind", "owner_name", "gpu_mode"), "1; a pod that asks for a GPU or part of one."
+)
+POD_RESTARTS: Final = MetricName("fairlead_gpu_pod_restarts_total", "counter", _POD, "Container restarts of a pod that asks for a GPU.")
+QUOTA: Final = (
+    _gauge("quota_min", _QUOTA, "Guaranteed amount of the quota node (cores, bytes, counts)."),
+    _gauge("quota_max", _QUOTA, "Largest amount of the quota node; absent when unlimited."),
+    _gauge("quota_used", _QUOTA, "Amount that pods of the quota node hold."),
+    _gauge("quota_pending", _QUOTA, "Amount that waiting pods of the quota node ask for."),
+)
+QUOTA_NAMESPACE: Final = _gauge("quota_namespace_used", (*_QUOTA, "namespace_name"), "Amount that pods of one namespace of a leaf hold.")
+NAMES: Final = (
+    *CLUSTER,
+    NODE_INFO,
+    *NODE,
+    JOBS,
+    JOB_STATUS,
+    *JOB,
+    INSTANCE_INFO,
+    *INSTANCE,
+    POD_INFO,
+    POD_RESTARTS,
+    *QUOTA,
+    QUOTA_NAMESPACE,
+)
+
+
+def native_families(summary: ClusterSummary) -> list[Family]:
+    """All native families of the cluster."""
+    return [
+        *_cluster(summary),
+        *_nodes(summary),
+        _jobs_by_status(summary.statuses),
+        *_jobs(summary.jobs),
+        *_instances(summary.jobs),
+        *_gpu_pods(summary.snapshot.pods),
+        *_quota(summary),
+    ]
+
+
+def _cluster(summary: ClusterSummary) -> list[Family]:
+    if not summary.knows_nodes:
+        return []
+    totals, knows = summary.totals, summary.knows_pods
+    values = (
+        totals.nodes,
+        totals.nodes_allocated if knows else None,
+        totals.nodes_unhealthy,
+        totals.gpus,
+        totals.gpus_allocated if knows else None,
+        totals.gpus_unhealthy,
+        _bytes(totals.memory_total_mib),
+        _bytes(totals.memory_allocated_mib) if knows else None,
+        _bytes(totals.memory_used_mib),
+        totals.utilization_ratio,
+    )
+    return [Family(metric, NO_LABELS, [value]) for metric, value in zip(CLUSTER, values, strict=True)]
+
+
+def _nodes(summary: ClusterSummary) -> list[Family]:
+    nodes, snapshot, knows = summary.nodes, summary.snapshot, summary.knows_pods
+    keys = [(each.node.name,) for each in nodes]
+    facts = [(each.node.name, node_ip(each.node), role_text(each.node), each.mode, gpu_model(each.node, snapshot)) for each in nodes]
+    columns: tuple[Callable[[NodeOccupancy], float | int | None], ...] = (
+        lambda each: int(is_ready(each.node)),
+        lambda each: int(not each.node.unschedulable),
+        lambda each: each.gpus_total,
+        lambda each: each.gpus_allocated if knows else None,
+        lambda each: each.gpus_unhealthy,
+        lambda each: _bytes(each.memory_total_mib),
+        lambda each: _bytes(each.memory_allocated_mib) if knows else None,
+        lambda each: _bytes(each.memory_used_mib),
+        lambda each: each.utilization_ratio,
+    )
+    families = [Family(metric, keys, [value(each) for each in nodes]) for metric, value in zip(NODE, columns, strict=True)]
+    return [Family(NODE_INFO, facts, [1] * len(facts)), *families]
+
+
+def _jobs_by_status(statuses: Mapping[tuple[str, str], list[str]]) -> Family:
+    keys: list[Key] = []
+    counts: list[int] = []
+    for group in sorted(statuses):
+        states = [native_state(status) for status in statuses[group]]
+        keys += [(*group, state) for state in JOB_STATES]
+        counts += [states.count(state) for state in JOB_STATES]
+    return Family(JOBS, keys, counts)
+
+
+def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
+    keys = [_job_key(row) for row in jobs]
+    statuses = [(*key, native_state(row.status)) for key, row in zip(keys, jobs, strict=True)]
+    columns: tuple[Callable[[JobRow], float | int | None], ...] = (
+        lambda row: row.duration_seconds,
+        lambda row: row.wait_seconds,
+        lambda row: row.gpus_requested,
+        lambda row: row.gpus_allocated,
+        lambda row: _held(row.use, row.use.memory_allocated_mib),
+        lambda row: _held(row.use, row.use.memory_used_mib),
+        lambda row: row.use.utilization_ratio,
+    )
+    families = [Family(metric, keys, [value(row) for row in jobs]) for metric, value in zip(JOB, columns, strict=True)]
+    return [Family(JOB_STATUS, statuses, [1] * len(statuses)), *families]
+
+
+def _job_key(row: JobRow) -> Key:
+    return (row.job.namespace, row.job.name, row.job.type)
+
+
+def _instances(jobs: Sequence[JobRow]) -> list[Family]:
+    rows = [(row, instance) for row in jobs for instance in row.instances]
+    keys = [(*_job_key(row), instance.pod.name, instance.pod.node) for row, instance in rows]
+    facts = [(*key, instance.status, instance.role) for key, (_, instance) in zip(keys, rows, strict=True)]
+    columns: tuple[Callable[[InstanceRow], float | int | None], ...] = (
+        lambda instance: _held(instance.use, instance.use.memory_allocated_mib),
+        lambda instance: _held(instance.use, instance.use.memory_used_mib),
+        lambda instance: instance.use.utilization_ratio,
+    )
+    families = [Family(metric, keys, [value(each) for _, each in rows]) for metric, value in zip(INSTANCE, columns, strict=True)]
+    return [Family(INSTANCE_INFO, facts, [1] * len(facts)), *families]
+
+
+def _gpu_pods(pods: Iterable[Pod]) -> list[Family]:
+    found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != "none"]
+    keys = [(pod.namespace, pod.name, pod.node) for pod, _ in found]
+    facts = [(*key, *_pod_facts(pod, kind)) for key, (pod, kind) in zip(keys, found, strict=True)]
+    restarts = [sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)) for pod, _ in found]
+    return [Family(POD_INFO, facts, [1] * len(facts)), Family(POD_RESTARTS, keys, restarts)]
+
+
+def _pod_facts(pod: Pod, kind: str) -> Key:
+    owner, word = pod.controller, pod_status(pod)
+    return (pod.phase, "" if word == pod.phase else word, owner.kind if owner else "", owner.name if owner else "", kind)
+
+
+def _quota(summary: ClusterSummary) -> list[Family]:
+    """Rows by (quota node, resource): every resource the node names or its pods use."""
+    rows = [(use, resource) for use in summary.quota for resource in sorted({*use.node.min, *use.node.max, *use.used, *use.pending})]
+    keys = [(use.node.path, use.node.name, resource) for use, resource in rows]
+    spaces = [(use.node.path, use.node.name, resource, name) for use, resource in rows for name in use.used_by_namespace]
+    used = [_base(use.used_by_namespace[name], resource) for use, resource in rows for name in use.used_by_namespace]
+    return [
+        Family(QUOTA[0], keys, [_base(use.node.min, resource) for use, resource in rows]),
+        Family(QUOTA[1], keys, [_base(use.node.max, resource) if resource in use.node.max else None for use, resource in rows]),
+        Family(QUOTA[2], keys, [_base(use.used, resource) for use, resource in rows]),
+        Family(QUOTA[3], keys, [_base(use.pending, resource) for use, resource in rows]),
+        Family(QUOTA_NAMESPACE, spaces, used),
+    ]
+
+
+def _base(amounts: Amounts, resource: str) -> float | int:
+    """Base units: cores, bytes, counts."""
+    amount = counted(amounts, resource)
+    return amount / 1000 if resource == CPU else amount
+
+
+def _held(use: PodUse, mib: float | None) -> int | None:
+    """Memory of whoever holds GPUs; who holds none uses none: that is a zero, not an unknown."""
+    return 0 if use.gpus == 0 else _bytes(mib)
+
+
+def _bytes(mib: float | None) -> int | None:
+    return None if mib is None else round(mib * _MIB)

@@ -1,0 +1,54 @@
+"""What does each container use of each GPU it was given? `fairlead_container_gpu_*` (telemetry contract 1.10).
+
+What a newcomer gets wrong: a container with a grant and no process is there with 0 used; device values never appear here, so sums
+over containers and sums over devices are two different, both meaningful numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Final
+
+from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.metric import Family, MetricName
+from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, device_key, granted
+
+LABELS: Final = (*DEVICE_LABELS, "namespace_name", "pod_name", "container_name", "pod_uid", "allocate_mode")
+
+
+def _metric(name: str, help: str) -> MetricName:
+    return MetricName(f"fairlead_container_gpu_{name}", "gauge", LABELS, help)
+
+
+MEMORY_USED: Final = _metric("memory_used_bytes", "Device memory used by the container's processes on this GPU.")
+MEMORY_LIMIT: Final = _metric("memory_limit_bytes", "Device memory the container may use on this GPU.")
+UTILIZATION: Final = _metric("utilization_ratio", "Part of the GPU's compute the container used, 0 to 1.")
+CORE_LIMIT: Final = _metric("core_limit_ratio", "Part of the GPU's compute the container may use; absent when unlimited.")
+PROCESSES: Final = _metric("processes", "Processes of the container on this GPU.")
+_VALUES: Final[dict[MetricName, Callable[[DeviceProcess], float | int | None]]] = {
+    MEMORY_USED: lambda process: process.memory_used_mib * MIB,
+    MEMORY_LIMIT: lambda process: process.memory_limit_mib * MIB,
+    UTILIZATION: lambda process: min(1.0, process.sm_percent / 100),
+    CORE_LIMIT: lambda process: process.core_limit_ratio,
+    PROCESSES: lambda process: process.processes,
+}
+NAMES: Final = tuple(_VALUES)
+
+
+def container_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
+    """One series per container and GPU, by (node, GPU, namespace, pod, container); `only` the families of these names, if given."""
+    rows = [(sample, process) for sample in samples for process in sorted(granted(sample), key=_name)]
+    keys = [
+        (*device_key(sample), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)
+        for sample, process in rows
+    ]
+
+    return [
+        Family(metric, keys, [value(process) for _, process in rows])
+        for metric, value in _VALUES.items()
+        if only is None or metric.name in only
+    ]
+
+
+def _name(process: DeviceProcess) -> tuple[str, str, str]:
+    return (process.namespace, process.pod, process.container)

@@ -1,0 +1,1 @@
+"""What counts against a quota."""

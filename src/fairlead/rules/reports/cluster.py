@@ -1,0 +1,113 @@
+"""Everything the cluster's metrics are made from, worked out once per page: occupancy, jobs with their status and use, quota use.
+
+The `arena_*` and the native families are two spellings of these rows, so they can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from fairlead.model.job import Job
+from fairlead.model.job_instances import JobInstances
+from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
+from fairlead.model.pod import Pod
+from fairlead.model.quota_use import QuotaUse
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
+from fairlead.rules.pods.status import pod_status
+from fairlead.rules.quota.usage import quota_usage
+
+
+class InstanceRow(Struct, frozen=True, gc=False):
+    pod: Pod
+    role: str
+    status: str
+    use: PodUse
+
+
+class JobRow(Struct, frozen=True, gc=False):
+    """`status` is the exact word; `use` sums over the pods."""
+
+    job: Job
+    status: str
+    duration_seconds: float
+    wait_seconds: float | None
+    gpus_requested: int
+    gpus_allocated: int
+    use: PodUse
+    instances: tuple[InstanceRow, ...]
+
+
+class ClusterSummary(Struct, frozen=True, gc=False):
+    """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
+
+    `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is absent, never zero.
+    """
+
+    snapshot: ClusterSnapshot
+    occupancy: ClusterOccupancy
+    totals: GpuTotals
+    jobs: tuple[JobRow, ...]
+    statuses: Mapping[tuple[str, str], list[str]]
+    quota: tuple[QuotaUse, ...]
+    knows_nodes: bool = True
+    knows_pods: bool = True
+
+    @property
+    def nodes(self) -> tuple[NodeOccupancy, ...]:
+        return self.occupancy.nodes
+
+
+def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: float, max_jobs: int = 5000) -> ClusterSummary:
+    """The rows behind a page. Of more than `max_jobs` jobs the newest are kept (all still count in sums by status)."""
+    occupancy = cluster_occupancy(snapshot)
+    knows_pods = is_known(snapshot, "pods")
+    statuses: dict[tuple[str, str], list[str]] = {}
+    for each in jobs:
+        statuses.setdefault((each.job.namespace, each.job.type), []).append(job_status(each.job, each.pods))
+    return ClusterSummary(
+        snapshot=snapshot,
+        occupancy=occupancy,
+        totals=occupancy.totals(),
+        jobs=tuple(_job_row(each, occupancy, now) for each in newest(jobs, max_jobs)),
+        statuses=statuses,
+        quota=_once(quota_usage(snapshot)) if knows_pods else (),
+        knows_nodes=is_known(snapshot, "nodes"),
+        knows_pods=knows_pods,
+    )
+
+
+def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
+    """Each (path, name) once: a tree that breaks its own rules must not put a series on the page twice."""
+    return tuple({(use.node.path, use.node.name): use for use in reversed(tuple(uses))}.values())[::-1]
+
+
+def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
+    """Whether the source's contents are there to be counted: read once, even if it fails now. A snapshot without sources is whole."""
+    found = snapshot.sources.get(source)
+    return found is None or found.state == "ok" or (found.state == "failing" and found.good_at is not None)
+
+
+def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:
+    """At most `count` jobs, the newest, by (namespace, name, type)."""
+    if len(jobs) > count:
+        jobs = sorted(jobs, key=lambda each: -(each.job.created_at or 0.0))[:count]
+    return sorted(jobs, key=lambda each: (each.job.namespace, each.job.name, each.job.type))
+
+
+def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> JobRow:
+    return JobRow(
+        job=each.job,
+        status=job_status(each.job, each.pods),
+        duration_seconds=job_duration(each.job, now),
+        wait_seconds=queue_wait(each.job, each.pods, now),
+        gpus_requested=requested_gpus(each.job),
+        gpus_allocated=allocated_gpus(each.pods),
+        use=occupancy.use_together(each.pods),
+        instances=tuple(
+            InstanceRow(pod, role, pod_status(pod), occupancy.use(pod)) for pod, role in zip(each.pods, each.roles, strict=True)
+        ),
+    )

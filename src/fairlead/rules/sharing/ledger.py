@@ -1,0 +1,332 @@
+"""Who holds which part of which shared card? The account that the scheduler extender answers from, kept current change by change.
+
+What a newcomer gets wrong: the API server is the only memory. Everything but a reservation in flight can be built again from nodes and
+pods (`set_node`, `set_pod`, in any order), so a restart forgets nothing. No clock and no I/O: whoever calls serialises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import Struct, structs
+
+from fairlead.model.node import Node
+from fairlead.model.pod import GrantsByContainer, Pod
+from fairlead.model.refusal import Refusal
+from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, account, tenant_of
+from fairlead.rules.holding.booked import booked_grants
+from fairlead.rules.holding.cards import unit_of_cluster
+from fairlead.rules.holding.need import asks_share, gpu_need
+from fairlead.rules.sharing.placement import DEFAULT_POLICIES, SharePolicies, as_seen_by, choose_cards, first_fitting, gpu_policy, grants_of
+from fairlead.rules.sharing.score import card_score, node_score
+from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
+
+_NO_GRANTS: GrantsByContainer = {}
+
+
+class Filtered(Struct, frozen=True, gc=False):
+    """`failed` may fit later; `hopeless` will not, whoever is pushed aside."""
+
+    passed: list[str]
+    failed: dict[str, str]
+    hopeless: dict[str, str]
+
+
+class Ledger:
+    """Nodes, tenants and promises. `policies` are the cluster's settings."""
+
+    def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
+        self.policies = policies
+        self.nodes: dict[str, NodeAccount] = {}
+        self.tenants: dict[str, Tenant] = {}
+        self._sources: dict[str, tuple[Node, frozenset[int]]] = {}
+        self._on: dict[str, dict[str, Tenant]] = {}
+        self._promises: dict[str, Pod] = {}
+        self._plain: dict[str, tuple[int, int, str]] = {}
+        """By node whose cards are all well, known and promised to nobody: most units free on a card, most units of a card, and the unit."""
+        self._scores: dict[str, dict[tuple[int, str], int]] = {}
+        """By node, since its account last changed: scores of plain needs, by units and the pod's own policy."""
+
+    # --- what the cluster tells --------------------------------------------------------------------------------------------------
+
+    def set_node(self, node: Node, withheld: Collection[int] = ()) -> None:
+        """The node as it now is. Who sits on it is counted anew: an inventory may have moved, grown or shrunk."""
+        self._sources[node.name] = (node, frozenset(withheld))
+        found = self.nodes[node.name] = account(node, withheld=withheld)
+        for tenant in self._on.get(node.name, {}).values():
+            found.seat(tenant)
+        found.promised = {uid: pod for uid, pod in self._promises.items() if pod.nominated_node == node.name}
+        self._refresh(found)
+
+    def withhold(self, node: str, indexes: Collection[int]) -> None:
+        """An operator takes cards out, or gives them back (the ConfigMap of sharing contract 1.3)."""
+        known = self._sources.get(node)
+        if known is not None and known[1] != frozenset(indexes):
+            self.set_node(known[0], indexes)
+
+    def remove_node(self, name: str) -> None:
+        """Its tenants are remembered: the node may come back."""
+        for kept in (self.nodes, self._sources, self._plain, self._scores):
+            kept.pop(name, None)
+
+    def set_pod(self, pod: Pod) -> None:
+        """The pod as it now is. A terminating one keeps what it holds until it has finished or is gone."""
+        before = self.tenants.get(pod.uid)
+        if pod.is_finished or (before is None and not asks_share(pod)):
+            self.remove_pod(pod.uid)
+        elif pod.node:
+            self._promise(pod.uid, None)
+            self._seat(self._bound(pod, before))
+        else:
+            self._promise(pod.uid, pod if pod.nominated_node else None)
+            if before is not None and before.state != RESERVED:  # never seen on a real server: a pod does not leave its node
+                self._unseat(pod.uid)
+
+    def remove_pod(self, uid: str) -> None:
+        self._promise(uid, None)
+        self._unseat(uid)
+
+    def node(self, name: str) -> Node:
+        """The node as it was last told."""
+        return self._sources[name][0]
+
+    # --- what the scheduler asks -------------------------------------------------------------------------------------------------
+
+    def filter(self, pod: Pod, names: Iterable[str]) -> Filtered:
+        """Which of these nodes take the pod, and why the others do not."""
+        need = gpu_need(pod)
+        if need.is_plain and not need.is_nothing:
+            return self._filter_plain(pod, need, names)
+        answer = Filtered([], {}, {})
+        for name in names:
+            account = self.nodes.get(name)
+            if account is not None and account.unit == self.policies.unit and not account.promised and account.has_room(need):
+                answer.passed.append(name)
+            else:
+                _sort_in(answer, name, self.verdict_on(name, pod, need))
+        return answer
+
+    def verdict_on(self, name: str, pod: Pod, need: GpuNeed | None = None) -> Verdict | None:
+        """Why this node cannot take the pod; None if it can."""
+        account = self.nodes.get(name)
+        if account is None:
+            return UNKNOWN_NODE
+        return verdict(account, gpu_need(pod) if need is None else need, pod, self.policies)
+
+    def prioritize(self, pod: Pod, names: Iterable[str]) -> list[tuple[str, int]]:
+        """0..10 for each node, for the cards that bind would choose there; 0 where it would choose none."""
+        need = gpu_need(pod)
+        if need.is_nothing or need.fault:
+            return [(name, 0) for name in names]
+        if not need.is_plain:
+            return [(name, self._score(name, pod, need)) for name in names]
+        scores, key, answer = self._scores, (need.units, need.policy), []
+        for name in names:
+            known = scores.get(name)
+            score = known.get(key) if known is not None else None
+            answer.append((name, self._plain_score(name, pod, need, key) if score is None else score))
+        return answer
+
+    def reserve(self, pod: Pod, node: str) -> GrantsByContainer | Refusal:
+        """Choose cards on the node and hold them for the pod, until a pod of its uid is seen there or `roll_back`.
+
+        The same question again gets the same answer, unless somebody else has sold that room meanwhile (another extender, while this
+        one was without the lease). A pod that asks for nothing gets nothing, and nothing is held.
+        """
+        tenant = self.tenants.get(pod.uid)
+        if tenant is not None and (tenant.node != node or not tenant.grants):
+            return Refusal(f"pod {pod.key} is already on node {tenant.node}")
+        if tenant is not None and not self._still_fits(tenant):
+            return Refusal(f"the room held for pod {pod.key} on node {node} was given to others")
+        if tenant is not None:
+            return tenant.grants
+        return self._choose(pod, node, self.nodes.get(node), RESERVED)
+
+    def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
+        """Find cards for a pod that somebody else put on its node (another scheduler, `nodeName` by hand), and hold them."""
+        tenant = self.tenants.get(pod.uid)
+        if tenant is not None and tenant.grants and (not tenant.is_first_written or self._still_fits(tenant)):
+            return tenant.grants
+        self._unseat(pod.uid)
+        account = self.nodes.get(pod.node)  # it runs there already: what is promised to others does not hold it back
+        answer = self._choose(pod, pod.node, structs.replace(account, promised={}) if account else None, UNWRITTEN)
+        if isinstance(answer, Refusal):
+            self.set_pod(pod)
+        return answer
+
+    def roll_back(self, uid: str) -> None:
+        """The binding has definitely failed. What the cluster itself has told stays."""
+        tenant = self.tenants.get(uid)
+        if tenant is not None and tenant.state == RESERVED:
+            self._unseat(uid)
+
+    def card_units(self, node: str, grants: GrantsByContainer) -> int:
+        """Units of the largest card of these grants, 0 where none is known."""
+        account = self.nodes.get(node)
+        cards = (account.card_of(grant) for given in grants.values() for grant in given) if account is not None else ()
+        return max((card.units for card in cards if card is not None), default=0)
+
+    def reserved(self) -> list[Tenant]:
+        """Reservations that no pod has confirmed yet."""
+        return [tenant for tenant in self.tenants.values() if tenant.state == RESERVED]
+
+    def unplaced(self) -> Iterator[Tenant]:
+        """Pods that run on a node and whose cards nobody knows: to be adopted, else PENDING in tables."""
+        return (tenant for tenant in self.tenants.values() if not tenant.grants and not gpu_need(tenant.pod).is_nothing)
+
+    # --- inside ------------------------------------------------------------------------------------------------------------------
+
+    def _filter_plain(self, pod: Pod, need: GpuNeed, names: Iterable[str]) -> Filtered:
+        """As `filter`, from one look-up per node; nodes with promises or with cards in trouble are asked one by one."""
+        plain, units = self._plain, need.units
+        answer = Filtered([], {}, {})
+        for name in names:
+            known = plain.get(name)
+            if known is None:
+                _sort_in(answer, name, self.verdict_on(name, pod, need))
+            elif units <= known[0]:
+                answer.passed.append(name)
+            elif units <= known[1]:
+                answer.failed[name] = lacking_memory(units, known[0], known[2]).reason
+            else:
+                answer.hopeless[name] = too_large(units, known[1], known[2]).reason
+        return answer
+
+    def _score(self, name: str, pod: Pod, need: GpuNeed) -> int:
+        account = self.nodes.get(name)
+        if account is None:
+            return 0
+        choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
+        return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
+
+    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, str]) -> int:
+        """Kept until the account changes; on a node with promises it depends on who asks."""
+        account = self.nodes.get(name)
+        if account is None or account.promised:
+            return self._score(name, pod, need)
+        cards = first_fitting(account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies))
+        score = 0 if cards is None else card_score(cards[0], need.units, need.policy or self.policies.node)
+        self._scores.setdefault(name, {})[key] = score
+        return score
+
+    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:
+        need = gpu_need(pod)
+        no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
+        if account is None or no is not None:
+            return Refusal((no or UNKNOWN_NODE).reason)
+        if need.is_nothing:
+            return _NO_GRANTS
+        choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
+        assert choice is not None, "the verdict was yes"
+        grants = grants_of(choice, need)
+        self._seat(_tenant(pod, node, state, grants))
+        return grants
+
+    def _still_fits(self, tenant: Tenant) -> bool:
+        account = self.nodes.get(tenant.node)
+        if account is None:
+            return False
+        free = {card.key: (card.free, card.core_free) for card in account.without([tenant.pod.uid]).cards}
+        taken: dict[str, tuple[int, int]] = {}
+        for seat in account.seats(tenant):
+            units, core = taken.get(seat.key, (0, 0))
+            taken[seat.key] = units + seat.grant.units, core + seat.grant.core_percent
+        return all(key in free and units <= free[key][0] and core <= free[key][1] for key, (units, core) in taken.items())
+
+    def _seat(self, tenant: Tenant) -> None:
+        uid = tenant.pod.uid
+        before = self.tenants.get(uid)
+        if before is not None and _holds(before) == _holds(tenant):
+            self._on[tenant.node][uid] = self.tenants[uid] = tenant
+            account = self.nodes.get(tenant.node)
+            if account is not None:
+                account.tenants[uid] = tenant
+            return
+        self._unseat(uid)
+        self.tenants[uid] = tenant
+        self._on.setdefault(tenant.node, {})[uid] = tenant
+        account = self.nodes.get(tenant.node)
+        if account is not None:
+            account.seat(tenant)
+            self._refresh(account)
+
+    def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
+        """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory.
+
+        Whoever is seen on its node is not reserved, whichever hand put it there: no failed binding frees its memory.
+        """
+        told = tenant_of(pod)
+        known = before if before is not None and before.node == pod.node and before.booked else None
+        if known is not None and (not told.booked or (self._is_astray(told) and not self._is_astray(known))):
+            return structs.replace(known, pod=pod, state=UNWRITTEN if known.state == RESERVED else known.state)
+        return told
+
+    def _is_astray(self, tenant: Tenant) -> bool:
+        """Whether a grant is of a card that the node does not have."""
+        account = self.nodes.get(tenant.node)
+        return account is not None and any(seat.card is None for seat in account.seats(tenant))
+
+    def _unseat(self, uid: str) -> None:
+        tenant = self.tenants.pop(uid, None)
+        if tenant is None:
+            return
+        del self._on[tenant.node][uid]
+        if not self._on[tenant.node]:
+            del self._on[tenant.node]
+        account = self.nodes.get(tenant.node)
+        if account is not None:
+            account.unseat(uid)
+            self._refresh(account)
+
+    def _promise(self, uid: str, pod: Pod | None) -> None:
+        before = self._promises.pop(uid, None)
+        if pod is not None:
+            self._promises[uid] = pod
+        for node in {promised.nominated_node for promised in (before, pod) if promised is not None}:
+            account = self.nodes.get(node)
+            if account is not None:
+                account.promised.pop(uid, None)
+                if pod is not None and pod.nominated_node == node:
+                    account.promised[uid] = pod
+                self._refresh(account)
+
+    def _refresh(self, account: NodeAccount) -> None:
+        self._scores.pop(account.name, None)
+        cards = account.cards
+        is_odd = account.unit != self.policies.unit or not account.mode.is_shared or not cards
+        if is_odd or account.promised or account.hidden or any(card.trouble for card in cards):
+            self._plain.pop(account.name, None)
+        else:
+            self._plain[account.name] = (max(card.free for card in cards), max(card.units for card in cards), account.unit)
+
+
+def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies | None = None) -> Ledger:
+    """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked.
+
+    Without `policies`, which no object of the cluster tells, its pods ask in MiB where all nodes that share count so.
+    """
+    ledger = Ledger(policies or SharePolicies(unit=unit_of_cluster(snapshot.nodes)))
+    for node in snapshot.nodes:
+        ledger.set_node(node, snapshot.withheld.get(node.name, ()))
+    for pod in snapshot.pods:
+        ledger.set_pod(pod)
+    return ledger
+
+
+def _sort_in(answer: Filtered, name: str, no: Verdict | None) -> None:
+    if no is None:
+        answer.passed.append(name)
+    elif no.is_final:
+        answer.hopeless[name] = no.reason
+    else:
+        answer.failed[name] = no.reason
+
+
+def _holds(tenant: Tenant) -> tuple[str, GrantsByContainer, bool]:
+    return tenant.node, tenant.booked, tenant.is_hidden
+
+
+def _tenant(pod: Pod, node: str, state: str, grants: GrantsByContainer) -> Tenant:
+    return Tenant(pod, node, state, grants, booked_grants(structs.replace(pod, grants=grants)))

@@ -1,0 +1,110 @@
+"""Whom must a pod push aside to get its part of a GPU? Corrects what kube-scheduler proposes (sharing contract 2.5).
+
+What a newcomer gets wrong: kube-scheduler trusts the freed *sum* of a node, and two halves of a card on two cards are no card. Victims
+that hold no shared GPU stay victims: they were chosen for something else, which only kube-scheduler sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from fairlead.model.pod import Pod
+from fairlead.model.sharing import GpuNeed
+from fairlead.rules.holding.account import RESERVED, NodeAccount, Tenant
+from fairlead.rules.holding.need import gpu_need
+from fairlead.rules.sharing.ledger import Ledger
+from fairlead.rules.sharing.placement import as_seen_by, choose_cards, gpu_policy, is_below
+from fairlead.rules.sharing.verdict import verdict
+
+_Fits = Callable[[Iterable[str]], bool]
+
+
+class Victims(Struct, frozen=True, gc=False):
+    """Uids of the pods to evict from one node; `violations` of disruption budgets are kube-scheduler's count, handed back."""
+
+    uids: tuple[str, ...]
+    violations: int = 0
+
+
+def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
+    """Per node the victims that really make room on one card (or M), none of them of `spared`; nodes where none do are left out.
+
+    A pod that is only reserved is none: kube-scheduler would look for it on the node, not find it, and give the whole round up.
+    """
+    need = gpu_need(pod)
+    found = {}
+    for node, victims in proposed.items():
+        account = ledger.nodes.get(node)
+        uids = _victims_on(ledger, account, pod, need, victims.uids, spared) if account is not None else None
+        if uids:
+            found[node] = Victims(tuple(uids), victims.violations)
+    return found
+
+
+def _victims_on(
+    ledger: Ledger, account: NodeAccount, pod: Pod, need: GpuNeed, proposed: Sequence[str], spared: Collection[str]
+) -> list[str] | None:
+    no = verdict(account, need, pod, ledger.policies)
+    if no is None:
+        return list(proposed)  # there is room already: kube-scheduler wants them gone for another resource
+    if no.is_final:
+        return None
+    strangers = [uid for uid in proposed if uid not in account.tenants]
+    may_go = [tenant for tenant in account.tenants.values() if tenant.state != RESERVED and tenant.pod.uid not in spared]
+    candidates = [tenant for tenant in may_go if is_below(tenant, pod) or tenant.pod.uid in proposed]
+    policy = gpu_policy(need, account, ledger.policies)
+
+    def fits(gone: Iterable[str]) -> bool:
+        return choose_cards(as_seen_by(account.without(list(gone)), pod), need, policy) is not None
+
+    plans = []
+    for index, cards in enumerate(_card_sets(account, need)):
+        on_cards = [tenant for tenant in candidates if tenant.pod.uid in account.hidden or cards & _cards_of(account, tenant)]
+        chosen = _fewest(on_cards, frozenset(proposed), fits)
+        if chosen is not None:
+            plans.append((_cost(chosen), index, chosen))
+    if not plans:
+        return None
+    return [*strangers, *(tenant.pod.uid for tenant in min(plans, key=lambda plan: plan[:2])[2])]
+
+
+def _cards_of(account: NodeAccount, tenant: Tenant) -> set[str]:
+    """Those of which it holds a part."""
+    return {seat.key for seat in account.seats(tenant) if not seat.is_whole}
+
+
+def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:
+    """Each card by itself; all together for a pod that wants several."""
+    usable = [card.key for card in account.usable()]
+    return [set(usable)] if need.cards > 1 or need.is_split else [{key} for key in usable]
+
+
+def _fewest(tenants: Sequence[Tenant], proposed: frozenset[str], fits: _Fits) -> list[Tenant] | None:
+    """Proposed victims first, then the least important, until the pod fits; then whoever is not needed is spared."""
+    order = sorted(tenants, key=lambda tenant: (tenant.pod.uid not in proposed, _importance(tenant)))
+    gone: list[Tenant] = []
+    for tenant in order:
+        gone.append(tenant)
+        if fits(other.pod.uid for other in gone):
+            break
+    else:
+        return None
+    for tenant in sorted(gone, key=_importance, reverse=True):
+        kept = [other for other in gone if other is not tenant]
+        if kept and fits(other.pod.uid for other in kept):
+            gone = kept
+    return sorted(gone, key=_importance, reverse=True)
+
+
+def _importance(tenant: Tenant) -> tuple[bool, int, float, str]:
+    """Sorts the least important first: who leaves anyway, then lower priority, then the youngest."""
+    pod = tenant.pod
+    return pod.deleted_at is None, pod.priority, -(pod.started_at or pod.created_at or 0.0), pod.uid
+
+
+def _cost(victims: Sequence[Tenant]) -> tuple[int, int, int]:
+    """The most important victim counts first, then their priorities together, then how many they are. Who leaves anyway costs nothing."""
+    staying = [tenant.priority for tenant in victims if tenant.pod.deleted_at is None]
+    return max(staying, default=-(2**31)), sum(priority + 2**31 for priority in staying), len(staying)

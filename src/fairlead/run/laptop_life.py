@@ -1,0 +1,76 @@
+"""Which world does the laptop serve: one that begins anew at every start, or one that is kept in a state directory?"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from starlette.types import ASGIApp
+
+from fairlead.cli.frame.messages import Messages
+from fairlead.errors import UserError
+from fairlead.run.beginnings import Beginning, scenario_beginning, snapshot_beginning
+from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
+from fairlead.run.simulation import Simulation
+from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.saved import saved_first
+
+
+class Life(Struct, frozen=True):
+    """A world to serve, what its server is known by, and how it is kept. `origin` says for a person what it began with."""
+
+    simulation: Simulation
+    credentials: Credentials
+    origin: str
+    kept: KeptWorld | None = None
+
+    def served(self, app: ASGIApp) -> ASGIApp:
+        """The app, whose answers wait for the disk where the world is kept."""
+        return saved_first(app, self.kept.save) if self.kept else app
+
+    def loops(self) -> list[Coroutine[Any, Any, None]]:
+        return [self.kept.run()] if self.kept else []
+
+    def end(self) -> None:
+        if self.kept:
+            self.kept.close()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends what is done here at once; the event loop would first wait for its end, and a large world takes many seconds."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Messages) -> Life:
+    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`. Raises UserError when it cannot be had."""
+    if args.state_dir:
+        kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
+        if kept.is_restored:
+            messages.info(f"the world of {kept.origin} in `{args.state_dir}` goes on")
+        has_past = not kept.is_restored and not args.from_snapshot
+        return Life(Simulation(kept.world, args.speed, has_past=has_past), kept.credentials, kept.origin, kept)
+    beginning = asked or scenario_beginning(DEFAULT_SCENARIO)
+    simulation = Simulation(beginning.world(args.seed or 0), args.speed, has_past=not args.from_snapshot)
+    return Life(simulation, make_credentials(), beginning.origin)
+
+
+def asked_beginning(args: argparse.Namespace) -> Beginning | None:
+    """What the person named to begin with; None when nothing. Raises UserError for what cannot be read."""
+    if args.from_snapshot and args.scenario:
+        raise UserError(
+            f"a world begins with scenario `{args.scenario}` or with snapshot `{args.from_snapshot}`, not with both",
+            "leave out --scenario or --from-snapshot",
+        )
+    if args.from_snapshot:
+        return snapshot_beginning(args.from_snapshot)
+    return scenario_beginning(args.scenario) if args.scenario else None

@@ -1,0 +1,88 @@
+"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins are all one function here, and every error ends here.
+
+What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
+milliseconds). Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import cast
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.messages import LEVELS, Messages
+from fairlead.cli.frame.parser import HelpWanted, VerbModule, global_options, make_parser, overview, split_verb
+from fairlead.cli.frame.standard_streams import Stdout, fill_standard_streams
+from fairlead.errors import INTERRUPTED, FairleadError
+
+
+def main(program: str, argv: Sequence[str]) -> int:
+    """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
+    fill_standard_streams()
+    messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)
+    try:
+        status = _run_verb(program, argv, messages, stdout)
+        stdout.flush()
+        return status
+    except FairleadError as error:
+        messages.error(error.what, error.hint)
+        return error.exit_code if program == "fairlead" else 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 0  # nobody reads any more: `arena top node | head -1`
+    except Exception as error:  # noqa: BLE001 - the one place where a bug ends, as a report
+        return _report_bug(program, argv, messages, error)
+
+
+def _run_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
+    try:
+        return _run_found_verb(program, argv, messages, stdout)
+    except HelpWanted as wanted:
+        stdout.write(wanted.text)
+        return 0
+
+
+def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdout: Stdout) -> int:
+    verb, rest = split_verb(argv, program)
+    if verb is None:
+        raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
+    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    args = make_parser(module, program).parse(rest)
+    options = global_options(args)
+    messages.level = options.loglevel if options.loglevel in LEVELS else "info"
+
+    if getattr(module, "READS_A_CLUSTER", True):
+        _import_msgspec()
+    from fairlead.run.worlds import ChosenWorld
+
+    world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
+    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
+
+
+def _import_msgspec() -> None:
+    """Import it without `typing_extensions`: where that is installed, msgspec takes from it what Python 3.11 has itself.
+
+    It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
+    """
+    unwanted = "typing_extensions"
+    if unwanted in sys.modules or "msgspec" in sys.modules:
+        return
+    sys.modules[unwanted] = None  # type: ignore[assignment]  # how Python spells "there is none"
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules[unwanted]
+
+
+def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:
+    from fairlead.cli.frame.bug_report import write_bug_report
+
+    path = write_bug_report(program, argv, error, os.environ)
+    where = f"attach `{path}` to an issue" if path else "run it again with a writable XDG_STATE_HOME to get a report file"
+    messages.error(f"this is a bug in {program}: {type(error).__name__}: {error}", f"{where}")
+    return 3

@@ -1,0 +1,86 @@
+"""Which programs are installed, and how does each begin and end? `main` does all between.
+
+What a newcomer gets wrong: nothing may be imported above that takes time. Until `main` is there, Ctrl-C must end a program as the
+system does, without a word; and a command that lives for a tenth of a second must not spend it on tidying up (`bench/cli_start.py`).
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # the core of `signal`, without the enums that it loads: see `_run`
+import gc
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+_UNTIL_CYCLES_ARE_SOUGHT = 100_000
+"""New objects. Python's own 700 mean a dozen searches while modules are loaded, and nothing is ever found."""
+
+
+def run_fairlead() -> NoReturn:
+    """It may become a server, so it keeps Python's own ways of living and ending."""
+    sys.exit(_run("fairlead"))
+
+
+def run_arena() -> NoReturn:
+    _run_shortly("arena")
+
+
+def run_kubectl_inspect() -> NoReturn:
+    """`kubectl inspect cgpu`: kubectl runs the file `kubectl-inspect-cgpu` of PATH with the words after it."""
+    _run_shortly("kubectl inspect cgpu")
+
+
+def run_kubectl_inspect_gpushare() -> NoReturn:
+    _run_shortly("kubectl inspect gpushare")
+
+
+def _run_shortly(program: str) -> NoReturn:
+    gc.set_threshold(_UNTIL_CYCLES_ARE_SOUGHT)
+    status = _run(program)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            status = status or 120  # as Python itself ends when its last flush fails
+    os._exit(status)  # taking hundreds of modules apart takes a tenth of the life of `arena version`
+
+
+def _run(program: str) -> int:
+    is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else who started us wants Ctrl-C ignored
+    if is_heard:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from fairlead.errors import INTERRUPTED
+    from fairlead.run.main import main
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        """Ends the program at once while modules are loaded or msgspec learns a class, which crashes when an exception comes in between."""
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib") or "/msgspec/" in frame.f_code.co_filename:
+                os._exit(INTERRUPTED)
+            frame = frame.f_back
+        raise KeyboardInterrupt
+
+    sys.unraisablehook = _pass_on
+    try:
+        if is_heard:
+            signal.signal(signal.SIGINT, interrupt)
+        return main(program, sys.argv[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        if is_heard:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _pass_on(lost: sys.UnraisableHookArgs) -> None:
+    """Ctrl-C where nothing can be raised (in a finalizer) is neither lost nor told as a traceback: it comes again."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        import _thread
+
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(lost)

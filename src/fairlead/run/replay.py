@@ -1,0 +1,55 @@
+"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, so that a bug report can be looked at in the console.
+
+What a newcomer gets wrong: time stands still in it. The clock says when the snapshot was taken, or every age would be wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.ports import Ports
+from fairlead.wire.files.snapshot_file import SavedSnapshot
+
+
+def replayed_world(saved: SavedSnapshot, name: str) -> Ports:
+    """Cluster, GPU readings and clock as they were. `name` is the file's."""
+    stood = _Stood(saved.snapshot, saved.snapshot.taken_at or saved.saved_at)
+    return Ports(cluster=stood, gpus=stood, clock=stood, name=f"snapshot {name} of {saved.cluster}")
+
+
+class _Stood:
+    """Fills `Cluster`, `GpuReadings` and `Clock` with one instant."""
+
+    def __init__(self, snapshot: ClusterSnapshot, at: float) -> None:
+        self._snapshot = snapshot
+        self._at = at
+
+    async def run(self) -> None:
+        return
+
+    @property
+    def version(self) -> int:
+        return self._snapshot.version
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    def snapshot(self) -> ClusterSnapshot:
+        return self._snapshot
+
+    async def wait_changed(self, since: int, seconds: float) -> int:
+        if since == self.version:
+            await asyncio.sleep(seconds)
+        return self.version
+
+    def latest(self) -> tuple[GpuReading, ...]:
+        return self._snapshot.gpus
+
+    def source(self) -> Source:
+        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, "off", "the snapshot has no GPU values")
+
+    def now(self) -> float:
+        return self._at

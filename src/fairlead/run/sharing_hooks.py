@@ -1,0 +1,224 @@
+"""The hooks of the simulated cluster, filled with the sharing machine and the admission rules of a real one.
+
+This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as little as they do. The ledger
+lives from the cluster's own events, so a world that goes on after a stop finds every grant again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.model.actions import BindPod, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.node import Node
+from fairlead.model.pod import Pod
+from fairlead.model.sharing import MANAGED, BindAsked, Withheld
+from fairlead.ports import RowSink
+from fairlead.rules.nodes.share_mode import share_mode
+from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
+from fairlead.rules.sharing.bindings import AnswerBind
+from fairlead.rules.sharing.machine import SharingMachine
+from fairlead.rules.sharing.preempt import Victims as PlannedVictims
+from fairlead.rules.sharing.preempt import plan_preemption
+from fairlead.wire.gpus.allocation import parse_withheld, render_action
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
+from fairlead_sim.objects.resources import CONFIG_MAPS, NODES, PODS
+from fairlead_sim.objects.saved import SavedWorld
+from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.scenario.scenario import Scenario
+from fairlead_sim.scheduler.hooks import Hooks, Object, Unfit, Victims
+from fairlead_sim.schema.status import ApiStatus, forbidden
+from fairlead_sim.store.admission import CREATE, Write
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.world.world import World
+
+COMPONENT: Final = "fairlead-scheduler"
+EXTENDER_USER: Final = "system:serviceaccount:fairlead-system:fairlead-scheduler"
+assert EXTENDER_USER in GRANT_WRITERS
+
+Row = TypeVar("Row")
+_nodes: Final = msgspec.json.Decoder(WireNode)
+_pods: Final = msgspec.json.Decoder(WirePod)
+
+
+def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None) -> World:
+    """A simulated world that shares GPUs by our rules: the one that every command, server and board lives on."""
+    return World(scenario, seed, epoch, sharing_hooks, saved)
+
+
+def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+    return Hooks(SharedGpus(cluster, recorder), admit, lambda labels: share_mode(labels).is_shared)
+
+
+class SharedGpus:
+    """Fills `sim.hooks.Extender`: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
+
+    def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
+        self._cluster = cluster
+        self._recorder = recorder
+        self._machine = SharingMachine()
+        self.ledger = self._machine.ledger
+        cluster.subscribe(NODES, self._on_node)
+        cluster.subscribe(PODS, self._on_pod)
+        cluster.subscribe(CONFIG_MAPS, self._on_config_map)
+
+    def wants(self, pod: Object) -> bool:
+        return asks_share(pod)
+
+    def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit:
+        answer = self._machine.filter(_pod(pod), nodes)
+        return Unfit(answer.failed, answer.hopeless)
+
+    def prioritize(self, pod: Object, nodes: Sequence[str]) -> Mapping[str, int]:
+        return dict(self.ledger.prioritize(_pod(pod), nodes))
+
+    def bind(self, pod: Object, node: str) -> str:
+        asker, bindings = _pod(pod), self._machine.bindings
+        bindings.remember(asker)
+        steps = bindings.ask(BindAsked(asker.namespace, asker.name, asker.uid, node))
+        while True:
+            (step,) = steps
+            if isinstance(step, AnswerBind):
+                return step.why
+            if isinstance(step, BindPod):
+                steps = bindings.called(step, self._bind(step), self._cluster.clock.now())
+            else:
+                found = self._cluster.get(PODS, step.asked.namespace, step.asked.name)
+                steps = bindings.read(step, None if found is None else _pod(found))
+
+    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        proposed = {node: PlannedVictims(tuple(each.uids), each.violations) for node, each in victims.items()}
+        planned = plan_preemption(self.ledger, _pod(pod), proposed)
+        return {node: Victims(each.uids, each.violations) for node, each in planned.items()}
+
+    # --- what the API tells ------------------------------------------------------------------------------------------------------
+
+    def _on_node(self, event: WatchEvent) -> None:
+        uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
+        if event.type == DELETED:
+            sink.remove(uid)
+        elif event.previous is None or _looks(event.previous) != _looks(event.object):
+            row = _read(event.object, _node)
+            if row is not None:
+                sink.upsert(uid, row)
+        self._look()
+
+    def _on_pod(self, event: WatchEvent) -> None:
+        if asks_share(event.object):
+            row = None if event.type == DELETED else _read(event.object, _pod)
+            _put(self._machine.feed.pod_sink, event.object["metadata"]["uid"], row)
+            self._look()
+
+    def _on_config_map(self, event: WatchEvent) -> None:
+        metadata, sink = event.object["metadata"], self._machine.feed.withheld_sink
+        if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
+            node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
+            _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
+            self._look()
+
+    # --- what the machine wants --------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        for action in self._machine.adoption.look():
+            if isinstance(action, TellEvent):
+                self._tell(action)
+            elif isinstance(action, WriteGrants):
+                self._machine.adoption.written(action, self._annotate(action))
+
+    def _bind(self, action: BindPod) -> Outcome:
+        """One call: the API server merges the annotations and sets the node in one write."""
+        pod, annotations = action.pod, render_action(action, self._cluster.clock.now())
+        binding = {"target": {"kind": "Node", "name": action.node}, "metadata": {"uid": pod.uid, "annotations": annotations}}
+        try:
+            self._cluster.bind(pod.namespace, pod.name, binding, EXTENDER_USER)
+        except ApiStatus as refusal:
+            return Outcome(Result.REFUSED, refusal.message)
+        return Outcome()
+
+    def _annotate(self, action: WriteGrants) -> Outcome:
+        pod = action.pod
+        if self._cluster.get(PODS, pod.namespace, pod.name) is None:
+            return Outcome(Result.GONE)
+        annotations = render_action(action, self._cluster.clock.now())
+        self._cluster.mutate(PODS, pod.namespace, pod.name, partial(_annotated, annotations=annotations))
+        return Outcome()
+
+    def _tell(self, event: TellEvent) -> None:
+        subject = event.subject
+        ref, namespace = (PODS, subject.namespace) if isinstance(subject, Pod) else (NODES, "")
+        found = self._cluster.get(ref, namespace, subject.name)
+        if found is not None:
+            self._recorder.warning(found, event.reason, event.message, COMPONENT)
+
+
+def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:
+    """None: it is gone, or nobody can read it, and such an object never runs."""
+    if row is None:
+        sink.remove(uid)
+    else:
+        sink.upsert(uid, row)
+
+
+def asks_share(pod: Object) -> bool:
+    """Whether kube-scheduler would ask the extender: a container names one of its resources, whatever the amount."""
+    spec = pod["spec"]
+    parts = (*spec["containers"], *spec["initContainers"]) if spec.get("initContainers") else spec["containers"]
+    amounts = ((part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests"))
+    return any(name in each for each in amounts if each for name in MANAGED)
+
+
+def admit(write: Write) -> Object:
+    """The admission policies of Fairlead: which scheduler a pod is for, and that nobody else writes grants."""
+    if write.ref is not PODS:
+        return write.new
+    new, metadata = write.new, write.new.get("metadata") or {}
+    before = ((write.old or {}).get("metadata") or {}).get("annotations") or {}
+    refusal = refuse_grants(before, metadata.get("annotations") or {}, write.user)
+    if refusal is not None:
+        told = f"ValidatingAdmissionPolicy '{GRANT_POLICY}' with binding '{GRANT_POLICY}' denied request: {refusal.reason}"
+        status = forbidden(PODS, metadata.get("name", ""), told)
+        raise ApiStatus(status.code, status.reason, status.message, {**status.details, "causes": [{"message": told}]})
+    if write.verb != CREATE or write.subresource or not _may_ask_share(new):
+        return new
+    row = _read(new, _pod)
+    return new if row is None else {**new, "spec": {**new["spec"], "schedulerName": scheduler_for(row)}}
+
+
+def _may_ask_share(pod: Object) -> bool:
+    """As `asks_share`, of an object that nobody has checked yet."""
+    try:
+        return asks_share(pod)
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _looks(node: Object) -> tuple[Any, ...]:
+    """The parts of a node that the ledger reads; most writes are heartbeats and change none."""
+    metadata, status = node["metadata"], node.get("status") or {}
+    return metadata.get("labels"), metadata.get("annotations"), status.get("capacity")
+
+
+def _annotated(pod: Object, annotations: Mapping[str, str]) -> Object:
+    metadata = pod["metadata"]
+    return {**pod, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}}
+
+
+def _node(node: Object) -> Node:
+    return parse_node(_nodes.decode(msgspec.json.encode(node)))
+
+
+def _pod(pod: Object) -> Pod:
+    return parse_pod(_pods.decode(msgspec.json.encode(pod)))
+
+
+def _read(obj: Object, parse: Callable[[Object], Row]) -> Row | None:
+    """None for what nobody can read: such an object never runs."""
+    try:
+        return parse(obj)
+    except (msgspec.MsgspecError, ValueError):
+        return None

@@ -1,0 +1,97 @@
+"""The pieces that several servers are built from: a followed cluster, GPU readings, a log on stderr.
+
+Nothing is decided here. Worlds are built and handed to apps as ports (`fairlead.ports`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.files.clock import WallClock
+from fairlead.edge.kube.cluster import KubeCluster
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.prometheus.address import prometheus_connection
+from fairlead.edge.prometheus.client import Prometheus
+from fairlead.edge.prometheus.exporter_pages import ExporterPages
+from fairlead.edge.prometheus.readings import PrometheusReadings
+from fairlead.errors import UserError
+from fairlead.model.gpu import GpuReading
+from fairlead.model.snapshot import GPU_TELEMETRY, Source
+from fairlead.ports import Clock, GpuReadings, Ports
+from fairlead.wire.text.terminal_text import escape_terminal
+
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+
+class NoReadings:
+    """`ports.GpuReadings` when nobody was asked for GPU values (`--gpu-source none`)."""
+
+    async def run(self) -> None:
+        return
+
+    def latest(self) -> tuple[GpuReading, ...]:
+        return ()
+
+    def source(self) -> Source:
+        return Source(GPU_TELEMETRY, "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
+
+
+@asynccontextmanager
+async def followed_world(
+    connection: Connection, args: argparse.Namespace, env: Mapping[str, str], *, with_events: bool
+) -> AsyncIterator[Ports]:
+    """A real cluster, kept current while the loops of its parts run. Clients are closed when the block ends.
+
+    `with_events`: whether anybody reads them; on a large cluster they are many.
+    """
+    clock = WallClock()
+    async with AsyncExitStack() as clients:
+        api = await clients.enter_async_context(KubeApi(connection))
+        prometheus = named_prometheus(args, env)
+        if prometheus is not None:
+            await clients.enter_async_context(prometheus)
+        gpus = gpu_readings(args, prometheus, clock)
+        yield Ports(
+            cluster=KubeCluster(api, clock, with_events=with_events), gpus=gpus, clock=clock, series=prometheus, name=connection.server
+        )
+
+
+def named_prometheus(args: argparse.Namespace, env: Mapping[str, str]) -> Prometheus | None:
+    """The Prometheus of `--prometheus` or `PROMETHEUS_ADDRESS`; None when nobody named one."""
+    address = args.prometheus or env.get("PROMETHEUS_ADDRESS", "")
+    if not address:
+        return None
+    token = "" if args.prometheus_token_file else env.get("PROMETHEUS_TOKEN", "")
+    return Prometheus(prometheus_connection(address, token=token, token_file=args.prometheus_token_file, ca_file=args.prometheus_ca_file))
+
+
+def gpu_readings(args: argparse.Namespace, prometheus: Prometheus | None, clock: Clock) -> GpuReadings:
+    """What `--gpu-source` asks for. Raises UserError for a source that lacks its address."""
+    if args.gpu_source == "none":
+        return NoReadings()
+    if args.gpu_source == "prometheus":
+        if prometheus is None:
+            raise UserError("`--gpu-source prometheus` needs a Prometheus, and none is named", "add --prometheus URL")
+        return PrometheusReadings(prometheus, clock)
+    return ExporterPages(args.gpu_exporter, clock)
+
+
+class LogLine(logging.Formatter):
+    """What the cluster said may be part of it, and a person's terminal shows it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_terminal(super().format(record))
+
+
+def log_to_stderr(level: str) -> None:
+    """Servers log lines with the local time, as a person reads them in a terminal or in `kubectl logs`."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLine("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    logging.basicConfig(handlers=[handler], level=_LEVELS[level])
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it greets and takes leave once per port

@@ -1,0 +1,253 @@
+"""Which world does this command speak to? The one place that knows both the real world (`edge`) and the simulated one (`sim`).
+
+Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster (all of that is `edge.kubeconfig`), then a
+running laptop, then the embedded simulated cluster. Every import stands in the branch that needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cli.frame.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
+from fairlead.cli.frame.messages import Messages
+from fairlead.cli.frame.parser import check_namespace
+from fairlead.errors import UserError
+from fairlead.settings import LAPTOP_CONTEXT
+
+if TYPE_CHECKING:
+    from fairlead.edge.connection.connection import Connection, LaptopPages
+    from fairlead.edge.kube.kube_blocking import KubeBlocking
+    from fairlead.model.gpu import GpuReading
+
+    Readings = Callable[[str], tuple[GpuReading, ...]]
+    Now = Callable[[], float]
+
+EMBEDDED_SCENARIO: Final = "default"
+EMBEDDED_SEED: Final = 0
+EMBEDDED_EPOCH: Final = 1_767_600_000.0
+"""2026-01-05T08:00:00Z: the same cluster on every machine and every day."""
+
+
+class ChosenWorld:
+    """The world that the options, the environment and this machine's files mean. `is_writing`: something will be changed in it."""
+
+    def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
+        self._is_writing = is_writing
+        self._options = options
+        self._env = env
+        self._messages = messages
+
+    def reader(self) -> ClusterReader:
+        if self._options.snapshot:
+            return self._saved(self._options.snapshot)
+        found = self._api()
+        if found is None:
+            return self._embedded()
+        from fairlead.edge.queries.cluster_query import ClusterQuery
+
+        return ClusterQuery(found[0], partial(found[1], ""))
+
+    def jobs(self) -> ClusterJobs:
+        from fairlead.cli.snapshot.jobs import SnapshotJobs
+
+        if self._options.snapshot:
+            return SnapshotJobs(self._saved(self._options.snapshot))
+        found = self._api()
+        if found is None:
+            return SnapshotJobs(self._embedded())
+        from fairlead.edge.queries.job_query import JobQuery
+
+        return JobQuery(*found, arena_namespace=self._options.arena_namespace)
+
+    def objects(self) -> ClusterObjects | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.kube.object_writer import ObjectWriter
+
+        return ObjectWriter(found[0])
+
+    def servings(self) -> ClusterServings | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.serving_query import ServingQuery
+
+        return ServingQuery(found[0], found[2], self._options.arena_namespace)
+
+    def crons(self) -> ClusterCrons | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None:
+            return None
+        from fairlead.edge.queries.cron_query import CronQuery
+
+        return CronQuery(found[0])
+
+    def namespace(self) -> str:
+        if self._options.namespace:
+            return self._options.namespace
+        from fairlead.cli.frame.arena_config import read_arena_config
+
+        named = read_arena_config(self._env).get("namespace", "")
+        if named:
+            check_namespace(named)
+            return named
+        return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
+
+    def console(self) -> str:
+        from fairlead.cli.frame.arena_config import read_arena_config
+
+        named = read_arena_config(self._env).get("console_address", "")
+        connection = None if named or self._options.snapshot else self._connection or self._running_laptop
+        return connection.laptop.console if connection is not None and connection.laptop is not None else named
+
+    def laptop_clock(self, state_dir: str) -> LaptopClock:
+        from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
+        from fairlead.edge.files.laptop_clock import LaptopClock as Running
+
+        home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
+        named = None if state_dir else self._named_laptop
+        if named is not None:
+            return Running(named.console)
+        laptop = laptop_in(home) if state_dir else running_laptop(self._env)
+        if laptop is None:
+            hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
+            raise UserError(f"no laptop keeps its files in `{home}`", hint)
+        return Running(laptop.console)
+
+    def run_process(self, name: str, args: argparse.Namespace) -> int:
+        from fairlead.run.servers import run_process
+
+        return run_process(name, args, self._options, self._env, self._messages)
+
+    @cached_property
+    def _connection(self) -> Connection | None:
+        from fairlead.edge.connection.kubeconfig import find_connection
+
+        return find_connection(self._options.kubeconfig or None, self._options.context or None, env=self._env)
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether a person said which cluster is meant."""
+        return bool(self._options.kubeconfig or self._options.context or self._env.get("KUBECONFIG"))
+
+    @property
+    def _named_laptop(self) -> LaptopPages | None:
+        """The laptop that a person named by its kubeconfig. A cluster that flags name must be one; that of the variable need not."""
+        if not self._is_named or self._connection is None:
+            return None
+        if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
+            told = f"`{self._connection.server}`, context `{self._connection.context}` of {self._connection.origin}, is no laptop's cluster"
+            raise UserError(told, "only simulated time can be moved; leave out --kubeconfig and --context for the laptop that runs here")
+        return self._connection.laptop
+
+    def _say_what_is_written_to(self, connection: Connection) -> None:
+        """Nobody named a cluster and a laptop runs here: a newcomer may well mean that one."""
+        if not self._is_writing or self._is_named or connection.laptop is not None:
+            return
+        from fairlead.cli.servers.laptop_state import running_laptop
+
+        laptop = running_laptop(self._env)
+        if laptop is not None:
+            where = f"context `{connection.context}` of {connection.origin}"
+            other = f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or --kubeconfig {laptop.kubeconfig}'
+            self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
+
+    def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
+        """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
+        connection = self._connection or self._running_laptop
+        if connection is None:
+            return None
+        self._say_what_is_written_to(connection)
+        _log_to(self._messages)
+        from fairlead.edge.kube.kube_blocking import KubeBlocking
+
+        api, laptop = KubeBlocking(connection), connection.laptop
+        return api, self._readings(api, laptop), (lambda: _laptop_now(laptop.console)) if laptop is not None else time.time
+
+    @cached_property
+    def _running_laptop(self) -> Connection | None:
+        from fairlead.cli.servers.laptop_state import running_laptop
+
+        laptop = running_laptop(self._env)
+        if laptop is None:
+            return None
+        from fairlead.edge.connection.kubeconfig import find_connection
+
+        self._messages.info(f"the laptop's simulated cluster (process {laptop.pid}); pass --kubeconfig FILE for another")
+        return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
+
+    def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
+        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.
+
+        The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
+        """
+
+        def ask(namespace: str) -> tuple[GpuReading, ...]:
+            from fairlead.cli.frame.arena_config import read_arena_config
+            from fairlead.edge.prometheus.address import prometheus_connection
+            from fairlead.edge.prometheus.blocking import PrometheusBlocking
+            from fairlead.edge.queries.gpu_query import named_readings, page_readings, proxied_readings
+
+            config = read_arena_config(self._env)
+            address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
+            if not address:
+                return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api, namespace)
+            token = self._env.get("PROMETHEUS_TOKEN") or config.get("prometheus_token", "")
+            named = prometheus_connection(address, token=token, ca_file=config.get("prometheus_ca_file", ""))
+            return named_readings(PrometheusBlocking(named), namespace)
+
+        return ask
+
+    def _saved(self, name: str) -> ClusterReader:
+        from fairlead.cli.snapshot.load import load_snapshot
+        from fairlead.cli.snapshot.reader import SnapshotReader
+
+        saved = load_snapshot(name)
+        return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects)
+
+    def _embedded(self) -> ClusterReader:
+        from fairlead.cli.snapshot.reader import SnapshotReader
+        from fairlead.run.invocation import needing_simulation
+
+        with needing_simulation("a command without a cluster"):
+            from fairlead.run.sharing_hooks import sharing_world
+            from fairlead_sim.scenario.file import load_scenario
+            from fairlead_sim.world.snapshot import take_objects, take_snapshot
+        world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)
+        world.warm_up()
+        what = f"simulated cluster (scenario {EMBEDDED_SCENARIO}, seed {EMBEDDED_SEED})"
+        self._messages.info(f"{what}: there is no kubeconfig and no running laptop; pass --kubeconfig FILE for a real one")
+        return SnapshotReader(take_snapshot(world), f"the {what}", lambda: take_objects(world))
+
+
+def _laptop_now(console: str) -> float:
+    """The simulated time, from which ages count; while nobody tells it, the machine's."""
+    from fairlead.edge.connection.timestamp import parse_rfc3339
+    from fairlead.edge.files.laptop_clock import LaptopClock as Running
+    from fairlead.errors import FairleadError
+
+    try:
+        return parse_rfc3339(Running(console).read().now)
+    except FairleadError:
+        return time.time()
+
+
+def _log_to(messages: Messages) -> None:
+    """What `edge` logs (an object left out, a server that asks to wait) reaches the person in the command's own dialect."""
+    import logging
+
+    class ToMessages(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say = messages.warn if record.levelno >= logging.WARNING else messages.debug
+            say(record.getMessage())
+
+    logger = logging.getLogger("fairlead")
+    logger.setLevel(logging.DEBUG if messages.level == "debug" else logging.WARNING)
+    logger.addHandler(ToMessages())
+    logger.propagate = False

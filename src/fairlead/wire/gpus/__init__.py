@@ -1,0 +1,1 @@
+"""What annotations and ConfigMaps say of GPUs: grants, topology, draining."""

@@ -1,0 +1,70 @@
+"""ConfigMaps of kube-system about a node's GPUs: its topology (arena contract §5), and which of them an operator took out.
+
+Topology: data keys `devices`, `linkType`, `bandwidth`, each a JSON text; they fail one by one, so that a ConfigMap whose bandwidths do not
+parse still tells the devices. GPUs taken out: the ConfigMap `unhealthy-gpu-<node>` (sharing contract 1.3), which no selector finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from fairlead.model.sharing import Withheld
+from fairlead.model.topology import GpuTopology
+from fairlead.wire import names
+from fairlead.wire.gpus.allocation import parse_withheld
+
+Value = TypeVar("Value")
+
+
+class WireConfigMapMeta(msgspec.Struct, gc=False, rename="camel"):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str | None] | None = None
+
+
+class WireConfigMap(msgspec.Struct, gc=False):
+    """Only what is read: labels tell whose topology it is, `data` has the texts."""
+
+    metadata: WireConfigMapMeta
+    data: dict[str, str | None] | None = None
+
+
+def parse_topology_map(wire: WireConfigMap) -> tuple[str, GpuTopology]:
+    """The node's name, "" where the ConfigMap names none, and its topology."""
+    return (wire.metadata.labels or {}).get(names.LABEL_TOPOLOGY_NODE) or "", parse_topology(wire.data)
+
+
+def parse_withheld_map(wire: WireConfigMap) -> Withheld:
+    name = wire.metadata.name or ""
+    if not name.startswith(names.UNHEALTHY_GPUS_PREFIX):
+        return Withheld("", frozenset())
+    return Withheld(name.removeprefix(names.UNHEALTHY_GPUS_PREFIX), parse_withheld(wire.data))
+
+
+def parse_topology(data: Mapping[str, str | None] | None) -> GpuTopology:
+    """The topology in a ConfigMap's data; parts that are absent or do not parse are empty.
+
+    >>> parse_topology({"devices": '{"1":"Healthy","0":"Bad"}', "linkType": '[["N-A","NV2"],["NV2","N-A"]]', "bandwidth": "?"})
+    GpuTopology(health_by_index={0: 'Bad', 1: 'Healthy'}, links=(('N-A', 'NV2'), ('NV2', 'N-A')), bandwidths=())
+    """
+    texts = data or {}
+    healths = _decoded(texts.get("devices"), dict[int, str]) or {}
+    return GpuTopology(
+        health_by_index=dict(sorted(healths.items())),
+        links=_decoded(texts.get("linkType"), tuple[tuple[str, ...], ...]) or (),
+        bandwidths=_decoded(texts.get("bandwidth"), tuple[tuple[float, ...], ...]) or (),
+    )
+
+
+def _decoded(text: str | None, kind: type[Value]) -> Value | None:
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None

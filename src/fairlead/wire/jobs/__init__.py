@@ -1,0 +1,1 @@
+"""Training and serving jobs as their operators spell them."""

@@ -1,0 +1,65 @@
+"""What has the object of every kind of job, whoever's controller it is? Its metadata; and, for many, conditions that tell when it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from fairlead.model.job import Job, Role
+from fairlead.model.node import Condition
+from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_labels
+
+
+class WireObject(Protocol):
+    """An item of a list. Lists leave `apiVersion` out of their items, so the caller says what it asked for."""
+
+    metadata: WireMeta
+    api_version: str | None
+
+
+def make_job(
+    wire: WireObject,
+    type_: str,
+    kind: str,
+    api_version: str,
+    *,
+    roles: tuple[Role, ...],
+    started_at: float | None,
+    finished_at: float | None,
+    labels: Mapping[str, str] | None = None,
+    conditions: tuple[Condition, ...] = (),
+    word: str = "",
+    lead: tuple[str, str] | None = None,
+    suspended: bool = False,
+    priority_class: str = "",
+) -> Job:
+    """The job with what its metadata say. `labels`: instead of the object's own."""
+    meta = wire.metadata
+    return Job(
+        type=type_,
+        kind=kind,
+        api_version=wire.api_version or api_version,
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=meta.uid or "",
+        labels=parse_labels(meta.labels) if labels is None else labels,
+        annotations=kept_annotations(meta.annotations),
+        roles=roles,
+        conditions=conditions,
+        word=word,
+        lead=lead,
+        suspended=suspended,
+        priority_class=priority_class,
+        created_at=epoch(meta.creation_timestamp),
+        started_at=started_at,
+        finished_at=finished_at,
+        deleted_at=epoch(meta.deletion_timestamp),
+    )
+
+
+def ended_at(conditions: Iterable[Condition]) -> float | None:
+    """When the first true Failed or Succeeded condition began."""
+    return min(
+        (each.at for each in conditions if each.type in ("Failed", "Succeeded") and each.status == "True" and each.at is not None),
+        default=None,
+    )

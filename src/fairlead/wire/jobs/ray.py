@@ -1,0 +1,100 @@
+"""RayJob objects of kuberay-operator, decoded as far as Fairlead looks.
+
+A RayJob has two words for its state and no conditions; here they become the conditions that every other kind has.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.model.job import Job, Role
+from fairlead.model.node import Condition
+from fairlead.wire.jobs.job_object import make_job
+from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles
+from fairlead.wire.kube.objects import WireMeta, epoch, parse_labels
+from fairlead.wire.names import LABEL_RAY_CLUSTER
+
+
+class WireRayGroup(Struct, gc=False, rename="camel"):
+    group_name: str | None = None
+    replicas: int | None = None
+    num_of_hosts: int | None = None
+    template: WireTemplate | None = None
+
+
+class WireRayClusterSpec(Struct, gc=False, rename="camel"):
+    head_group_spec: WireRayGroup | None = None
+    worker_group_specs: list[WireRayGroup] | None = None
+
+
+class WireRaySpec(Struct, gc=False, rename="camel"):
+    ray_cluster_spec: WireRayClusterSpec | None = None
+    suspend: bool | None = None
+
+
+class WireRayStatus(Struct, gc=False, rename="camel"):
+    job_status: str | None = None
+    job_deployment_status: str | None = None
+    ray_cluster_name: str | None = None
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    message: str | None = None
+
+
+class WireRayJob(Struct, gc=False, rename="camel"):
+    metadata: WireMeta
+    api_version: str | None = None
+    spec: WireRaySpec | None = None
+    status: WireRayStatus | None = None
+
+
+_STOPPED = "STOPPED"
+"""The program was stopped by somebody: an end that is neither good nor bad, shown as Ray says it."""
+_DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
+
+
+def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> Job:
+    """The job; the name of its RayCluster, by which its pods are labelled, stands among its labels."""
+    meta, spec, status = wire.metadata, wire.spec or WireRaySpec(), wire.status or WireRayStatus()
+    labels = dict(parse_labels(meta.labels))
+    if status.ray_cluster_name:
+        labels[LABEL_RAY_CLUSTER] = status.ray_cluster_name
+    return make_job(
+        wire,
+        type_,
+        kind,
+        api_version,
+        labels=labels,
+        roles=_parse_roles(spec.ray_cluster_spec or WireRayClusterSpec()),
+        conditions=_parse_conditions(status, is_suspended=bool(spec.suspend)),
+        word=_STOPPED if status.job_status == _STOPPED else "",
+        suspended=bool(spec.suspend),
+        priority_class=_priority_class(spec.ray_cluster_spec),
+        started_at=epoch(status.start_time),
+        finished_at=epoch(status.end_time),
+    )
+
+
+def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
+    head = spec.head_group_spec or WireRayGroup()
+    groups = {"head": WireReplica(1, head.template)}
+    for group in spec.worker_group_specs or ():
+        groups[group.group_name or "worker"] = WireReplica((group.replicas or 0) * max(1, group.num_of_hosts or 1), group.template)
+    return parse_roles(groups)
+
+
+def _priority_class(spec: WireRayClusterSpec | None) -> str:
+    head = spec and spec.head_group_spec and spec.head_group_spec.template
+    return (head and head.spec and head.spec.priority_class_name) or ""
+
+
+def _parse_conditions(status: WireRayStatus, *, is_suspended: bool) -> tuple[Condition, ...]:
+    word = _DEPLOYMENT_STATES.get(status.job_deployment_status or "", "Created")
+    if word == "Succeeded" and status.job_status == "FAILED":
+        word = "Failed"
+    if word == "Created" and is_suspended:
+        word = "Suspended"
+    at = epoch(status.end_time) or epoch(status.start_time)
+    return (Condition(type=word, status="True", message=status.message or "", at=at),)

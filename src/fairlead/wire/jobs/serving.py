@@ -1,0 +1,141 @@
+"""Objects of serving jobs and their data, decoded as far as Fairlead looks: Deployments, Services, InferenceServices, claims."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.model.pod import needed_by
+from fairlead.model.resources import NOTHING
+from fairlead.model.serving import Claim, Service, ServicePort, Workload
+from fairlead.wire import names
+from fairlead.wire.jobs.kubeflow import WireTemplate
+from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_containers, parse_labels
+
+
+class WireDeploymentSpec(Struct, gc=False):
+    replicas: int | None = None
+    template: WireTemplate | None = None
+
+
+class WireDeploymentStatus(Struct, gc=False, rename="camel"):
+    available_replicas: int | None = None
+
+
+class WireDeployment(Struct, gc=False):
+    metadata: WireMeta
+    spec: WireDeploymentSpec | None = None
+    status: WireDeploymentStatus | None = None
+
+
+class WireInferenceStatus(Struct, gc=False):
+    url: str | None = None
+
+
+class WireInferenceService(Struct, gc=False):
+    metadata: WireMeta
+    status: WireInferenceStatus | None = None
+
+
+class WirePort(Struct, gc=False, rename="camel"):
+    name: str | None = None
+    port: int | None = None
+    node_port: int | None = None
+
+
+class WireServiceSpec(Struct, gc=False, rename={"cluster_ip": "clusterIP"}):
+    cluster_ip: str | None = None
+    ports: list[WirePort] | None = None
+
+
+class WireIngress(Struct, gc=False):
+    ip: str | None = None
+    hostname: str | None = None
+
+
+class WireBalancer(Struct, gc=False):
+    ingress: list[WireIngress] | None = None
+
+
+class WireServiceStatus(Struct, gc=False, rename="camel"):
+    load_balancer: WireBalancer | None = None
+
+
+class WireService(Struct, gc=False):
+    metadata: WireMeta
+    spec: WireServiceSpec | None = None
+    status: WireServiceStatus | None = None
+
+
+class WireClaimSpec(Struct, gc=False, rename="camel"):
+    access_modes: list[str] | None = None
+
+
+class WireClaimStatus(Struct, gc=False):
+    phase: str | None = None
+
+
+class WireClaim(Struct, gc=False):
+    metadata: WireMeta
+    spec: WireClaimSpec | None = None
+    status: WireClaimStatus | None = None
+
+
+def parse_deployment(wire: WireDeployment) -> Workload:
+    spec = wire.spec or WireDeploymentSpec()
+    pod = spec.template.spec if spec.template else None
+    limits = NOTHING
+    if pod is not None:
+        containers, inits = parse_containers(pod.containers), parse_containers(pod.init_containers)
+        limits = needed_by(containers, inits, lambda container: container.limits)
+    workload = _workload("Deployment", wire.metadata)
+    workload = msgspec.structs.replace(workload, replicas=1 if spec.replicas is None else spec.replicas, limits=limits)
+    return msgspec.structs.replace(workload, available=(wire.status and wire.status.available_replicas) or 0)
+
+
+def parse_inference_service(wire: WireInferenceService) -> Workload:
+    """Replicas and limits stay empty: they are those of the Deployments that its operator makes."""
+    workload = _workload("InferenceService", wire.metadata)
+    return msgspec.structs.replace(workload, replicas=0, url=(wire.status and wire.status.url) or "")
+
+
+def parse_service(wire: WireService) -> Service:
+    meta, spec = wire.metadata, wire.spec or WireServiceSpec()
+    balancer = (wire.status and wire.status.load_balancer) or WireBalancer()
+    ingress = (balancer.ingress or [WireIngress()])[0]
+    return Service(
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=meta.uid or "",
+        labels=parse_labels(meta.labels),
+        cluster_ip=spec.cluster_ip or "",
+        balancer=ingress.ip or ingress.hostname or "",
+        ports=tuple(ServicePort(each.name or "", each.port or 0, each.node_port or 0) for each in spec.ports or ()),
+    )
+
+
+def parse_claim(wire: WireClaim) -> Claim:
+    """Ready once it is bound and until somebody deletes it."""
+    meta = wire.metadata
+    told = meta.annotations or {}
+    return Claim(
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        access_modes=tuple((wire.spec and wire.spec.access_modes) or ()),
+        description=told.get(names.ANNOTATION_DATA_DESCRIPTION) or "",
+        owner=told.get(names.ANNOTATION_DATA_OWNER) or "",
+        created_at=epoch(meta.creation_timestamp),
+        is_ready=(wire.status is not None and wire.status.phase == "Bound" and meta.deletion_timestamp is None),
+    )
+
+
+def _workload(kind: str, meta: WireMeta) -> Workload:
+    return Workload(
+        kind=kind,
+        namespace=meta.namespace or "",
+        name=meta.name or "",
+        uid=meta.uid or "",
+        labels=parse_labels(meta.labels),
+        annotations=kept_annotations(meta.annotations),
+        created_at=epoch(meta.creation_timestamp),
+    )

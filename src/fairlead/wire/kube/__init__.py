@@ -1,0 +1,1 @@
+"""Kubernetes objects and protocols as its API spells them."""

@@ -1,0 +1,1 @@
+"""Prometheus text, DCGM fields, and GPU readings."""

@@ -1,0 +1,67 @@
+"""The counters CSV of dcgm-exporter: `FIELD, type, help`, one row per metric (telemetry contract 1.3).
+
+What a newcomer gets wrong: a bad row never costs the others; it is skipped and counted. Refusing to start over one is a choice of the
+person (`--strict-csv`), not of this module.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.model.counter import Counter, CounterSet, RejectedRow
+from fairlead.wire.metrics.dcgm_fields import NOT_YET, field_of, is_double
+
+TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
+
+
+def parse_counters(text: str) -> CounterSet:
+    """The rows understood, in their order, and the rows that were not.
+
+    >>> parse_counters('DCGM_FI_DEV_GPU_UTIL, gauge, "in %, integer"').counters[0].help
+    'in %, integer'
+    """
+    counters: dict[str, Counter] = {}
+    rejected: list[RejectedRow] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        row = _parse_row(line)
+        if isinstance(row, Counter) and row.name in counters:
+            row = f"`{row.name}` stands in an earlier row"
+        if isinstance(row, str):
+            rejected.append(RejectedRow(number, line.strip(), row))
+        else:
+            counters[row.name] = row
+    return CounterSet(tuple(counters.values()), tuple(rejected))
+
+
+def render_counters(counters: Iterable[Counter]) -> str:
+    """The CSV of these counters; help texts with commas or quotes are quoted."""
+    return "".join(f"{counter.name}, {counter.type}, {_quoted(counter.help)}\n" for counter in counters)
+
+
+def _parse_row(line: str) -> Counter | str:
+    """The counter, or why there is none."""
+    try:
+        fields = [field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))]
+    except csv.Error as error:
+        return f"not CSV: {error}"
+    if len(fields) != 3:
+        return f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)"
+    name, type_, help_ = fields
+    if name in NOT_YET:
+        return f"`{name}` is not available yet"
+    field = field_of(name)
+    if field is None or not _METRIC_NAME.match(name):
+        return f"`{name}` is no field of DCGM"
+    if type_ not in TYPES:
+        return f"`{type_}` is none of {', '.join(TYPES)}"
+    return Counter(name, field, type_, help_, is_double(field))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text

@@ -1,0 +1,1 @@
+"""Users as arena's objects spell them."""

@@ -1,0 +1,1 @@
+"""Elastic quota trees as Kubernetes objects spell them."""

@@ -1,0 +1,1 @@
+"""The scheduler extender's requests and answers, and its inspection."""

@@ -1,0 +1,191 @@
+"""What does kube-scheduler send to an extender, and what does it want back? The wire forms of sharing contract 2.
+
+What a newcomer gets wrong: keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
+object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole Nodes for whole Nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from fairlead.model.pod import Pod
+from fairlead.model.sharing import BindAsked
+from fairlead.wire.kube.objects import WirePod, parse_pod
+
+Value = TypeVar("Value")
+_NONE = b"null"
+
+
+class BadBody(ValueError):
+    """The body is not what the verb takes; the text says what is wrong with it."""
+
+
+class FilterAsked(Struct, frozen=True):
+    """`names` are the nodes in the order sent. `nodes`: the same as raw objects when whole Nodes were sent, else None."""
+
+    pod: Pod
+    names: list[str]
+    nodes: Mapping[str, Raw] | None = None
+    has_names: bool = True
+
+
+class PreemptAsked(Struct, frozen=True):
+    """`victims` by node: uids of the pods, and how many disruption budgets that breaks."""
+
+    pod: Pod
+    victims: Mapping[str, tuple[tuple[str, ...], int]]
+
+
+class _Name(Struct):
+    name: str = ""
+
+
+class _Node(Struct):
+    metadata: _Name
+
+
+class _PodUid(Struct):
+    uid: str = ""
+
+
+class _VictimPod(Struct):
+    metadata: _PodUid
+
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_pod = msgspec.json.Decoder(WirePod)
+_names = msgspec.json.Decoder(list[str] | None)
+_raws = msgspec.json.Decoder(list[Raw] | None)
+_node = msgspec.json.Decoder(_Node)
+_victims = msgspec.json.Decoder(dict[str, Raw] | None)
+_victim = msgspec.json.Decoder(_VictimPod)
+_text = msgspec.json.Decoder(str)
+_count = msgspec.json.Decoder(int)
+
+
+def parse_filter(body: bytes) -> FilterAsked:
+    """ExtenderArgs. Raises BadBody.
+
+    >>> parse_filter(b'{"pod":{"metadata":{"name":"p"}},"NODENAMES":["n1"]}').names
+    ['n1']
+    """
+    fields = _fields(body, "ExtenderArgs")
+    pod = _parse_pod(fields)
+    names = _read(_names, fields, "NodeNames", "a list of strings")
+    listed = fields.get("nodes", _NONE)
+    if names is not None or bytes(listed) == _NONE:
+        return FilterAsked(pod, names or [], has_names=names is not None)
+    try:
+        str(bytes(listed), "utf-8")  # they are handed back as they came, so nobody else would look
+    except UnicodeDecodeError as error:
+        raise BadBody(f"Nodes is not UTF-8: {error}") from error
+    items = _read(_raws, _fields(listed, "Nodes"), "Items", "a list of Nodes") or []
+    nodes = {_decode(_node, item, "Nodes.items", "Nodes").metadata.name: item for item in items}
+    return FilterAsked(pod, list(nodes), nodes, has_names=False)
+
+
+def render_filter(asked: FilterAsked, passed: Sequence[str], failed: Mapping[str, str], hopeless: Mapping[str, str]) -> bytes:
+    """ExtenderFilterResult in the form that was asked."""
+    nodes = None if asked.nodes is None else {"metadata": {}, "items": [asked.nodes[name] for name in passed]}
+    return _filter_result(nodes, passed if asked.has_names else None, failed, hopeless, "")
+
+
+def render_filter_error(why: str) -> bytes:
+    return _filter_result(None, None, None, None, why)
+
+
+def _filter_result(
+    nodes: Any, names: Sequence[str] | None, failed: Mapping[str, str] | None, hopeless: Mapping[str, str] | None, error: str
+) -> bytes:
+    return msgspec.json.encode(
+        {"Nodes": nodes, "NodeNames": names, "FailedNodes": failed, "FailedAndUnresolvableNodes": hopeless, "Error": error}
+    )
+
+
+def render_priorities(scores: Sequence[tuple[str, int]]) -> bytes:
+    """HostPriorityList.
+
+    >>> render_priorities([("n1", 7)])
+    b'[{"Host":"n1","Score":7}]'
+    """
+    return msgspec.json.encode([{"Host": name, "Score": score} for name, score in scores])
+
+
+def parse_bind(body: bytes) -> BindAsked:
+    """ExtenderBindingArgs. Raises BadBody; a pod or node without a name is one, too."""
+    fields = _fields(body, "ExtenderBindingArgs")
+    texts = {name: _text_of(fields, name) for name in ("PodNamespace", "PodName", "PodUID", "Node")}
+    if missing := [name for name, text in texts.items() if not text]:
+        raise BadBody(f"ExtenderBindingArgs without {', '.join(missing)}")
+    return BindAsked(texts["PodNamespace"], texts["PodName"], texts["PodUID"], texts["Node"])
+
+
+def render_error(why: str) -> bytes:
+    """ExtenderBindingResult; "" = it is done.
+
+    >>> render_error("")
+    b'{"Error":""}'
+    """
+    return msgspec.json.encode({"Error": why})
+
+
+def parse_preempt(body: bytes) -> PreemptAsked:
+    """ExtenderPreemptionArgs, with whole pods or with their uids. Raises BadBody."""
+    fields = _fields(body, "ExtenderPreemptionArgs")
+    pod = _parse_pod(fields)
+    metas = _read(_victims, fields, "NodeNameToMetaVictims", "an object")
+    if metas is not None:
+        return PreemptAsked(pod, {node: _parse_victims(each, is_whole=False) for node, each in metas.items()})
+    whole = _read(_victims, fields, "NodeNameToVictims", "an object") or {}
+    return PreemptAsked(pod, {node: _parse_victims(each, is_whole=True) for node, each in whole.items()})
+
+
+def render_preempt(victims: Mapping[str, tuple[Sequence[str], int]]) -> bytes:
+    """ExtenderPreemptionResult."""
+    told = {node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": count} for node, (uids, count) in victims.items()}
+    return msgspec.json.encode({"NodeNameToMetaVictims": told})
+
+
+def _parse_victims(raw: Raw, *, is_whole: bool) -> tuple[tuple[str, ...], int]:
+    if bytes(raw) == _NONE:
+        return (), 0
+    fields = _fields(raw, "Victims")
+    pods = _read(_raws, fields, "Pods", "a list") or []
+    uids = [_decode(_victim, each, "Pods", "Pods").metadata.uid if is_whole else _text_of(_fields(each, "MetaPod"), "UID") for each in pods]
+    return tuple(uid for uid in uids if uid), _read(_count, fields, "NumPDBViolations", "a whole number") or 0
+
+
+def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
+    """An object's fields by lower-case key; of keys that differ in case alone the last counts, as in Go."""
+    return {name.lower(): value for name, value in _decode(_object, body, what, "a JSON object").items()}
+
+
+def _parse_pod(fields: Mapping[str, Raw]) -> Pod:
+    raw = fields.get("pod", _NONE)
+    if bytes(raw) == _NONE:
+        raise BadBody("there is no Pod")
+    wire = _decode(_pod, raw, "Pod", "a Pod")
+    try:
+        return parse_pod(wire)
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        raise BadBody(f"Pod cannot be read: {error or type(error).__name__}") from error
+
+
+def _text_of(fields: Mapping[str, Raw], name: str) -> str:
+    return _read(_text, fields, name, "a string") or ""
+
+
+def _read(decoder: msgspec.json.Decoder[Value], fields: Mapping[str, Raw], name: str, wanted: str) -> Value | None:
+    raw = fields.get(name.lower(), _NONE)
+    return None if bytes(raw) == _NONE else _decode(decoder, raw, name, wanted)
+
+
+def _decode(decoder: msgspec.json.Decoder[Value], body: bytes | Raw, name: str, wanted: str) -> Value:
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise BadBody(f"{name} is not {wanted}: {error}") from error

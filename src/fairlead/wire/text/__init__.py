@@ -1,0 +1,1 @@
+"""Text for people and terminals: tables, spans of time, schedules."""

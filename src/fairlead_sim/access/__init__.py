@@ -1,0 +1,1 @@
+"""Roles that are there from the beginning, and the judge of who may do what."""

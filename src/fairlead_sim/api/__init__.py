@@ -1,0 +1,1 @@
+"""The simulated cluster as a Kubernetes API server over HTTP."""

@@ -1,0 +1,164 @@
+"""How do objects get from the version in which they are asked for to the one in which they are stored, and back?
+
+A store in front of a store. What the schema of a custom resource refuses or fills in, it does here, at the door: controllers inside the
+cluster write to the store itself. Objects that need no change pass as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead_sim.api.store import Object, Objects, ObjectStore, Predicate, StoreEvent, StoreWatch
+from fairlead_sim.schema.crd_schema import defaulted, schema_errors
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.schema.status import bad_request, forbidden, invalid
+from fairlead_sim.schema.versions import from_stored, to_stored
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedEvent:
+    """An event of the store, its object in another version."""
+
+    type: str
+    object: Object
+
+
+class VersionedWatch:
+    """A watch of the store, its objects in another version."""
+
+    def __init__(self, watch: StoreWatch, view: ResourceKind) -> None:
+        self._watch = watch
+        self._view = view
+        self.wait = watch.wait
+        self.bookmark_version = watch.bookmark_version
+        self.close = watch.close
+
+    def poll(self, limit: int = 500) -> Sequence[StoreEvent]:
+        return [VersionedEvent(event.type, _shown(event.object, self._view)) for event in self._watch.poll(limit)]
+
+
+class Versions:
+    """An `ObjectStore` that knows every served version of every kind."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._kinds: Sequence[ResourceKind] = ()
+        self._named: dict[tuple[object, object], ResourceKind] = {}
+
+    @property
+    def resource_version(self) -> int:
+        return self._store.resource_version
+
+    def kinds(self) -> Sequence[ResourceKind]:
+        return self._store.served_kinds()
+
+    served_kinds = kinds
+
+    # --- reading -----------------------------------------------------------------------------------------------------------------
+
+    def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
+        obj = self._store.get(ref.stored_as or ref, namespace, name)
+        return obj if obj is None else _shown(obj, ref)
+
+    def list(self, ref: ResourceKind, namespace: str | None = None) -> Objects:
+        objects = self._store.list(ref.stored_as or ref, namespace)
+        return objects if ref.stored_as is None else [_shown(obj, ref) for obj in objects]
+
+    def watch(
+        self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None
+    ) -> StoreWatch:
+        if ref.stored_as is None:
+            return self._store.watch(ref, namespace, since, matches)
+        shown = matches and (lambda obj: matches(_shown(obj, ref)))
+        return VersionedWatch(self._store.watch(ref.stored_as, namespace, since, shown), ref)
+
+    # --- writing -----------------------------------------------------------------------------------------------------------------
+
+    def create(self, obj: Object, user: str = "") -> Object:
+        ref = self._kind_of(obj)
+        if ref.custom is not None:
+            if ref.custom.is_terminating:
+                raise forbidden(ref, obj["metadata"].get("name", ""), "create not allowed while custom resource definition is terminating")
+            if "status" in ref.subresources:
+                obj = _without_status(obj)
+            _check(ref, obj, None)
+        return _shown(self._store.create(to_stored(obj, ref), user), ref)
+
+    def update(self, obj: Object, user: str = "") -> Object:
+        ref = self._kind_of(obj)
+        if ref.custom is not None:
+            old = self._old(ref, obj)
+            if "status" in ref.subresources and old is not None:
+                obj = {**_without_status(obj), **{key: old[key] for key in old if key == "status"}}
+            _check(ref, obj, old)
+        return _shown(self._store.update(to_stored(obj, ref), user), ref)
+
+    def update_status(self, obj: Object) -> Object:
+        ref = self._kind_of(obj)
+        if ref.custom is not None:
+            _check(ref, obj, self._old(ref, obj))
+        return _shown(self._store.update_status(to_stored(obj, ref)), ref)
+
+    def delete(
+        self,
+        ref: ResourceKind,
+        namespace: str | None,
+        name: str,
+        grace_seconds: int | None = None,
+        uid: str | None = None,
+        propagation: str = "Background",
+        resource_version: str | None = None,
+    ) -> Object:
+        obj = self._store.delete(ref.stored_as or ref, namespace, name, grace_seconds, uid, propagation, resource_version)
+        return _shown(obj, ref)
+
+    def bind(self, namespace: str, name: str, binding: Object, user: str = "") -> Object:
+        return self._store.bind(namespace, name, binding, user)
+
+    def evict(self, namespace: str, name: str, options: Object) -> None:
+        self._store.evict(namespace, name, options)
+
+    def scale(self, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
+        return self._store.scale(ref, namespace, name, wish)
+
+    def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
+        return self._store.scale_of(ref, obj)
+
+    def rehearsal(self) -> ObjectStore:
+        return Versions(self._store.rehearsal())
+
+    def _kind_of(self, obj: Object) -> ResourceKind:
+        kinds = self._store.served_kinds()
+        if kinds is not self._kinds:
+            self._kinds, self._named = kinds, {(ref.api_version, ref.kind): ref for ref in kinds}
+        ref = self._named.get((obj.get("apiVersion"), obj.get("kind")))
+        if ref is None:
+            raise bad_request(f'no kind "{obj.get("kind")}" is registered for version "{obj.get("apiVersion")}"')
+        return ref
+
+    def _old(self, ref: ResourceKind, obj: Object) -> Object | None:
+        metadata = obj["metadata"]
+        return self.get(ref, metadata.get("namespace"), metadata["name"])
+
+
+def _without_status(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key != "status"}
+
+
+def _shown(obj: Object, view: ResourceKind) -> Object:
+    """A stored object in the version of `view`, with the defaults that came into the schema after it was stored."""
+    if view.custom is not None:
+        obj = defaulted(view.custom.stored_schema, obj)
+    return from_stored(obj, view)
+
+
+def _check(ref: ResourceKind, obj: Object, old: Object | None) -> None:
+    """Raise 422 for what the schema refuses; faults that were there before the schema came are left alone."""
+    assert ref.custom is not None
+    errors = schema_errors(ref.custom.schema, obj)
+    if errors and old is not None:
+        known = schema_errors(ref.custom.schema, old)
+        errors = [error for error in errors if error not in known]
+    if errors:
+        raise invalid(ref, obj["metadata"].get("name", ""), errors)

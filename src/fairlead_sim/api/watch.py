@@ -1,0 +1,166 @@
+"""How do watchers follow a kind over HTTP?
+
+One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the watcher asked for too old a
+version or read too slowly. Nothing is queued for a watcher: a slow one blocks itself, falls behind the log, and is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
+from fairlead_sim.api.request import ApiRequest, wanted_form
+from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
+from fairlead_sim.schema.status import ApiStatus, render_status
+from fairlead_sim.tables.table import partial_metadata
+
+DEFAULT_WATCH_SECONDS: Final = 2400.0  # between the 30 and 60 minutes of the real server, which rolls dice
+STALL_SECONDS: Final = 60.0  # a client that takes no byte for so long has gone
+PIECE_BYTES: Final = 128 * 1024
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_JSON: Final = "application/json"
+
+_encode = msgspec.json.Encoder().encode
+_Shape = Callable[[Object], Object]
+
+
+class LineStream:
+    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for `STALL_SECONDS`, or `ending` is set."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event) -> None:
+        self._pieces = pieces
+        self._content_type = content_type
+        self._ending = ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", self._content_type.encode()), (b"cache-control", b"no-cache, private")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        streaming = asyncio.ensure_future(self._stream(send))
+        reasons = [streaming, asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self._ending.wait())]
+        try:
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in reasons:
+                task.cancel()
+            outcome, *_ = await asyncio.gather(*reasons, return_exceptions=True)
+        if outcome is None or self._ending.is_set():
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError | TimeoutError):
+            raise outcome
+
+    async def _stream(self, send: Send) -> None:
+        async with contextlib.aclosing(self._pieces) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                async with asyncio.timeout(STALL_SECONDS):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Watches:
+    """`watch` over a store."""
+
+    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
+        self._store = store
+        self._reads = reads
+        self._bookmark_seconds = bookmark_seconds
+        self._ending = ending
+
+    def open(self, request: ApiRequest) -> LineStream:
+        """The stream of one watch request. Refuses versions from the future (504) before the stream begins."""
+        form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
+        since = request_version(request)
+        if since is not None and since > self._store.resource_version:
+            raise too_new(since, self._store.resource_version)
+        wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
+        shape = self._shape(request, form)
+        objects = self._reads.matching(request) if wants_initial else []
+        initial: Iterable[bytes] = (_line("ADDED", shape(obj)) for obj in objects)
+        if request.is_true("sendInitialEvents"):
+            initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
+        try:
+            start = None if wants_initial else since
+            watch = self._store.watch(request.ref, request.path.namespace, start, request.chooses())
+        except ApiStatus as error:
+            return LineStream(_only(_line("ERROR", render_status(error))), _JSON, self._ending)
+        return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
+
+    def _shape(self, request: ApiRequest, form: str) -> _Shape:
+        """What each event carries of its object. Of many tables only the first has column definitions."""
+        if form != "Table":
+            return partial_metadata if form else lambda obj: obj
+        told_columns = False
+
+        def table(obj: Object) -> Object:
+            nonlocal told_columns
+            with_headers, told_columns = not told_columns, True
+            metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._reads.table(request, [obj], metadata, with_headers=with_headers)
+
+        return table
+
+    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
+        wants_bookmarks = request.is_true("allowWatchBookmarks")
+        try:
+            for piece in _pieces(initial):
+                yield piece
+            while True:
+                try:
+                    events = watch.poll()
+                except ApiStatus as error:
+                    yield _line("ERROR", render_status(error))
+                    return
+                if events:
+                    for piece in _pieces(_line(event.type, shape(event.object)) for event in events):
+                        yield piece
+                    continue
+                left = end - loop.time()
+                if left > 0 and await watch.wait(min(left, self._bookmark_seconds)):
+                    continue
+                if wants_bookmarks:
+                    yield _bookmark(request, watch.bookmark_version())
+                if left <= self._bookmark_seconds:
+                    return
+        finally:
+            watch.close()
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read is one or two of them."""
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= PIECE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _line(kind: str, obj: Object) -> bytes:
+    return _encode({"type": kind, "object": obj}) + b"\n"
+
+
+def _bookmark(request: ApiRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
+    metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
+    if annotations:
+        metadata["annotations"] = annotations
+    return _line("BOOKMARK", {"kind": request.ref.kind, "apiVersion": request.ref.api_version, "metadata": metadata})
+
+
+async def _only(piece: bytes) -> AsyncIterator[bytes]:
+    yield piece

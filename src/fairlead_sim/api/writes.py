@@ -1,0 +1,229 @@
+"""How are objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs?
+
+A patch is computed here and stored as an update of the object it was computed from; nothing can come between, because the store is
+only ever used from one event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.model.access import Identity
+from fairlead_sim.api.options import check_delete_options
+from fairlead_sim.api.patches import Patch
+from fairlead_sim.api.reads import Reads, render_list
+from fairlead_sim.api.request import ApiRequest, decode_object
+from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.warnings import service_warnings
+from fairlead_sim.schema.crd import ignored_parts
+from fairlead_sim.schema.crd_schema import Schema
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.schema.schema import SCHEME, Unhandled, check_kind, strict_error, typed
+from fairlead_sim.schema.status import bad_request, method_not_allowed, not_found, update_without_version
+
+# Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
+_ANSWER_WITH_OBJECT = frozenset(
+    (
+        *("pods", "podtemplates", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts"),
+        *("replicationcontrollers", "resourcequotas", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io"),
+        *("storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io"),
+    )
+)
+
+
+class Writes:
+    """All verbs that change a store. Each returns (HTTP status, answer).
+
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what their writer may not write.
+    """
+
+    def __init__(
+        self, store: ObjectStore, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
+    ) -> None:
+        self._store = store
+        self._reads = reads
+        self._check = check
+
+    def create(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        return 201, self._create(request, self._addressed(request, self._decoded(request, body)))
+
+    def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        decoded = self._decoded(request, body)
+        obj = self._addressed(request, decoded)
+        if not (decoded.get("metadata") or {}).get("name"):
+            raise bad_request(f"the name of the object ({request.path.name} based on URL) was undeterminable: name must be provided")
+        self._reads.existing(request)
+        if request.ref.is_custom and not obj["metadata"].get("resourceVersion"):
+            raise update_without_version(request.ref, request.path.name)
+        return 200, self._write(request, obj)
+
+    def patch(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        patch = Patch(request, body)
+        old = self._store.get(request.ref, request.path.namespace, request.path.name)
+        if old is None:
+            if not patch.is_apply or request.path.subresource:
+                raise not_found(request.ref, request.path.name)
+            return 201, self._create(request, patch.made(lambda new: self._addressed(request, new)))
+        if request.path.subresource == "scale":
+            old = self._store.scale_of(request.ref, old)
+        return 200, self._write(request, patch.applied(old, lambda new: self._addressed(request, new)))
+
+    def delete(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = _delete_options(request, body)
+        obj = self._delete(request, request.path.name, options)
+        metadata = obj["metadata"]
+        is_gone = self._store.get(request.ref, request.path.namespace, request.path.name) is None
+        if request.ref.group_resource in _ANSWER_WITH_OBJECT or not is_gone:
+            return 200, self._reads.one(request, obj)
+        details = {"name": metadata["name"], "group": request.ref.group, "kind": request.ref.plural, "uid": metadata["uid"]}
+        return 200, _success({key: value for key, value in details.items() if value})
+
+    def delete_collection(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = _delete_options(request, body)
+        deleted = [self._delete(request, obj["metadata"]["name"], options, obj) for obj in self._reads.matching(request)]
+        return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
+
+    def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        binding = self._named_like_path(request, body, "v1", "Binding")
+        self._store_for(request).bind(request.namespace, request.path.name, binding, request.who.name)
+        return 201, _success()
+
+    def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+        options = self._named_like_path(request, body, "policy/v1", "Eviction").get("deleteOptions") or {}
+        self._store_for(request, options).evict(request.namespace, request.path.name, options)
+        return 201, _success()
+
+    def _named_like_path(self, request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
+        obj = decode_object(body, request.http.headers.get("content-type", ""), kind)
+        check_kind(obj.get("apiVersion") or api_version, obj.get("kind") or kind, api_version, kind)
+        read = _typed(request, api_version, kind, obj)
+        if (read.get("metadata") or {}).get("name") != request.path.name:
+            raise bad_request(f"name in URL does not match name in {kind} object")
+        return read
+
+    def _decoded(self, request: ApiRequest, body: bytes) -> Object:
+        kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
+        return decode_object(body, request.http.headers.get("content-type", ""), kind, request.warnings)
+
+    def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
+        return self._store.rehearsal() if request.is_dry_run(options) else self._store
+
+    def _create(self, request: ApiRequest, obj: Object) -> Object:
+        if self._check is not None:
+            self._check(request.who, request, obj, None)
+        return _warned_of(request, self._store_for(request).create(obj, request.who.name))
+
+    def _write(self, request: ApiRequest, obj: Object) -> Object:
+        store = self._store_for(request)
+        if self._check is not None:
+            self._check(request.who, request, obj, self._reads.existing(request))
+        if request.path.subresource == "scale":
+            return store.scale(request.ref, request.namespace, request.path.name, obj)
+        if request.path.subresource == "status":
+            return store.update_status(obj)
+        return _warned_of(request, store.update(obj, request.who.name))
+
+    def _delete(self, request: ApiRequest, name: str, options: Object, found: Object | None = None) -> Object:
+        conditions = options.get("preconditions") or {}
+        namespace = found["metadata"].get("namespace") if found else request.path.namespace
+        return self._store_for(request, options).delete(
+            request.ref,
+            namespace,
+            name,
+            grace_seconds=options.get("gracePeriodSeconds"),
+            uid=conditions.get("uid"),
+            propagation=options.get("propagationPolicy") or ("Orphan" if options.get("orphanDependents") else "Background"),
+            resource_version=conditions.get("resourceVersion"),
+        )
+
+    def _addressed(self, request: ApiRequest, obj: Object) -> Object:
+        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
+        ref, path = request.ref, request.path
+        given = obj.get("metadata")
+        if not isinstance(given or {}, dict):
+            _typed(request, ref.api_version, ref.kind, obj)  # refuses it in the words of the kind
+        metadata = dict(given or {})
+        if path.subresource != "scale":
+            _check_kind(ref, obj)
+        if path.name and metadata.setdefault("name", path.name) != path.name:
+            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({path.name})")
+        if ref.namespaced and path.namespace:
+            metadata["namespace"] = metadata.get("namespace") or path.namespace
+            if metadata["namespace"] != path.namespace:
+                raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if path.subresource == "scale":
+            return _typed(request, "autoscaling/v1", "Scale", {**obj, "metadata": metadata})
+        schema = ref.custom.schema if ref.custom is not None else None
+        read = _typed(request, ref.api_version, ref.kind, {**obj, "metadata": metadata}, schema)
+        if ref.kind == "CustomResourceDefinition":
+            request.warnings.extend(ignored_parts(read))
+        return read
+
+
+def _warned_of(request: ApiRequest, stored: Object) -> Object:
+    if (request.ref.group, request.ref.kind) == ("", "Service"):
+        request.warnings.extend(service_warnings(stored))
+    return stored
+
+
+def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
+    """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
+    read, unknown = typed(api_version, kind, obj, schema)
+    request.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    wanted = request.query.get("fieldValidation") or "Warn"
+    faults = [told for told in request.warnings if told.startswith(_FIELD_FAULTS)]
+    if faults and wanted == "Strict":
+        raise strict_error(api_version, kind, faults)
+    if faults and wanted == "Ignore":
+        request.warnings[:] = [told for told in request.warnings if told not in faults]
+    return read
+
+
+_FIELD_FAULTS = ("unknown field", "duplicate field")
+
+
+def _check_kind(ref: ResourceKind, obj: Object) -> None:
+    kind, version = obj.get("kind") or ref.kind, obj.get("apiVersion") or ref.api_version
+    if not ref.is_custom:
+        check_kind(version, kind, ref.api_version, ref.kind)
+    elif version != ref.api_version:
+        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({ref.api_version})")
+    elif kind != ref.kind:
+        raise bad_request(f'{kind} in version "{ref.version}" cannot be handled as a {ref.kind}: the path is that of `{ref.plural}`')
+
+
+def _delete_options(request: ApiRequest, body: bytes) -> Object:
+    """`DeleteOptions` of the body, and what the query says of them."""
+    options = _read_delete_options(body, request.http.headers.get("content-type", "")) if body.strip() else {}
+    options |= {key: request.query[key] for key in ("propagationPolicy",) if request.query.get(key)}
+    if request.query.getlist("dryRun"):
+        options["dryRun"] = request.query.getlist("dryRun")
+    grace = request.number("gracePeriodSeconds")
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    check_delete_options(options)
+    return options
+
+
+def _read_delete_options(body: bytes, content_type: str) -> Object:
+    kind = "DeleteOptions"
+    try:
+        options = decode_object(body, content_type, kind)
+        if (options.get("kind") or kind) != kind:
+            told = f'no kind "{options["kind"]}" is registered for version "{options.get("apiVersion", "")}" in {SCHEME}'
+            raise bad_request(told)
+        return typed("v1", kind, options)[0]
+    except Unhandled as error:
+        raise bad_request(error.why) from error
+
+
+def _success(details: Object | None = None) -> Object:
+    body: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        body["details"] = details
+    return body
+
+
+def no_such_verb(request: ApiRequest, verb: str) -> Exception:
+    return method_not_allowed(request.ref, verb)

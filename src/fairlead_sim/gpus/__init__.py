@@ -1,0 +1,1 @@
+"""GPUs: their load, their readings, who runs on them."""

@@ -1,0 +1,197 @@
+"""One simulated GPU: who holds it, what runs on it, and what it would answer at any instant.
+
+Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and counters are exact:
+a run that ends adds its whole integral as an integer, a live one adds its integral so far. A reading never changes a card.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sin
+
+from fairlead.model.device import XidEvent
+from fairlead.model.xid import CRITICAL
+from fairlead_sim.gpus.cards import CardModel
+from fairlead_sim.gpus.load import Load
+
+FATAL_XIDS = frozenset({13, 31, 43, 45, 48, 62, 64, 79, 94, 95, 109, 119, 120})
+"""These end the programs that use the card; the others (63: a row was remapped) they survive."""
+
+FALLEN_OFF_BUS = 79
+UNKNOWN_FAULT = -1
+"""`failed_by` of a card that is not healthy for a reason that nobody told."""
+THERMAL_LAG_SECONDS = 75.0
+_FORGET_AFTER = 4 * THERMAL_LAG_SECONDS
+_CAP_SHARE = 0.04  # part of its peak time that a card near its power limit spends throttled
+
+
+@dataclass(slots=True)
+class Run:
+    """One container at work on one card."""
+
+    load: Load
+    started_at: float
+    ended_at: float | None = None
+
+    def level(self, now: float) -> float:
+        return self.load.level(now - self.started_at) if self.is_live(now) else 0.0
+
+    def integral(self, until: float) -> float:
+        """Full-load seconds from the start to `until` (or its end)."""
+        end = until if self.ended_at is None else min(until, self.ended_at)
+        return self.load.level_integral(max(0.0, end - self.started_at))
+
+    def is_live(self, now: float) -> bool:
+        return self.started_at <= now and (self.ended_at is None or now < self.ended_at)
+
+
+@dataclass(slots=True)
+class Hold:
+    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run` is None between its runs."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    container: str
+    mode: str
+    limit_mib: int
+    run: Run | None = None
+    fixed_mib: int | None = None
+
+    def used_mib(self, now: float) -> int:
+        if self.run is None or not self.run.is_live(now):
+            return 0
+        if self.fixed_mib is not None:
+            return min(self.fixed_mib, self.limit_mib)
+        load = self.run.load
+        return int(self.limit_mib * load.memory_ratio * load.memory_filled(now - self.run.started_at))
+
+
+@dataclass(slots=True)
+class Counters:
+    """Monotonic totals, as integers so that no order of adding changes them."""
+
+    energy_mj: int = 0
+    pcie_tx_bytes: int = 0
+    pcie_rx_bytes: int = 0
+    nvlink_tx_bytes: int = 0
+    nvlink_rx_bytes: int = 0
+    power_violation_ns: int = 0
+
+    def add(self, other: Counters) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
+class Card:
+    """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a little, as real ones do."""
+
+    node: str
+    index: int
+    minor: int
+    uuid: str
+    pci_bus_id: str
+    serial: str
+    model: CardModel
+    is_shared: bool
+    booted_at: float
+    ambient: float = 30.0
+    efficiency: float = 1.0
+    holds: list[Hold] = field(default_factory=list)
+    xids: dict[int, XidEvent] = field(default_factory=dict)
+    last_xid: int = 0
+    failed_by: int = 0
+    lost_at: float | None = None
+    counted: Counters = field(default_factory=Counters)
+    _recent: list[Run] = field(default_factory=list)
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.failed_by
+
+    @property
+    def is_draining(self) -> bool:
+        """Held by pods of the mode that its node had before."""
+        return any((hold.mode == "share") is not self.is_shared for hold in self.holds)
+
+    def start(self, hold: Hold, load: Load, at: float) -> None:
+        hold.run = Run(load, at)
+        self._recent = [run for run in self._recent if run.ended_at is not None and run.ended_at > at - _FORGET_AFTER]
+
+    def stop(self, hold: Hold, at: float) -> None:
+        """End the container's run and book what it did."""
+        run = hold.run
+        if run is None:
+            return
+        run.ended_at = at
+        hold.run = None
+        self.counted.add(self._worked(run, at))
+        self._recent.append(run)
+
+    def report_xid(self, code: int, at: float) -> None:
+        before = self.xids.get(code)
+        self.xids[code] = XidEvent(code, before.count + 1 if before else 1, at)
+        self.last_xid = code
+        if code in CRITICAL:  # the device plugin offers the card no more
+            self.failed_by = code
+        if code == FALLEN_OFF_BUS:
+            self.lost_at = at
+
+    def live_runs(self, now: float) -> list[Run]:
+        return [hold.run for hold in self.holds if hold.run is not None and hold.run.is_live(now)]
+
+    def level(self, now: float) -> float:
+        return sum((run.level(now) for run in self.live_runs(now)), start=0.0)
+
+    def watts(self, now: float) -> float:
+        return self.model.idle_watts + self._span_watts * self.level(now)
+
+    def mean_watts(self, now: float) -> float:
+        """Mean power over the thermal lag before `now`: what the temperature follows."""
+        since = max(self.booted_at, now - THERMAL_LAG_SECONDS)
+        if now <= since:
+            return self.model.idle_watts
+        runs = [*self._recent, *self.live_runs(now)]
+        worked = sum(run.integral(now) - run.integral(since) for run in runs)
+        return self.model.idle_watts + self._span_watts * worked / (now - since)
+
+    def celsius(self, now: float) -> float:
+        """Temperature of the chip: a rise in proportion to the mean power, over a room that breathes slowly."""
+        rise = 46.0 * self.mean_watts(now) / self.model.limit_watts
+        return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
+
+    def used_mib(self, now: float) -> int:
+        return sum(hold.used_mib(now) for hold in self.holds) + _DRIVER_MIB
+
+    def totals(self, now: float) -> Counters:
+        """All counters at `now`; they stand still from the moment the card is lost."""
+        until = now if self.lost_at is None else min(now, self.lost_at)
+        total = Counters(energy_mj=int(self.model.idle_watts * max(0.0, until - self.booted_at) * 1000))
+        total.add(self.counted)
+        for run in self.live_runs(until):
+            total.add(self._worked(run, until))
+        return total
+
+    @property
+    def _span_watts(self) -> float:
+        return (self.model.limit_watts - self.model.idle_watts) * 0.97 * self.efficiency
+
+    def _worked(self, run: Run, until: float) -> Counters:
+        full = run.integral(until)
+        peak = run.load.peak_seconds(until - run.started_at) if self.is_near_limit(run) else 0.0
+        return Counters(
+            energy_mj=int(self._span_watts * full * 1000),
+            pcie_tx_bytes=int(0.35 * self.model.pcie_bytes * full * run.load.bandwidth_ratio),
+            pcie_rx_bytes=int(self.model.pcie_bytes * full * run.load.bandwidth_ratio),
+            nvlink_tx_bytes=int(self.model.nvlink_bytes * full * run.load.bandwidth_ratio),
+            nvlink_rx_bytes=int(self.model.nvlink_bytes * full * run.load.bandwidth_ratio),
+            power_violation_ns=int(peak * _CAP_SHARE * 1e9),
+        )
+
+    def is_near_limit(self, run: Run) -> bool:
+        """Whether the run's peaks touch the power limit."""
+        return run.load.high * self.efficiency > 0.86
+
+
+_DRIVER_MIB = 4

@@ -1,0 +1,122 @@
+"""Which GPUs does the simulated cluster have, and who got which? The port `Devices`, over all nodes.
+
+Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for samples.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairlead.model.device import DeviceSample
+from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
+from fairlead_sim.gpus.cards import CardModel, card_model
+from fairlead_sim.gpus.load import make_load
+from fairlead_sim.gpus.readings import read_card
+from fairlead_sim.objects.chance import chance, digest, fraction, uuid_of
+from fairlead_sim.objects.saved import HeldCard
+from fairlead_sim.time.clock import SimClock
+
+Owner = tuple[str, str, str]
+"""Namespace, pod, uid."""
+
+
+class Devices:
+    def __init__(self, seed: int, clock: SimClock) -> None:
+        self._seed = seed
+        self._clock = clock
+        self._cards: dict[str, list[Card]] = {}
+        self._answering: list[str] = []
+        self._holds: dict[str, list[tuple[Card, Hold]]] = {}
+
+    def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False) -> None:
+        """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do not answer)."""
+        self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
+        if not is_silent:
+            insort(self._answering, node)
+
+    def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool) -> None:
+        """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters begin anew."""
+        self._cards[node] = [self._told_card(node, entry) for entry in inventory]
+        self.set_silent(node, is_silent)
+
+    def _told_card(self, node: str, told: Mapping[str, Any]) -> Card:
+        model = card_model(str(told["model"]), int(told["memoryMiB"]))
+        card = self._new_card(node, int(told["index"]), model, told["mode"] == "shared")
+        card.uuid, card.minor = str(told["uuid"]), int(told["minor"])
+        if told["health"] != "Healthy":
+            reason = str(told.get("reason") or "").removeprefix("XID ")
+            card.failed_by = int(reason) if reason.isdigit() else UNKNOWN_FAULT
+        return card
+
+    def set_silent(self, node: str, is_silent: bool) -> None:
+        """Whether readings of the node's cards arrive."""
+        if is_silent and node in self._answering:
+            self._answering.remove(node)
+        elif not is_silent and node in self._cards and node not in self._answering:
+            insort(self._answering, node)
+
+    def cards(self, node: str) -> Sequence[Card]:
+        """The cards of a node, by index; empty for a node without."""
+        return self._cards.get(node, ())
+
+    def free_cards(self, node: str) -> list[Card]:
+        """Healthy cards that nobody holds, lowest index first."""
+        return [card for card in self.cards(node) if card.is_healthy and not card.holds]
+
+    def hold(self, card: Card, owner: Owner, container: str, *, mode: str, limit_mib: int) -> None:
+        """Give (a part of) a card to a container until `release`."""
+        namespace, pod, uid = owner
+        hold = Hold(namespace, pod, uid, container, mode, limit_mib)
+        card.holds.append(hold)
+        self._holds.setdefault(uid, []).append((card, hold))
+
+    def held(self, uid: str, container: str = "") -> list[tuple[Card, Hold]]:
+        """The cards of a pod, or of one of its containers."""
+        return [(card, hold) for card, hold in self._holds.get(uid, ()) if not container or hold.container == container]
+
+    def told(self, uid: str) -> list[HeldCard]:
+        """The cards of a pod, as `restore_node` and `hold` would have them again."""
+        return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib) for card, hold in self._holds.get(uid, ())]
+
+    def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None, lived_seconds: float = 0.0) -> None:
+        """The container began to work on its cards, now or `lived_seconds` ago. Its load is drawn from its names, and differs a little from
+        card to card."""
+        began = self._clock.now() - lived_seconds
+        for card, hold in self.held(uid, container):
+            ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == "share" else 1.0
+            random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
+            hold.fixed_mib = fixed_mib
+            card.start(hold, make_load(load, random, ceiling), began)
+
+    def stop(self, uid: str, container: str) -> None:
+        for card, hold in self.held(uid, container):
+            card.stop(hold, self._clock.now())
+
+    def release(self, uid: str) -> None:
+        """The pod is gone or finished: its cards are free again."""
+        for card, hold in self._holds.pop(uid, ()):
+            card.stop(hold, self._clock.now())
+            card.holds.remove(hold)
+
+    def sample(self, *, is_brief: bool = False) -> Sequence[DeviceSample]:
+        """All cards that answer, now; `is_brief`: only what boards show of each."""
+        now = self._clock.now()
+        return [read_card(card, now, is_brief=is_brief) for node in self._answering for card in self._cards[node]]
+
+    def _new_card(self, node: str, index: int, model: CardModel, shared: bool) -> Card:
+        bus = 7 + 13 * index
+        return Card(
+            node=node,
+            index=index,
+            minor=index,
+            uuid=f"GPU-{uuid_of(self._seed, 'gpu', node, index)}",
+            pci_bus_id=f"00000000:{bus:02X}:00.0",
+            serial=str(1_320_000_000_000 + int.from_bytes(digest(self._seed, "serial", node, index)[:4], "big")),
+            model=model,
+            is_shared=shared,
+            booted_at=self._clock.now(),
+            ambient=27.0 + 5.0 * fraction(self._seed, "ambient", node, index),
+            efficiency=0.94 + 0.06 * fraction(self._seed, "efficiency", node, index),
+        )

@@ -1,0 +1,254 @@
+"""What does a driver say about a card right now? A `Card` at an instant, as a `DeviceSample` with DCGM's field names and units.
+
+A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is False and it has no fields.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.xid import WARNING
+from fairlead_sim.gpus.card import Card, Run
+from fairlead_sim.gpus.cards import CardModel
+
+DRIVER_VERSION = "570.172.08"
+CUDA_VERSION = "12.8"
+
+GPU_IDLE, POWER_CAP = 0x1, 0x4
+_BUSY = 0.01
+_BAR1_MIB = 256
+
+Values = dict[str, int | float]
+
+
+class _Moment(NamedTuple):
+    """A card's work at an instant, looked at once: what runs, how hard each, and together."""
+
+    card: Card
+    now: float
+    runs: list[Run]
+    levels: list[float]
+    level: float
+
+    def weighted(self, ratio: str) -> float:
+        pairs = zip(self.levels, self.runs, strict=True)
+        return sum((level * float(getattr(run.load, ratio)) for level, run in pairs), start=0.0)
+
+
+def _moment(card: Card, now: float) -> _Moment:
+    runs = card.live_runs(now)
+    levels = [run.level(now) for run in runs]
+    return _Moment(card, now, runs, levels, sum(levels, start=0.0))
+
+
+def read_card(card: Card, now: float, *, is_brief: bool = False) -> DeviceSample:
+    """One sample; pure in (card, now). Memory adds up: containers <= used <= total - reserved.
+
+    `is_brief`: of its fields only those that boards show; of forty thousand cards all of them take seconds.
+    """
+    is_up = card.lost_at is None or now < card.lost_at
+    moment = _moment(card, now)
+    return DeviceSample(
+        node=card.node,
+        index=card.index,
+        minor=card.minor,
+        uuid=card.uuid,
+        pci_bus_id=card.pci_bus_id,
+        model=card.model.name,
+        driver_version=DRIVER_VERSION,
+        healthy=card.is_healthy,
+        fields={} if not is_up else _essentials(moment) if is_brief else _fields(moment),
+        power_limit_watts=card.model.limit_watts if is_up else None,
+        serial=card.serial,
+        cuda_version=CUDA_VERSION,
+        vbios_version="92.00.9E.00.01",
+        throttle_reasons=_throttle_reasons(moment) if is_up else None,
+        health_checks=_health_checks(card, is_up),
+        xids=tuple(card.xids[code] for code in sorted(card.xids)),
+        processes=_processes(card, now) if is_up else (),
+        up=is_up,
+        sampled_at=now,
+    )
+
+
+def _fields(moment: _Moment) -> Values:
+    fields = {**_essentials(moment), **_pace(moment), **_memory(moment), **_counters(moment), **_faults(moment.card)}
+    fields |= _constants(moment.card.model)
+    return fields | _profile(moment) if moment.card.model.has_gpm else fields
+
+
+def _named(values: Values, prefix: str = "DCGM_FI_DEV_") -> Values:
+    return {_full_name(prefix, name): value for name, value in values.items()}
+
+
+@cache
+def _full_name(prefix: str, name: str) -> str:
+    """One text for all cards: forty thousand of them would hold ninety names each."""
+    return prefix + name
+
+
+def _essentials(moment: _Moment) -> Values:
+    """What boards show of a card."""
+    card, now = moment.card, moment.now
+    values: Values = {
+        "GPU_UTIL": round(100 * moment.level),
+        "FB_TOTAL": card.model.total_mib,
+        "FB_USED": card.used_mib(now),
+        "GPU_TEMP": round(card.celsius(now)),
+        "POWER_USAGE": round(card.watts(now), 3),
+    }
+    return _named(values)
+
+
+def _pace(moment: _Moment) -> Values:
+    """Clocks, memory's temperature, and how busy the parts of the chip are."""
+    card, runs = moment.card, moment.runs
+    model = card.model
+    values: Values = {
+        "SM_CLOCK": _sm_clock(moment),
+        "MEM_CLOCK": model.memory_mhz if runs else model.memory_idle_mhz,
+        "POWER_USAGE_INSTANT": round(card.watts(moment.now), 3),
+        "PSTATE": 0 if runs or model.memory_mhz == model.memory_idle_mhz else 8,
+        "CLOCKS_EVENT_REASONS": _throttle_reasons(moment),
+        "MEM_COPY_UTIL": round(100 * min(1.0, moment.weighted("bandwidth_ratio"))),
+        "DEC_UTIL": round(100 * min(1.0, moment.weighted("codec_ratio"))),
+    }
+    if model.has_memory_sensor:
+        values["MEMORY_TEMP"] = round(card.celsius(moment.now) + 6 + 5 * moment.level)
+    return _named(values)
+
+
+@cache
+def _constants(model: CardModel) -> Values:
+    """What all cards of a model say at all times."""
+    limit = model.limit_watts
+    values: Values = dict.fromkeys(("POWER_MGMT_LIMIT", "POWER_MGMT_LIMIT_MAX", "POWER_MGMT_LIMIT_DEF", "ENFORCED_POWER_LIMIT"), limit)
+    values |= {"POWER_MGMT_LIMIT_MIN": round(limit / 4, 1), "MAX_SM_CLOCK": model.sm_mhz, "MAX_MEM_CLOCK": model.memory_mhz}
+    values |= {"PCIE_LINK_GEN": 4, "PCIE_LINK_WIDTH": 16, "PCIE_MAX_LINK_GEN": 4, "PCIE_MAX_LINK_WIDTH": 16}
+    values |= {
+        "SLOWDOWN_TEMP": 90,
+        "SHUTDOWN_TEMP": 95,
+        "ECC_CURRENT": 1,
+        "ECC_PENDING": 1,
+        "VGPU_LICENSE_STATUS": 0,
+        "BAR1_TOTAL": _BAR1_MIB,
+    }
+    never = ["ENC_UTIL", "PCIE_REPLAY_COUNTER"]
+    never += [f"{cause}_VIOLATION" for cause in ("THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTIL", "RELIABILITY")]
+    if model.nvlink_bytes:
+        never += [f"NVLINK_{name}_ERROR_COUNT_TOTAL" for name in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")]
+    return _named(values | dict.fromkeys(never, 0))
+
+
+def _memory(moment: _Moment) -> Values:
+    model, used = moment.card.model, moment.card.used_mib(moment.now)
+    total, reserved = model.total_mib, model.reserved_mib
+    bar1_used = 4 + 2 * len(moment.runs)
+    values: Values = {
+        "FB_RESERVED": reserved,
+        "FB_FREE": total - reserved - used,
+        "FB_USED_PERCENT": round(used / (total - reserved), 6),
+        "BAR1_USED": bar1_used,
+        "BAR1_FREE": _BAR1_MIB - bar1_used,
+    }
+    return _named(values)
+
+
+def _counters(moment: _Moment) -> Values:
+    card, totals, flow = moment.card, moment.card.totals(moment.now), moment.weighted("bandwidth_ratio")
+    values: Values = {
+        "TOTAL_ENERGY_CONSUMPTION": totals.energy_mj,
+        "POWER_VIOLATION": totals.power_violation_ns,
+        "PCIE_TX_THROUGHPUT": int(0.35 * card.model.pcie_bytes * flow / 1000),
+        "PCIE_RX_THROUGHPUT": int(card.model.pcie_bytes * flow / 1000),
+        "PCIE_TX_BYTES": totals.pcie_tx_bytes,
+        "PCIE_RX_BYTES": totals.pcie_rx_bytes,
+    }
+    if card.model.nvlink_bytes:
+        values["NVLINK_BANDWIDTH_TOTAL"] = int(2 * card.model.nvlink_bytes * flow / 1_024_000)
+        values["NVLINK_TX_BYTES"] = totals.nvlink_tx_bytes
+        values["NVLINK_RX_BYTES"] = totals.nvlink_rx_bytes
+    return _named(values)
+
+
+def _faults(card: Card) -> Values:
+    """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a page retired), 64 one that was not."""
+    double_bit, remapped, failed = (card.xids[code].count if code in card.xids else 0 for code in (48, 63, 64))
+    values: Values = {"XID_ERRORS": card.last_xid, "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0}
+    for scope in ("VOL", "AGG"):
+        values |= {f"ECC_SBE_{scope}_TOTAL": 3 * remapped, f"ECC_DBE_{scope}_TOTAL": double_bit}
+    if card.model.remaps_rows:
+        values |= {"UNCORRECTABLE_REMAPPED_ROWS": remapped, "CORRECTABLE_REMAPPED_ROWS": 0}
+        values |= {"ROW_REMAP_FAILURE": int(failed > 0), "ROW_REMAP_PENDING": int(double_bit > 0)}
+    else:
+        values |= {"RETIRED_SBE": 0, "RETIRED_DBE": remapped, "RETIRED_PENDING": int(double_bit > 0)}
+    return _named(values)
+
+
+def _profile(moment: _Moment) -> Values:
+    """Profiling ratios: how much of the chip is at work, not only whether any of it is.
+
+    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as `0`.
+    """
+    model, level, flow = moment.card.model, moment.level, moment.weighted("bandwidth_ratio")
+    values: Values = {
+        "GR_ENGINE_ACTIVE": round(level, 6),
+        "SM_ACTIVE": round(0.93 * level, 6),
+        "SM_OCCUPANCY": round(0.41 * level, 6),
+        "PIPE_TENSOR_ACTIVE": round(min(1.0, moment.weighted("tensor_ratio")), 6),
+        "DRAM_ACTIVE": round(flow, 6),
+        "PIPE_FP64_ACTIVE": 0.0,
+        "PIPE_FP32_ACTIVE": round(0.22 * level, 6),
+        "PIPE_FP16_ACTIVE": round(0.08 * level, 6),
+        "PCIE_TX_BYTES": int(0.35 * model.pcie_bytes * flow),
+        "PCIE_RX_BYTES": int(model.pcie_bytes * flow),
+    }
+    if model.nvlink_bytes:
+        values |= dict.fromkeys(("NVLINK_TX_BYTES", "NVLINK_RX_BYTES"), int(model.nvlink_bytes * flow))
+    return _named(values, "DCGM_FI_PROF_")
+
+
+def _sm_clock(moment: _Moment) -> int:
+    """Idle clock without work; at work the full clock, a few steps lower where the power limit bites."""
+    model = moment.card.model
+    if moment.level < _BUSY and not moment.runs:
+        return model.sm_idle_mhz
+    return model.sm_mhz - (75 if _throttle_reasons(moment) & POWER_CAP else 0)
+
+
+def _throttle_reasons(moment: _Moment) -> int:
+    if moment.level < _BUSY:
+        return GPU_IDLE
+    pairs = zip(moment.runs, moment.levels, strict=True)
+    return POWER_CAP if any(_is_capped(moment.card, run, level, moment.now) for run, level in pairs) else 0
+
+
+def _is_capped(card: Card, run: Run, level: float, now: float) -> bool:
+    return card.is_near_limit(run) and run.load.is_at_peak(now - run.started_at) and level > run.load.high
+
+
+def _health_checks(card: Card, is_up: bool) -> dict[str, int]:
+    """0 ok, 1 warn, 2 fail (telemetry contract 1.9)."""
+    memory = 2 if 48 in card.xids or 64 in card.xids else 0
+    remap = 2 if 64 in card.xids else 1 if 63 in card.xids else 0
+    worst = 2 if card.failed_by else 1 if WARNING & card.xids.keys() else 0  # a program's own fault (13, 31, …) is none of the card's
+    return {"xid": worst, "ecc": memory, "remap": remap, "thermal": 0, "power": 0, "nvlink": 0, "pcie": 0, "lost": 0 if is_up else 2}
+
+
+def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
+    return tuple(
+        DeviceProcess(
+            namespace=hold.namespace,
+            pod=hold.pod,
+            container=hold.container,
+            pod_uid=hold.pod_uid,
+            allocate_mode=hold.mode,
+            memory_used_mib=hold.used_mib(now),
+            memory_limit_mib=hold.limit_mib if hold.mode == "share" else card.model.total_mib,
+            sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
+            processes=1 if hold.run else 0,
+        )
+        for hold in card.holds
+    )

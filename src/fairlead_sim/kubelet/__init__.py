@@ -1,0 +1,1 @@
+"""The kubelet: what a container does, when it ends, what it logs."""

@@ -1,0 +1,1 @@
+"""Which kinds there are, their names, their watch log, conditions and counts."""

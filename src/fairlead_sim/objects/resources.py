@@ -1,0 +1,136 @@
+"""Which kinds does the simulated cluster serve?
+
+One constant per kind, in the order in which discovery lists them. Only what stands here can be stored.
+"""
+
+from __future__ import annotations
+
+from fairlead_sim.objects.stored_kinds import ENDPOINT_SLICES as ENDPOINT_SLICES
+from fairlead_sim.objects.stored_kinds import POD_TEMPLATES as POD_TEMPLATES
+from fairlead_sim.objects.stored_kinds import REPLICATION_CONTROLLERS as REPLICATION_CONTROLLERS
+from fairlead_sim.objects.stored_kinds import STORED_KINDS
+from fairlead_sim.schema.resource import ALL_VERBS, ResourceKind
+
+_ALL = ("all",)
+_STATUS = ("status",)
+_STATUS_SCALE = ("scale", "status")
+
+
+def _core(kind: str, plural: str, short: tuple[str, ...] = (), **more: object) -> ResourceKind:
+    return ResourceKind("", "v1", kind, plural, kind.lower(), short, **more)  # type: ignore[arg-type]
+
+
+def _of(group: str, version: str, kind: str, plural: str, short: tuple[str, ...] = (), **more: object) -> ResourceKind:
+    return ResourceKind(group, version, kind, plural, kind.lower(), short, **more)  # type: ignore[arg-type]
+
+
+CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",))
+ENDPOINTS = _core("Endpoints", "endpoints", ("ep",))
+EVENTS = _core("Event", "events", ("ev",))
+EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
+NAMESPACES = _core(
+    "Namespace",
+    "namespaces",
+    ("ns",),
+    namespaced=False,
+    subresources=_STATUS,
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+)
+NODES = _core("Node", "nodes", ("no",), namespaced=False, subresources=_STATUS)
+PERSISTENT_VOLUME_CLAIMS = _core("PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), subresources=_STATUS)
+PERSISTENT_VOLUMES = _core("PersistentVolume", "persistentvolumes", ("pv",), namespaced=False, subresources=_STATUS)
+PODS = _core("Pod", "pods", ("po",), categories=_ALL, subresources=("binding", "eviction", "log", "status"))
+SECRETS = _core("Secret", "secrets")
+SERVICE_ACCOUNTS = _core("ServiceAccount", "serviceaccounts", ("sa",), subresources=("token",))
+SERVICES = _core("Service", "services", ("svc",), categories=_ALL, subresources=_STATUS)
+
+CUSTOM_RESOURCE_DEFINITIONS = _of(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    ("crd", "crds"),
+    namespaced=False,
+    categories=("api-extensions",),
+    subresources=_STATUS,
+)
+
+CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
+DAEMON_SETS = _of("apps", "v1", "DaemonSet", "daemonsets", ("ds",), categories=_ALL, subresources=_STATUS)
+DEPLOYMENTS = _of("apps", "v1", "Deployment", "deployments", ("deploy",), categories=_ALL, subresources=_STATUS_SCALE)
+REPLICA_SETS = _of("apps", "v1", "ReplicaSet", "replicasets", ("rs",), categories=_ALL, subresources=_STATUS_SCALE)
+STATEFUL_SETS = _of("apps", "v1", "StatefulSet", "statefulsets", ("sts",), categories=_ALL, subresources=_STATUS_SCALE)
+
+CRON_JOBS = _of("batch", "v1", "CronJob", "cronjobs", ("cj",), categories=_ALL, subresources=_STATUS)
+JOBS = _of("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS)
+
+LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases")
+
+MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS, is_custom=True)
+PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE, is_custom=True)
+TF_JOBS = _of("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_STATUS, is_custom=True)
+
+RAY_CLUSTERS = _of("ray.io", "v1", "RayCluster", "rayclusters", subresources=_STATUS, categories=_ALL, is_custom=True)
+RAY_JOBS = _of("ray.io", "v1", "RayJob", "rayjobs", subresources=_STATUS, categories=_ALL, is_custom=True)
+
+POD_DISRUPTION_BUDGETS = _of("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", ("pdb",), subresources=_STATUS)
+
+_RBAC = "rbac.authorization.k8s.io"
+CLUSTER_ROLE_BINDINGS = _of(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+CLUSTER_ROLES = _of(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
+ROLE_BINDINGS = _of(_RBAC, "v1", "RoleBinding", "rolebindings")
+ROLES = _of(_RBAC, "v1", "Role", "roles")
+
+PRIORITY_CLASSES = _of("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", ("pc",), namespaced=False)
+ELASTIC_QUOTA_TREES = _of(
+    "scheduling.sigs.k8s.io",
+    "v1beta1",
+    "ElasticQuotaTree",
+    "elasticquotatrees",
+    ("eqtree", "eqtrees"),
+    subresources=_STATUS,
+    is_custom=True,
+)
+
+CRONS = _of("apps.kubedl.io", "v1alpha1", "Cron", "crons", subresources=_STATUS, is_custom=True)
+
+STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False)
+
+RESOURCES: tuple[ResourceKind, ...] = (
+    CONFIG_MAPS,
+    ENDPOINTS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    CONTROLLER_REVISIONS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    CRON_JOBS,
+    JOBS,
+    LEASES,
+    MPI_JOBS,
+    PYTORCH_JOBS,
+    TF_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    POD_DISRUPTION_BUDGETS,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+    PRIORITY_CLASSES,
+    ELASTIC_QUOTA_TREES,
+    CRONS,
+    STORAGE_CLASSES,
+    EVENTS_V1,
+    *STORED_KINDS,
+)

@@ -1,0 +1,1 @@
+"""What a company has and wants: scenarios, machines, networks, workloads."""

@@ -1,0 +1,1 @@
+"""kube-scheduler: rooms, affinity, spread, preemption, and the hooks for an extender."""

@@ -1,0 +1,72 @@
+"""Where does the simulated cluster ask somebody outside? At the places where a real one does: the scheduler's extender, and admission.
+
+What a newcomer gets wrong: nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
+without any runs, too: pods that need the extender then wait, as they do when a real one is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from fairlead.wire.names import LABEL_SHARED
+from fairlead_sim.store.admission import Admission
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+
+Object = dict[str, Any]
+
+
+class Unfit(NamedTuple):
+    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even if others were pushed aside."""
+
+    failed: Mapping[str, str]
+    hopeless: Mapping[str, str]
+
+
+class Victims(NamedTuple):
+    """Uids of pods to evict from a node, and how many disruption budgets that breaks."""
+
+    uids: Sequence[str]
+    violations: int
+
+
+class Extender(Protocol):
+    """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over HTTP."""
+
+    def wants(self, pod: Object) -> bool:
+        """Whether this pod is the extender's business at all."""
+        ...
+
+    def filter(self, pod: Object, nodes: Sequence[str]) -> Unfit: ...
+
+    def prioritize(self, pod: Object, nodes: Sequence[str]) -> Mapping[str, int]:
+        """A score of 0..10 per node; more is better."""
+        ...
+
+    def bind(self, pod: Object, node: str) -> str:
+        """Bind the pod through the API; "" when that is done, else why not."""
+        ...
+
+    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """The victims that would really help, by node; nodes where none would are left out."""
+        ...
+
+
+def by_label_cgpu(labels: Mapping[str, str]) -> bool:
+    return labels.get(LABEL_SHARED) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """`shares`: whether the labels of a node ask its agent to share the GPUs."""
+
+    extender: Extender | None = None
+    admission: Admission | None = None
+    shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
+
+
+def no_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+    """A world that asks nobody."""
+    return Hooks()

@@ -1,0 +1,35 @@
+"""What is asked before a write is stored? The shape of admission: mutating policies may change the object, validating ones refuse it.
+
+What a newcomer gets wrong: the cluster's own controllers are asked about, too. A pod that a ReplicaSet makes from a template is judged like
+one that a person made; only status and what kubelets note on their pods is not a write of somebody's wish.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from fairlead_sim.schema.resource import ResourceKind
+
+Object = dict[str, Any]
+
+CREATE = "CREATE"
+UPDATE = "UPDATE"
+
+
+class Write(NamedTuple):
+    """`user` is who asks the API, "" = a part of the cluster itself. `old` is None for a create. `subresource`: `binding`, or ""."""
+
+    verb: str
+    ref: ResourceKind
+    user: str
+    new: Object
+    old: Object | None = None
+    subresource: str = ""
+
+
+class Admission(Protocol):
+    """What mutating and validating admission say of a write."""
+
+    def __call__(self, write: Write) -> Object:
+        """The object to store. Raises ApiStatus for what may not be written."""
+        ...

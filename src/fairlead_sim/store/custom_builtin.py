@@ -1,0 +1,92 @@
+"""Which CustomResourceDefinitions stand in every simulated cluster? Those of the kinds whose controllers live here.
+
+On a real cluster an operator's installation brings them. Their schemas describe no field: the operators' own definitions may be applied
+over them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead_sim.objects import resources as served
+from fairlead_sim.objects.object_names import ObjectNames
+from fairlead_sim.objects.watch_log import Object
+from fairlead_sim.schema.crd_schema import PRESERVE
+from fairlead_sim.schema.resource import ResourceKind
+
+_WORDS = "Whatever is written here is kept: the simulated cluster has no schema of this kind. Its operator's own definition brings one."
+_ANYTHING = {"type": "object", "description": _WORDS, PRESERVE: True}
+_SCHEMA = {"type": "object", "properties": {"spec": _ANYTHING, "status": _ANYTHING}}
+_AGE = {"jsonPath": ".metadata.creationTimestamp", "name": "Age", "type": "date"}
+_TRAINING = ({"jsonPath": ".status.conditions[-1:].type", "name": "State", "type": "string"}, _AGE)
+
+# As in the definitions of the operators; kinds that stand in neither table show their age alone.
+_COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
+    served.TF_JOBS: _TRAINING,
+    served.PYTORCH_JOBS: _TRAINING,
+    served.RAY_JOBS: (
+        {"jsonPath": ".status.jobStatus", "name": "job status", "type": "string"},
+        {"jsonPath": ".status.jobDeploymentStatus", "name": "deployment status", "type": "string"},
+        {"jsonPath": ".status.rayClusterName", "name": "ray cluster name", "type": "string"},
+        {"jsonPath": ".status.startTime", "name": "start time", "type": "string"},
+        {"jsonPath": ".status.endTime", "name": "end time", "type": "string"},
+        _AGE,
+    ),
+    served.RAY_CLUSTERS: (
+        {"jsonPath": ".status.desiredWorkerReplicas", "name": "desired workers", "type": "integer"},
+        {"jsonPath": ".status.availableWorkerReplicas", "name": "available workers", "type": "integer"},
+        {"jsonPath": ".status.state", "name": "status", "type": "string"},
+        _AGE,
+    ),
+    served.ELASTIC_QUOTA_TREES: (
+        {"jsonPath": '.status.conditions[?(@.type=="Valid")].status', "name": "Valid", "type": "string"},
+        {"jsonPath": ".status.leaves", "name": "Leaves", "type": "integer"},
+        {"jsonPath": ".status.waiting", "name": "Waiting", "type": "integer"},
+        _AGE,
+    ),
+}
+_OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
+"""Served beside the stored one: the same fields, some of which people of that time wrote in other places (`kubeflow_status.run_policy`)."""
+_SCALES: dict[ResourceKind, dict[str, str]] = {
+    served.PYTORCH_JOBS: {
+        "specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
+        "statusReplicasPath": ".status.replicaStatuses.Worker.active",
+        "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
+    }
+}
+
+
+def builtin_definitions(seed: int) -> list[Object]:
+    """One definition for every custom kind among the resources. Their uids are no part of the world's own row."""
+    names = ObjectNames(seed, 1 << 40)
+    return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
+
+
+def _definition(ref: ResourceKind, uid: str) -> Object:
+    subresources: Object = {"status": {}} if "status" in ref.subresources else {}
+    if ref in _SCALES:
+        subresources["scale"] = _SCALES[ref]
+    version: Object = {"name": ref.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}}
+    if subresources:
+        version["subresources"] = subresources
+    if ref in _COLUMNS:
+        version["additionalPrinterColumns"] = list(_COLUMNS[ref])
+    names: dict[str, Any] = {"plural": ref.plural, "singular": ref.singular, "kind": ref.kind, "listKind": f"{ref.kind}List"}
+    if ref.short_names:
+        names["shortNames"] = list(ref.short_names)
+    metadata: Object = {"name": ref.group_resource, "uid": uid, "generation": 1}
+    if ref.group.endswith(".k8s.io"):
+        metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a contract between quota tools"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "conversion": {"strategy": "None"},
+            "group": ref.group,
+            "names": names,
+            "scope": "Namespaced" if ref.namespaced else "Cluster",
+            "versions": [version, *({**version, "name": name, "storage": False} for name in _OTHER_VERSIONS.get(ref, ()))],
+        },
+        "status": {"storedVersions": [ref.version]},
+    }

@@ -1,0 +1,35 @@
+"""As which ServiceAccount does a new pod run, and what does that give it?
+
+The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts as there: every namespace
+has it. The volume with the account's token, which a real server adds, is left out: nothing here would read it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead_sim.objects.object_names import is_generated
+from fairlead_sim.objects.resources import PODS, SERVICE_ACCOUNTS
+from fairlead_sim.objects.watch_log import Object
+from fairlead_sim.schema.status import forbidden
+
+if TYPE_CHECKING:
+    from fairlead_sim.store.cluster import Cluster
+
+
+def asked_name(pod: Object) -> str:
+    """How admission names a new pod: what its writer has said, before the server has made a name of it."""
+    name, prefix = str(pod["metadata"]["name"]), str(pod["metadata"].get("generateName") or "")
+    return prefix if prefix and is_generated(name, prefix) else name
+
+
+def with_account(cluster: Cluster, pod: Object) -> Object:
+    """The pod with what its account gives it. Raises 403 when there is no such account."""
+    spec, metadata = pod.get("spec") or {}, pod["metadata"]
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    account = cluster.get(SERVICE_ACCOUNTS, metadata["namespace"], name)
+    if account is None and name != "default":
+        why = f'error looking up service account {metadata["namespace"]}/{name}: serviceaccount "{name}" not found'
+        raise forbidden(PODS, asked_name(pod), why)
+    pull_secrets = (account or {}).get("imagePullSecrets")
+    return {**pod, "spec": {**spec, "imagePullSecrets": pull_secrets}} if pull_secrets and not spec.get("imagePullSecrets") else pod

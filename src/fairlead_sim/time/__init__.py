@@ -1,0 +1,1 @@
+"""The clock of a world, and its timers."""

@@ -1,0 +1,1 @@
+"""A cluster with everything that makes it live, moved by one clock."""

@@ -1,0 +1,65 @@
+"""When does a card join the mode that its node now has? Once the last pod of the old mode has left it; until then it is draining.
+
+(sharing contract 1.5) What the node says of its cards (inventory, capacity) is in `scenario/machines`; here is only the moment when it
+changes, and the Events that tell of it, as the device plugin of a node would write them.
+"""
+
+from __future__ import annotations
+
+from fairlead.model.inspection import DrainingCards
+from fairlead.wire.gpus.draining import render_draining
+from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.objects.conditions import phase_of
+from fairlead_sim.objects.resources import NODES, PODS
+from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.scenario.machines import has_draining_cards, with_cards
+from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.time.timers import Timers
+
+JOIN_SECONDS = 2.0
+"""The device plugin looks again so long after a pod has ended."""
+COMPONENT = "fairlead-device-plugin"
+DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
+"""Reasons of its Events on the node: cards still have pods of the old mode; none has any more."""
+
+
+class Draining:
+    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder) -> None:
+        self._cluster = cluster
+        self._timers = timers
+        self._devices = devices
+        self._recorder = recorder
+        cluster.subscribe(PODS, self._on_pod)
+
+    def _on_pod(self, event: WatchEvent) -> None:
+        pod = event.object
+        name = pod["spec"].get("nodeName")
+        if not name or (event.type != DELETED and phase_of(pod) not in ("Succeeded", "Failed")):
+            return
+        node = self._cluster.get(NODES, None, name)
+        if node is not None and has_draining_cards(node):
+            self._timers.after(JOIN_SECONDS, lambda: self._join(name))
+
+    def switch(self, name: str) -> None:
+        """The node has another mode, which its cards know: it offers what is free of the old one, and says what is not."""
+        self._look(name)
+        waiting = [card for card in self._devices.cards(name) if card.is_draining]
+        node = self._cluster.get(NODES, None, name)
+        if node is None or not waiting:
+            return
+        old = [hold for card in waiting for hold in card.holds if (hold.mode == "share") is not card.is_shared]
+        holders = sorted({f"{hold.namespace}/{hold.pod}" for hold in old})
+        told = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
+        self._recorder.normal(node, DRAINING, render_draining(told), COMPONENT, name)
+
+    def _look(self, name: str) -> None:
+        self._cluster.mutate(NODES, None, name, lambda node: with_cards(node, self._devices.cards(name)))
+
+    def _join(self, name: str) -> None:
+        """A pod has left: whatever it alone held is of the new mode now."""
+        before = self._cluster.get(NODES, None, name)
+        self._look(name)
+        node, cards = self._cluster.get(NODES, None, name), self._devices.cards(name)
+        if before is not None and node is not None and has_draining_cards(before) and not has_draining_cards(node):
+            self._recorder.normal(node, JOINED, f"all GPUs are {'shared' if cards[0].is_shared else 'exclusive'} now", COMPONENT, name)

@@ -1,0 +1,54 @@
+"""The present board state: what is made ready in the background, and for how long."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.sim.small_world import small_world
+
+from fairlead.console.boards.change_hints import TopicVersions
+from fairlead.console.http import board_states as board_states
+from fairlead.console.http.board_states import BoardStates
+from fairlead_sim.world.driver import Driver
+
+from .clusters import living_cluster
+from .worlds import StillCluster, still_world
+
+
+@pytest.mark.parametrize(("watched_seconds", "is_ready"), [(60.0, True), (-1.0, False)], ids=["asked lately", "asked long ago"])
+async def test_the_next_picture_has_ready_what_somebody_asked_for(
+    watched_seconds: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_states, "WATCHED_SECONDS", watched_seconds)
+    monkeypatch.setattr(board_states, "CPU_SHARE", 1e9)
+    world = still_world(living_cluster())
+    known = BoardStates(world, TopicVersions(), lambda: 1.0, lambda seconds: None)
+    first = await known.latest()
+    assert "gpu_map" not in vars(first) and "nodes" in vars(first), "large parts are made for nobody"
+    await known.latest("gpu_map")
+    assert isinstance(world.cluster, StillCluster)
+    world.cluster.show(world.cluster.snapshot())
+    second = await known.renew()
+    assert second is not first
+    assert ("gpu_map" in vars(second)) is is_ready
+    assert "gpus" not in vars(second)
+
+
+async def test_time_that_somebody_moved_makes_the_picture_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_states, "CPU_SHARE", 1e9)
+    driver = Driver(small_world(), 1.0)
+    world = msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)
+    known = BoardStates(world, TopicVersions(), lambda: 1.0, lambda seconds: None)
+    first = await known.renew()
+    assert await known.renew() is first
+    driver.pause()
+    assert known.is_behind
+    assert await known.renew() is not first
+
+
+def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() -> None:
+    versions, before = TopicVersions(), living_cluster()
+    versions.update(before, before.gpus)
+    known = versions.as_text()
+    versions.update(msgspec.structs.replace(before, withheld={before.nodes[0].name: (0,)}), before.gpus)
+    assert {topic for topic, version in versions.as_text().items() if version != known[topic]} == {"nodes", "gpus", "overview"}
