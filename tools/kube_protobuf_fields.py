@@ -14,7 +14,7 @@ from pathlib import Path
 from kube_programs import FAMILIES_DIR
 from toolchains import find_go
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead" / "wire" / "kube_protobuf_fields.py"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead_sim" / "schema" / "protobuf_fields.py"
 PACKAGES = {
     "core/v1": "k8s.io/api/core/v1",
     "apps/v1": "k8s.io/api/apps/v1",

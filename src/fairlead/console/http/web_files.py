@@ -16,10 +16,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+import fairlead
 from fairlead.console.http.answers import Refused, bytes_answer
 from fairlead.wire.text.accept_encoding import accepts_gzip
 
-DIST: Final = Path(__file__).parent.parent / "web_dist"
+DIST: Final = Path(fairlead.__file__).parent / "web_dist"
 _YEAR: Final = "public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".svg", ".json", ".html", ".txt", ".map")
 _POLICY: Final = (
