@@ -82,7 +82,7 @@ class SeriesLine(Struct, frozen=True, gc=False):
 
 
 class Series(Protocol):
-    """History for charts: Prometheus when configured, else the console's built-in ring."""
+    """History for charts: Prometheus when configured, else the console's built-in history."""
 
     @property
     def name(self) -> str:

@@ -293,9 +293,9 @@ async def test_a_cluster_that_no_page_can_show_stops_no_loop_and_fills_no_log(
             assert isinstance(page.server.world.cluster, StillCluster)
             page.server.world.cluster.show(living_cluster())
             for _ in range(3):
-                assert await page.server._newest_picture("test") is None
+                assert await page.server.newest_board_state("test") is None
         assert (await page.json("/nodes"))["total"] == 3
-    assert caplog.text.count("no picture of the cluster") == 1
+    assert caplog.text.count("no board state") == 1
 
 
 @pytest.mark.parametrize(

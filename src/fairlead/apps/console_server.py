@@ -108,7 +108,7 @@ class ConsoleServer:
                 pending = self.hints.unannounced
             is_shown = not self.board_states.is_behind
             if self.board_states.is_overdue and (pending or self.board_states.is_watched):
-                is_shown = await self._newest_picture("hint of a change") is not None
+                is_shown = await self.newest_board_state("hint of a change") is not None
             if pending and is_shown:
                 self.hints.announce(pending)
 
@@ -117,7 +117,7 @@ class ConsoleServer:
         while True:
             await asyncio.sleep(max(_SAMPLE_CHECK_SHORTEST_SECONDS, _SAMPLE_CHECK_SECONDS / max(1.0, self.speed())))
             if self.world.cluster.is_ready and self.history.is_due(self.world.clock.now()):
-                board_state = await self._newest_picture("sample of the built-in series")
+                board_state = await self.newest_board_state("sample of the built-in series")
                 if board_state is not None:
                     self.history.add(board_state.now, samples_of(board_state))
                     self._first_sample.set()
@@ -136,13 +136,13 @@ class ConsoleServer:
         snapshot = next(self._past, None)
         return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 
-    async def _newest_picture(self, purpose: str) -> BoardState | None:
+    async def newest_board_state(self, purpose: str) -> BoardState | None:
         """The board state, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
         try:
             board_state = await self.board_states.renew()
         except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
             if repr(error) != self._trouble:
-                _log.exception("no picture of the cluster for a %s", purpose)
+                _log.exception("no board state for a %s", purpose)
             self._trouble = repr(error)
             return None
         self._trouble = ""
