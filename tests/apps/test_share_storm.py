@@ -6,6 +6,7 @@ The same against a real kube-scheduler and API server, fewer and smaller: tests/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -97,6 +98,13 @@ class _Nobody(dict[str, Any]):
 
 @pytest.mark.parametrize("fault", [without_reservation, freeing_early, forgetful, believing_damage, patient])
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
-    with pytest.raises(AssertionError, match=r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m"):
-        for seed in SEEDS[:5]:
+    """A fault may also keep a storm from settling (TimeoutError); it is found when memory is sold twice."""
+    told = []
+    for seed in SEEDS[:5]:
+        try:
             live(seed, PODS, fault)
+        except AssertionError as error:
+            told.append(str(error))
+            if re.search(r"storm \d+: AssertionError.*units of GPU-.* are granted.*again: python -m", told[-1]):
+                return
+    raise AssertionError(f"no storm has found it: {told}")

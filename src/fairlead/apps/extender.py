@@ -158,13 +158,15 @@ class Extender:
         bindings = self.machine.bindings
         if isinstance(step, ReadPod):
             found = await self._read(step)
+            if self.trouble and not step.unknown and not step.settles:
+                found = Refusal(self.trouble)
             with self._failing(step.asked):
                 self._carry_out(bindings.read(step, found))
             return
         outcome = await self._apply(step)
+        if outcome.result is Result.UNKNOWN and isinstance(step, BindPod | WriteGrants):
+            self._undecided_until = max(self._undecided_until, self.leader.held_until)
         if isinstance(step, BindPod):
-            if outcome.result is Result.UNKNOWN:
-                self._undecided_until = max(self._undecided_until, self.leader.held_until)
             with self._failing(bindings.under_way[step.pod.uid]):
                 self._carry_out(bindings.called(step, outcome, self._monotonic()))
         elif isinstance(step, WriteGrants):
@@ -187,8 +189,9 @@ class Extender:
             answer.set_exception(error)
 
     async def _apply(self, action: Action) -> Outcome:
+        term = self.leader.term  # what was decided before the Lease was lost is not written after it came back
         try:
-            return await self._api.apply(action, self.leader.left)
+            return await self._api.apply(action, lambda: self.leader.left() if self.leader.term == term else 0.0)
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
             _log.warning("%s of %s ended in %r", type(action).__name__, _subject(action).name, error)
             return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
@@ -199,6 +202,9 @@ class Extender:
         except OutsideError as error:
             _log.info("pod %s/%s could not be read: %s", read.asked.namespace, read.asked.name, error.log_line)
             return Refusal(error.what)
+        except Exception as error:  # noqa: BLE001 - credentials, a pod that nobody can read: a question must not stay without an answer
+            _log.warning("pod %s/%s could not be read: %r", read.asked.namespace, read.asked.name, error)
+            return Refusal(str(error) or type(error).__name__)
 
     async def _tell(self) -> None:
         """Send Events, one after another."""
@@ -229,8 +235,7 @@ class Extender:
             finally:
                 for task in (following, restarting):
                     task.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await task
+                await asyncio.wait((following, restarting))
 
     def _rebuild(self) -> None:
         """The Lease has come to us: what was known may be old, and nobody is served before all was listed again."""
@@ -241,15 +246,11 @@ class Extender:
         adoption = self.machine.adoption
         while True:
             self._changed.clear()
-            if not self.trouble:
-                pause = _Pauses(self._monotonic)
-                for action in adoption.look():
-                    if action is None:
-                        await pause()
-                    else:
-                        self._carry_out((action,))
+            gives_way = self.leader.gives_way
+            if not self.trouble and not gives_way:
+                await self._carry_out_in_slices(adoption.look())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), RETRY_SECONDS if adoption.has_unwritten or self.trouble else None)
+                await asyncio.wait_for(self._changed.wait(), RETRY_SECONDS if adoption.has_unwritten or self.trouble or gives_way else None)
             await asyncio.sleep(0.1)
 
     async def _look_after_for_ever(self) -> None:
@@ -257,11 +258,21 @@ class Extender:
             await asyncio.sleep(1.0)
             self._carry_out(self.machine.bindings.due(self._monotonic()))
             if not self.trouble:
-                self._carry_out(self.machine.hints.due(self._monotonic()))
+                await self._carry_out_in_slices(self.machine.hints.due(self._monotonic()))
+
+    async def _carry_out_in_slices(self, actions: Iterator[Action | None]) -> None:
+        """None of them: here other work may come between."""
+        pause = _Pauses(self._monotonic)
+        for action in actions:
+            if action is None:
+                await pause()
+            else:
+                self._carry_out((action,))
 
     def _is_idle(self) -> bool:
-        """Whether the Lease may go to another: no binding is on its way, nor may one still come true that we know nothing of."""
-        return not self.machine.bindings.under_way and self._monotonic() >= self._undecided_until
+        """Whether the Lease may go to another: no write is on its way, nor may one still come true that we know nothing of."""
+        machine = self.machine
+        return not machine.bindings.under_way and not machine.adoption.is_writing and self._monotonic() >= self._undecided_until
 
 
 class _Pauses:

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 class Leader:
     """`on_taken` is called when the Lease comes to this process, not when it is renewed. `trouble`: why it cannot be had.
 
-    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`.
+    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`. `term`: how often it has come to us.
     """
 
     def __init__(
@@ -51,6 +51,8 @@ class Leader:
         self._is_idle = is_idle
         self._monotonic = monotonic
         self.held_until = float("-inf")
+        self.term = 0
+        self._is_wanted = False
         self._called_at = float("-inf")
         self._written: LeaseRecord | None = None
         self._seen: tuple[str, str] = ("", "")
@@ -60,6 +62,11 @@ class Leader:
     @property
     def is_held(self) -> bool:
         return self._monotonic() < self.held_until
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether another is called and this one is not: nothing new should be begun."""
+        return self._is_wanted and not self._is_called
 
     def left(self) -> float:
         """Seconds for which this process may still write: how long the API server may take over a request that is sent now."""
@@ -103,8 +110,9 @@ class Leader:
     async def _turn(self) -> None:
         record = await self._api.get_lease() or LeaseRecord()
         self._observe(record)
+        self._is_wanted = record.wanted_by not in ("", self.identity)
         if self._written is not None and record.holder == self.identity and record.renewed == self._written.renewed:
-            yields = record.wanted_by not in ("", self.identity) and not self._is_called and self._is_idle()
+            yields = self.gives_way and self._is_idle()
             await (self._give(record) if yields else self._write(record, is_new=False))
         elif record.holder == self.identity:
             if self._monotonic() - self._seen_at >= FENCE_SECONDS:
@@ -127,6 +135,7 @@ class Leader:
         self._written, self.trouble = written, ""
         if is_new:
             _log.info("took the lease as %s", self.identity)
+            self.term += 1
             self._on_taken()
         self.held_until = began + SAFE_SECONDS
 

@@ -7,6 +7,7 @@ kube-scheduler asks the extender only about nodes whose *sum* of units would do.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.model.actions import Action, Outcome, Result, TellEvent, WriteGrants
 from fairlead.model.node import Node
@@ -18,6 +19,9 @@ from fairlead.rules.nodes.share_mode import CONFLICT, share_mode
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
 from fairlead.rules.sharing.why import ShareWhy
+
+AT_ONCE: Final = 10
+"""So many grants are written at a time: bindings wait in the same line of requests."""
 
 
 class Adoption:
@@ -33,6 +37,10 @@ class Adoption:
     @property
     def has_unwritten(self) -> bool:
         return bool(self._unwritten)
+
+    @property
+    def is_writing(self) -> bool:
+        return bool(self._writing)
 
     def look(self) -> Iterator[Action | None]:
         """What follows from all that has changed, one node or pod at a time; None where other work may come between."""
@@ -61,6 +69,8 @@ class Adoption:
             self._feed.pod_sink.remove(uid)
         elif outcome.result is Result.DONE:
             self._unwritten.pop(uid, None)
+            if self._unwritten:
+                self._feed.on_change()
 
     def _adopt_on(self, account: NodeAccount | None) -> Iterator[Action]:
         """What runs without a card has none to be given (its kubelet would not look any more); a damaged grant is written again."""
@@ -82,7 +92,7 @@ class Adoption:
                     self._unwritten[pod.uid] = pod
 
     def _write(self, pod: Pod) -> Iterator[Action]:
-        if pod.uid in self._writing:
+        if pod.uid in self._writing or len(self._writing) >= AT_ONCE:
             return
         ledger = self._feed.ledger
         tenant = ledger.tenants.get(pod.uid)

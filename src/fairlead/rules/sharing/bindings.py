@@ -70,11 +70,11 @@ class Bindings:
     def ask(self, asked: BindAsked) -> list[Step]:
         """The same question while one is under way waits for its answer: no steps."""
         running = self.under_way.get(asked.uid)
-        if running is not None and running.node == asked.node:
+        if running == asked:
             return []
         if running is not None:
             self.results["refused"] += 1
-            return [AnswerBind(asked, f"pod {asked.namespace}/{asked.name} is being bound to node {running.node}")]
+            return [AnswerBind(asked, f"pod {running.namespace}/{running.name} is being bound to node {running.node}")]
         self.under_way[asked.uid] = asked
         pod = self._feed.pods.get(asked.uid) or self._seen.get(asked.uid)
         return [ReadPod(asked)] if pod is None else self._try(asked, pod)

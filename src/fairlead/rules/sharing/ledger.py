@@ -7,6 +7,7 @@ pods (`set_node`, `set_pod`, in any order), so a restart forgets nothing. No clo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -24,6 +25,8 @@ from fairlead.rules.sharing.score import card_score, node_score
 from fairlead.rules.sharing.verdict import UNKNOWN_NODE, lacking_memory, too_large, verdict
 
 _NO_GRANTS: GrantsByContainer = {}
+_SCORES_MOST: Final = 64
+"""Sizes of needs that are remembered of a node; where memory is counted in MiB there may be thousands."""
 
 
 class Filtered(Struct, frozen=True, gc=False):
@@ -208,7 +211,10 @@ class Ledger:
             return self._score(name, pod, need)
         cards = first_fitting(account.cards, need.units, 0, 1, gpu_policy(need, account, self.policies))
         score = 0 if cards is None else card_score(cards[0], need.units, need.policy or self.policies.node)
-        self._scores.setdefault(name, {})[key] = score
+        known = self._scores.setdefault(name, {})
+        if len(known) >= _SCORES_MOST:
+            known.clear()
+        known[key] = score
         return score
 
     def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:

@@ -6,11 +6,12 @@ our watch was behind. So a pod that waits though a node it was asked about now h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.model.actions import TouchPod
 from fairlead.model.pod import Pod
+from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.feed import LedgerFeed
 
 PATIENCE_SECONDS: Final = 1.0
@@ -25,7 +26,7 @@ class _Waiting(NamedTuple):
 
 
 class RetryHints:
-    """`refused` and `passed` are told of every filter; `due`, once a second, names a few pods at most."""
+    """`refused` and `passed` are told of every filter; `due`, looked at once a second, names a few pods at most."""
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -41,16 +42,22 @@ class RetryHints:
     def passed(self, pod: Pod) -> None:
         self._waiting.pop(pod.uid, None)
 
-    def due(self, now: float) -> list[TouchPod]:
-        """The first few that wait though there is room, by how long they do; each is named once."""
-        found: list[TouchPod] = []
+    def due(self, now: float) -> Iterator[TouchPod | None]:
+        """The first few that wait though there is room, by how long they do, each named once; None where other work may come between.
+
+        A pod whose binding is in doubt has its room already: it waits until the doubt is settled.
+        """
+        found = 0
         for uid, waiting in list(self._waiting.items()):
-            if waiting.refused_at >= now - PATIENCE_SECONDS or len(found) == AT_ONCE:
+            if found == AT_ONCE:
+                return
+            if waiting.refused_at >= now - PATIENCE_SECONDS or self._waiting.get(uid) is not waiting:
                 continue
-            pod = self._feed.pods.get(uid)
+            pod, tenant = self._feed.pods.get(uid), self._feed.ledger.tenants.get(uid)
             if pod is None or pod.node or pod.deleted_at is not None:
                 del self._waiting[uid]
-            elif self._feed.ledger.filter(pod, waiting.nodes).passed:
+            elif (tenant is None or tenant.state != RESERVED) and self._feed.ledger.filter(pod, waiting.nodes).passed:
                 del self._waiting[uid]
-                found.append(TouchPod(pod))
-        return found
+                found += 1
+                yield TouchPod(pod)
+            yield None

@@ -1,0 +1,263 @@
+"""Lives of the extender that a stranger found: calls that wait, Leases that go and come back, answers that fail. On a clock that jumps."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
+from tests.rules.sharing import node, pod
+
+from fairlead.apps.extender import Extender
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.actions import Action, BindPod, Outcome, Result, TouchPod, WriteGrants
+from fairlead.model.pod import Pod
+from fairlead.model.sharing import BindAsked
+from fairlead.rules.sharing.adoption import AT_ONCE
+from fairlead.wire.sharing.scheduler_extender import FilterAsked
+
+HOUR = 3600.0
+
+
+class TroubledApi(FakeSharingApi):
+    """`put_off`: seconds that a binding waits before it is sent. `is_cut`: no look at the Lease. `failure`: of every GET."""
+
+    def __init__(self, server: FakeServer) -> None:
+        super().__init__(server, random.Random(1))
+        self.put_off = 0.0
+        self.is_cut = False
+        self.failure: Exception | None = None
+        self.gate: asyncio.Event | None = None
+        self.loses = False
+        self.grant_seconds = 0.0
+        self.writing = self.writing_most = 0
+        self.touched = 0
+
+    async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
+        if isinstance(action, BindPod) and self.loses:
+            return Outcome(Result.UNKNOWN, "connection reset")
+        if isinstance(action, BindPod):
+            await asyncio.sleep(self.put_off)
+        if isinstance(action, WriteGrants):
+            self.writing += 1
+            self.writing_most = max(self.writing_most, self.writing)
+            await asyncio.sleep(self.grant_seconds)
+            self.writing -= 1
+        self.touched += isinstance(action, TouchPod)
+        return await super().apply(action, left)
+
+    async def get_pod(self, namespace: str, name: str) -> Pod | None:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        return await super().get_pod(namespace, name)
+
+    async def get_lease(self) -> Any:
+        if self.is_cut:
+            raise OutsideError("kubernetes", "connection refused")
+        return await super().get_lease()
+
+
+class Scene:
+    """A server with one node of one card of 8 units, if no other, and extenders over it."""
+
+    def __init__(self, cards: tuple[int, ...] = (8,)) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.server = FakeServer(random.Random(1), {"n1": msgspec.structs.replace(node("n1", cards), uid="n1")})
+        self.running: list[asyncio.Task[None]] = []
+
+    async def extender(self, name: str) -> tuple[Extender, TroubledApi]:
+        api = TroubledApi(self.server)
+        made = Extender(api, name, lease_name="ns/lease", monotonic=self.loop.time)
+        self.running.append(asyncio.ensure_future(made.run()))
+        return made, api
+
+    async def leading(self, driver: Extender) -> None:
+        while driver.trouble:
+            driver.leader.called()
+            await asyncio.sleep(0.05)
+
+
+def live(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    loop = JumpingLoop()
+    try:
+        loop.run_until_complete(scene())
+    finally:
+        while left := asyncio.all_tasks(loop):
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(left, timeout=HOUR))
+
+
+def asked(row: Pod, name: str = "n1") -> BindAsked:
+    return BindAsked(row.namespace, row.name, row.uid, name)
+
+
+def test_a_call_that_waited_while_the_lease_went_and_came_back_is_not_sent() -> None:
+    async def scene() -> None:
+        one = Scene()
+        first, api = await one.extender("a")
+        await one.leading(first)
+        p, q = pod("p", 8), pod("q", 8)
+        one.server.write(p)
+        one.server.write(q)
+        await asyncio.sleep(1)
+        api.put_off = 20.0
+        waiting = asyncio.ensure_future(first.bind(asked(p)))
+        await asyncio.sleep(0.1)
+        api.is_cut = True
+        second, other = await one.extender("b")
+        await one.leading(second)
+        assert await second.bind(asked(q)) == ""
+        other.kill()
+        api.is_cut = False
+        await one.leading(first)
+        assert await waiting != ""
+        assert (one.server.faults, one.server.pods[p.uid].node) == ([], "")
+
+    live(scene)
+
+
+def test_a_pod_that_was_looked_up_while_the_lease_went_and_came_back_is_not_bound_before_the_ledger_stands() -> None:
+    async def scene() -> None:
+        one = Scene()
+        first, api = await one.extender("a")
+        await one.leading(first)
+        p = pod("p", 8)
+        api.gate = asyncio.Event()
+        waiting = asyncio.ensure_future(first.bind(asked(p)))
+        await asyncio.sleep(0.1)
+        one.server.write(p)
+        first.machine.feed.rebuild()  # the Lease has come again
+        api.gate.set()
+        assert await waiting == "GPU ledger is being rebuilt"
+
+    live(scene)
+
+
+def test_the_lease_stays_while_a_grant_is_being_written_and_while_it_may_still_come_true() -> None:
+    async def scene() -> None:
+        one = Scene((8, 8))
+        first, api = await one.extender("a")
+        await one.leading(first)
+        await asyncio.sleep(3.5)  # not called lately
+        api.grant_seconds = 2.0
+        one.server.write(pod("x", 4, node="n1"))
+        while not api.writing:  # noqa: ASYNC110 - on a clock that jumps
+            await asyncio.sleep(0.05)
+        second, _ = await one.extender("b")
+        while api.writing:
+            second.leader.called()
+            assert not second.leader.is_held
+            await asyncio.sleep(0.05)
+        await one.leading(second)
+
+    live(scene)
+
+
+def test_a_question_is_answered_and_a_doubt_settled_whatever_a_get_ends_in() -> None:
+    async def scene() -> None:
+        one = Scene()
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        api.failure = UserError("the token file is empty", "write it")
+        answer = await asyncio.wait_for(driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")), 30)
+        assert answer.startswith("the token file is empty")
+        api.failure = None
+        assert await driver.bind(BindAsked("default", "ghost", "uid-ghost", "n1")) == 'pods "ghost" not found'
+        p = pod("p", 4)
+        one.server.write(p)
+        await asyncio.sleep(1)
+        api.loses = True
+        assert "is not known yet" in await driver.bind(asked(p))
+        api.failure = ValueError("amounts that nobody can read")
+        await asyncio.sleep(60)
+        api.failure = None
+        await asyncio.sleep(60)
+        assert driver.ledger.reserved() == []
+
+    live(scene)
+
+
+def test_the_same_uid_under_another_name_gets_an_answer_of_its_own() -> None:
+    async def scene() -> None:
+        one = Scene()
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        p = pod("p", 4)
+        one.server.write(p)
+        await asyncio.sleep(1)
+        api.put_off = 1.0
+        first = asyncio.ensure_future(driver.bind(asked(p)))
+        await asyncio.sleep(0.1)
+        second = await asyncio.wait_for(driver.bind(BindAsked("default", "q", p.uid, "n1")), 30)
+        assert second == "pod default/p is being bound to node n1"
+        assert await first == ""
+
+    live(scene)
+
+
+def test_many_adoptions_are_written_a_few_at_a_time() -> None:
+    async def scene() -> None:
+        one = Scene((100,))
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        api.grant_seconds = 0.2
+        for number in range(60):
+            one.server.write(pod(f"d{number}", 1, node="n1"))
+        async with asyncio.timeout(HOUR):
+            while not all(each.grants for each in one.server.pods.values()):  # noqa: ASYNC110 - on a clock that jumps
+                await asyncio.sleep(0.5)
+        assert api.writing_most == AT_ONCE
+
+    live(scene)
+
+
+def test_a_pod_in_doubt_is_not_touched_before_its_doubt_is_settled() -> None:
+    async def scene() -> None:
+        one = Scene()
+        one.server.nodes["n2"] = msgspec.structs.replace(node("n2", (8,)), uid="n2")
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        p = pod("p", 4)
+        one.server.write(p)
+        await asyncio.sleep(1)
+        api.loses = True
+        assert "is not known yet" in await driver.bind(asked(p))
+        assert not (await driver.filter(FilterAsked(p, ["n2"]))).passed  # type: ignore[union-attr]
+        await asyncio.sleep(10)
+        assert api.touched == 0
+        await asyncio.sleep(20)
+        assert (api.touched, driver.ledger.reserved()) == (1, [])
+
+    live(scene)
+
+
+def test_the_end_comes_also_while_old_lists_are_being_given_up() -> None:
+    async def scene() -> None:
+        one = Scene()
+        driver, api = await one.extender("a")
+        follow = api.follow
+
+        async def closes_slowly(*sinks: Any) -> None:
+            try:
+                await follow(*sinks)
+            finally:
+                await asyncio.sleep(0.05)
+
+        api.follow = closes_slowly  # type: ignore[method-assign]
+        await one.leading(driver)
+        await asyncio.sleep(1)
+        one.server.lease = None  # it comes to us again
+        while driver.machine.feed.is_rebuilt:  # noqa: ASYNC110 - on a clock that jumps
+            await asyncio.sleep(0.005)
+        (running,) = one.running
+        running.cancel()
+        done, _ = await asyncio.wait({running}, timeout=HOUR)
+        assert done
+
+    live(scene)
