@@ -309,6 +309,7 @@ def test_a_second_laptop_leaves_the_first_ones_files_alone(laptop: Laptop, tmp_p
     assert not kubeconfig.parent.exists()
 
 
+@pytest.mark.long
 def test_a_kept_world_goes_on_after_a_kill_under_the_same_kubeconfig(tmp_path: Path) -> None:
     kept = ("--state-dir", os.path.relpath(tmp_path / "state"), "--seed", "7")
     first = Laptop(tmp_path, *PORTS, *kept, "--scenario", "empty")

@@ -62,6 +62,7 @@ def test_a_rehearsal_takes_nothing(cluster: Cluster) -> None:
     assert held(cluster.create(service("b", node_port=30050)))[1] == 30050
 
 
+@pytest.mark.long
 def test_when_all_ports_are_taken_that_is_told(cluster: Cluster) -> None:
     ports = [{"name": f"p{number}", "port": number} for number in range(1, 2769)]
     made = cluster.create(service("a", ports=ports))
