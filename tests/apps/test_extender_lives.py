@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
+import pytest
 from tests.apps.share_fakes import FakeServer, FakeSharingApi, JumpingLoop
 from tests.rules.sharing import node, pod
 
@@ -35,6 +36,8 @@ class TroubledApi(FakeSharingApi):
         self.grant_seconds = 0.0
         self.writing = self.writing_most = 0
         self.touched = 0
+        self.refused: set[str] = set()
+        self.touching = Outcome()
 
     async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
         if isinstance(action, BindPod) and self.loses:
@@ -46,7 +49,12 @@ class TroubledApi(FakeSharingApi):
             self.writing_most = max(self.writing_most, self.writing)
             await asyncio.sleep(self.grant_seconds)
             self.writing -= 1
-        self.touched += isinstance(action, TouchPod)
+            if action.pod.name in self.refused:
+                return Outcome(Result.REFUSED, "forbidden")
+        if isinstance(action, TouchPod):
+            self.touched += 1
+            if self.touching != Outcome():
+                return self.touching
         return await super().apply(action, left)
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
@@ -215,6 +223,41 @@ def test_many_adoptions_are_written_a_few_at_a_time() -> None:
         assert api.writing_most == AT_ONCE
 
     live(scene)
+
+
+def test_grants_that_are_never_taken_do_not_hold_up_the_others() -> None:
+    async def scene() -> None:
+        one = Scene((100,))
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        api.refused = {f"d{number}" for number in range(2 * AT_ONCE)}
+        for number in range(3 * AT_ONCE):
+            one.server.write(pod(f"d{number}", 1, node="n1"))
+        await asyncio.sleep(60)
+        assert {each.name for each in one.server.pods.values() if not each.grants} == api.refused
+
+    live(scene)
+
+
+def test_a_pod_that_could_not_be_touched_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        one = Scene()
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        first, late = pod("first", 8), pod("late", 8)
+        for row in (first, late):
+            one.server.write(row)
+        await asyncio.sleep(1)
+        assert await driver.bind(asked(first)) == ""
+        assert not (await driver.filter(FilterAsked(late, ["n1"]))).passed  # type: ignore[union-attr]
+        api.touching = Outcome(Result.REFUSED, "forbidden")
+        one.server.remove(first.uid)
+        await asyncio.sleep(5)
+        assert api.touched == 1
+
+    caplog.set_level("INFO")
+    live(scene)
+    assert "pod default/late could not be touched: forbidden" in caplog.text
 
 
 def test_a_pod_in_doubt_is_not_touched_before_its_doubt_is_settled() -> None:

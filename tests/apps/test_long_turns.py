@@ -105,3 +105,30 @@ def test_pods_of_one_need_are_counted_once() -> None:
 
     lived(tell)
     assert asked < 20
+
+
+def test_a_thousand_refused_pods_that_may_be_tried_again() -> None:
+    async def wait(loop: JumpingLoop, server: FakeServer, driver: Extender) -> None:
+        rows = [pod(f"w{number}", 20) for number in range(1000)]
+        for row in rows:
+            server.write(row)
+        while len(driver.machine.feed.pods) < len(rows):  # noqa: ASYNC110 - on a clock that jumps
+            await asyncio.sleep(0.1)
+        for row in rows:
+            driver.machine.hints.refused(row, list(server.nodes), loop.moment)
+        ledger, began = driver.ledger, loop.moment
+        fits, asked = ledger.filter, 0
+
+        def slow(*question: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            loop.moment += POD_SECONDS
+            return fits(*question)
+
+        ledger.filter = slow  # type: ignore[method-assign]
+        while asked < len(rows):  # noqa: ASYNC110 - on a clock that jumps
+            await asyncio.sleep(0.1)
+        assert loop.moment - began > SAFE_SECONDS
+
+    held = lived(wait)
+    assert all(held) and len(held) > 10

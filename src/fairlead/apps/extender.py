@@ -175,6 +175,8 @@ class Extender:
                 _log.warning("the cards of pod %s are not written yet: %s", step.pod.key, outcome.reason)
         elif outcome.result is Result.DONE:
             _log.info("pod %s was refused, and now there is room: scheduler asked to try again", step.pod.key)
+        elif outcome.result is not Result.GONE:
+            _log.info("pod %s could not be touched: %s", step.pod.key, outcome.reason)
 
     @contextlib.contextmanager
     def _failing(self, asked: BindAsked) -> Iterator[None]:

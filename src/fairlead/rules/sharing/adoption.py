@@ -71,10 +71,14 @@ class Adoption:
             self._unwritten.pop(uid, None)
             if self._unwritten:
                 self._feed.on_change()
+        elif uid in self._unwritten:
+            self._unwritten[uid] = self._unwritten.pop(uid)  # behind the others: those that are never taken must not hold them up
 
     def _adopt_on(self, account: NodeAccount | None) -> Iterator[Action]:
         """What runs without a card has none to be given (its kubelet would not look any more); a damaged grant is written again."""
-        for tenant in tuple(account.tenants.values()) if account is not None else ():
+        if account is None:
+            return
+        for tenant in tuple(account.tenants.values()):
             pod = tenant.pod
             if pod.deleted_at is not None:
                 continue
@@ -82,7 +86,7 @@ class Adoption:
                 self._unwritten[pod.uid] = pod
             elif tenant.grants:
                 continue
-            elif pod.has_started and account is not None:
+            elif pod.has_started:
                 yield from self._tell(pod.uid, pod, NOT_PLACED, whose_gpu_is_unknown(account, pod.uid))
             else:
                 grants = self._feed.ledger.adopt(pod)
