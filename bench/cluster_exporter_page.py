@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 
 from fairlead.apps.cluster_exporter import ClusterExporterSettings, cluster_families
 from fairlead.apps.metrics_page import make_page
-from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.model.job import Job, Role
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.metric import Family
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.model.gpu import GpuSlot
+from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.pod import Container, Pod
 from fairlead.model.refusal import Refusal

@@ -12,12 +12,13 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.device import DeviceSample
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import Withheld
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 Row = TypeVar("Row")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.model.gpu import GpuHolder, GpuReading, GpuSlot, Grant
-from fairlead.model.job import Job, Role
+from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.wire import names
 
 from .fakes import EPOCH

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from fairlead.model.device import DeviceProcess, DeviceSample, XidEvent
-from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.devices.device import DeviceProcess, DeviceSample, XidEvent
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 EPOCH = 1767600000.0
 

@@ -20,10 +20,11 @@ from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, Clu
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
 from fairlead.model.pod import Container
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.rules.metrics import arena as arena_metrics
 from fairlead.rules.metrics import cluster as cluster_metrics
 from fairlead.wire.metrics.prom_text import parse_page

@@ -19,7 +19,8 @@ from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
 from fairlead.console.pages.openapi import openapi_document
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.ports import SeriesLine
 from fairlead_sim.world.driver import Driver
 

@@ -21,7 +21,7 @@ from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporter
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.model.metric import Sample
 from fairlead.rules.metrics.dcgm import DcgmLabels
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.model.snapshot import OPTIONAL, ClusterSnapshot, Source, build_snapshot
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.snapshot import OPTIONAL, ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.wire.gpus.topology import parse_topology
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 

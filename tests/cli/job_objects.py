@@ -11,11 +11,12 @@ import msgspec
 from tests.cli.api_objects import Object
 
 from fairlead.kinds.registry import KINDS
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuReading
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
 CREATED: Final = datetime(2026, 1, 5, 10, 0, 0, tzinfo=UTC).timestamp()

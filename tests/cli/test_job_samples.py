@@ -14,7 +14,7 @@ from tests.cli.api_objects import reading
 from tests.cli.command import run_command
 from tests.cli.job_objects import cluster, job, job_pod
 
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "jobs"

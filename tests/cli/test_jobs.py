@@ -17,7 +17,8 @@ from tests.cli.test_worlds import arena
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.event import Event
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 BERT = job("MPIJob", "bert", {"Launcher": (1, 0), "Worker": (2, 4)}, created=-100, started=-90)
 MNIST = job("TFJob", "mnist", {"Chief": (1, 1), "PS": (2, 0), "Worker": (3, 1), "Evaluator": (1, 1)}, created=-50, started=-50)

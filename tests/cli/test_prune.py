@@ -12,7 +12,7 @@ from tests.cli.job_objects import cluster, job
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.errors import OutsideError, UserError
 from fairlead.kinds.parts.kind import JobKind
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.snapshot import ClusterSnapshot
 
 HOUR = 3600.0

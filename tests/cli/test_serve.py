@@ -9,7 +9,7 @@ import yaml
 from tests.cli.serving_objects import Servings, claim, deployment, inference_service, run_serving, service, serving_pod
 
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 
 BOTH = {"grpc-serving": 8500, "http-serving": 8501, "http-metrics": 9090}
 HEAD = "NAME  TYPE  VERSION  DESIRED  AVAILABLE  ADDRESS  PORTS\n"

@@ -14,7 +14,7 @@ from tests.cli.command import run_command
 from fairlead.cli.snapshot import load as snapshot_load
 from fairlead.cli.snapshot.load import load_snapshot
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 
 NODES = snapshot_of([node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})])
 

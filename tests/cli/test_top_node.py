@@ -10,7 +10,7 @@ from tests.cli.api_objects import Object, node, pod, reading, snapshot_of, topol
 from tests.cli.command import run_command
 
 from fairlead.errors import UserError
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 from fairlead.rules.reports.node import report_nodes
 
 EXCLUSIVE = node("gpu-1", "10.0.0.1", {"nvidia.com/gpu": "4"})

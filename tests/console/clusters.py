@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.model.gpu import GpuHolder, GpuReading, GpuSlot, Grant
-from fairlead.model.job import Job, Role
+from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import Amounts
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 EPOCH = 1_767_600_000.0
 """2026-01-05T08:00:00Z"""

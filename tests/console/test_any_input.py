@@ -16,7 +16,7 @@ from fairlead.console.charts.request import parse_chart_request
 from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.list_query import parse_list_query
 from fairlead.errors import UserError
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 
 from .clusters import EPOCH, cluster, gpu_node, living_cluster, pod, training_job
 

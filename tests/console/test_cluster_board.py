@@ -7,8 +7,8 @@ import pytest
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN
+from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 
 from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, large_cluster, pod, reading, shared_node, training_job

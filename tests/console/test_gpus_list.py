@@ -12,7 +12,7 @@ from fairlead.console.pages.endpoints import ENDPOINTS
 from fairlead.console.pages.gpu_map import STATES
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.console.pages.list_query import parse_list_query
-from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
 
 from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, living_cluster, pod, reading, shared_node

@@ -8,7 +8,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.list_query import ListQuery
 from fairlead.model.event import Event
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.node import Condition
 
 from .clusters import CARD_MIB, EPOCH, cluster, gpu_node, pod, quota_tree, reading, training_job

@@ -7,7 +7,7 @@ import pytest
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.list_query import ListQuery
-from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.node import Condition, Node
 
 from .clusters import CARD_MIB, EPOCH, cluster, cpu_node, gpu_node, pod, reading, shared_node, training_job

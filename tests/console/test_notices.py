@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.console.boards.notices import is_stale, series_missing, warnings_of
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 from .clusters import EPOCH, telemetry
 

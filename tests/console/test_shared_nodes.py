@@ -9,9 +9,9 @@ from tests.rules.sharing import pod as sharing_pod
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.pages.nodes import GpuRow, NodeDetail
+from fairlead.model.devices.gpu import GpuHolder, GpuReading, Grant
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuHolder, GpuReading, Grant
-from fairlead.model.job import Role
+from fairlead.model.jobs.job import Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY

@@ -6,8 +6,9 @@ import asyncio
 
 import msgspec
 
-from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.ports import Ports, Series
 
 from .clusters import EPOCH, telemetry

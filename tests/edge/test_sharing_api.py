@@ -12,7 +12,7 @@ from tests.rules.sharing import pod
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 
 from .scripted import Reply, ScriptedServer, status
 from .twins import connection_to

@@ -17,7 +17,7 @@ from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock,
 from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.metrics_page import MetricsPage
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.rules.metrics.dcgm import DcgmLabels
 
 FOLDER = Path(__file__).parent / "metrics"

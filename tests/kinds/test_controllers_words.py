@@ -11,7 +11,7 @@ import pytest
 from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.kinds.registry import KINDS, kind_of, one_per_resource
 from fairlead.kinds.training import deepspeedjob, etjob, rayjob, sparkjob, volcanojob
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.jobs.status import board_state, is_over, job_duration, job_status, requested_gpus

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.registry import KINDS, kind_by_type, kind_of
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 

@@ -14,7 +14,7 @@ import pytest
 from fairlead.kinds.instances import instances_of
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.training import mpijob, pytorchjob, tfjob
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.jobs.status import job_duration, job_status, requested_gpus

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Owner, Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.snapshot import ClusterSnapshot, Source, build_snapshot
-from fairlead.model.topology import GpuTopology
+from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 
 
 def small_cluster() -> ClusterSnapshot:

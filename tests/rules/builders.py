@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlead.model.gpu import GpuHolder, GpuReading, GpuSlot, Grant
-from fairlead.model.job import Job, Role
+from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts

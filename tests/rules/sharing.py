@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from fairlead.model.gpu import GpuSlot
+from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY
@@ -63,7 +63,7 @@ def ledger(*nodes: Node, used: Mapping[tuple[str, int], int] | None = None) -> L
 
 def placed(asker: Pod, name: str, cards: Mapping[str, Sequence[tuple[int, int]]], **more: object) -> Pod:
     """The pod bound to a node, with grants by container: (index, units)."""
-    from fairlead.model.gpu import Grant
+    from fairlead.model.devices.gpu import Grant
 
     grants = {part: tuple(Grant(f"GPU-{name}-{index}", index, units) for index, units in given) for part, given in cards.items()}
     return msgspec.structs.replace(asker, node=name, grants=grants, **more)

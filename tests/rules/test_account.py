@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.rules.held import held_at_most
 from tests.rules.sharing import container, node, placed, pod
 
-from fairlead.model.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.apps.fakes import device, lost_device, process
 
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.rules.metrics.container_gpu import container_families
 from fairlead.rules.metrics.gpu import allocated_ratio, gpu_families
 from fairlead.rules.metrics.legacy_gpu import legacy_families

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from msgspec import structs
 
-from fairlead.model.job import Role
+from fairlead.model.jobs.job import Role
 from fairlead.model.node import Condition
 from fairlead.model.pod import ContainerStatus
 from fairlead.rules.jobs.status import (

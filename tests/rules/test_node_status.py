@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Condition, Node
-from fairlead.model.snapshot import Source, build_snapshot
-from fairlead.model.topology import GpuTopology
+from fairlead.model.snapshot import build_snapshot
+from fairlead.model.source import Source
 from fairlead.rules.nodes.status import arena_mode, gpu_mode, gpu_model, is_gpu_node, node_ip, role_text, status_word
 from fairlead.rules.reports.node import report_nodes
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from fairlead.model.gpu import GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Container
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU

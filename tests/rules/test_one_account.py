@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.rules.sharing import container, node, pod
 
-from fairlead.model.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU

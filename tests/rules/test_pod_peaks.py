@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.rules.held import asked_at_most, fits_alone, held_at_most
 from tests.rules.sharing import cards, container, ledger, node, placed, pod
 
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import Container, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY

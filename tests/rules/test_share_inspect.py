@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 from tests.cli.api_objects import Object, node, pod, snapshot_of
 
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.inspection import InspectedNode
 from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
 from fairlead.rules.sharing.ledger import Ledger, ledger_of

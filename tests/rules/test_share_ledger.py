@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from tests.rules.held import held_at_most
 from tests.rules.sharing import bound, cards, container, ledger, node, placed, pod, used
 
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import ContainerStatus, GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rules.builders import job, pod
 
-from fairlead.model.job import Role
+from fairlead.model.jobs.job import Role
 from fairlead.model.node import Condition
 from fairlead.model.pod import ContainerStatus
 from fairlead.rules.jobs.waiting import Wait, why_job_waits, why_pod_waits

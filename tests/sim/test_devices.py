@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead.wire.text.time_span import parse_span
 from fairlead_sim.gpus.cards import CARD_MODELS

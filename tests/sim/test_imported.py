@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.sim.small_world import EPOCH, condition, live
 
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod

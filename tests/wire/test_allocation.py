@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import Container
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, render_grants

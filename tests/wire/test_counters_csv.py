@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.model.counter import Counter
+from fairlead.model.devices.counter import Counter
 from fairlead.wire.metrics.counters_csv import TYPES, parse_counters, render_counters
 from fairlead.wire.metrics.dcgm_fields import FIELDS, is_double
 

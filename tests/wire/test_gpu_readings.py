@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.wire.metrics.gpu_readings import parse_readings, with_idle_since
 from fairlead.wire.metrics.prom_text import parse_page
 

@@ -9,9 +9,10 @@ import pytest
 from tests.cli.api_objects import node, pod, reading, snapshot_of, topology_map
 
 from fairlead.errors import UserError
-from fairlead.model.job import Job, Role
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.quota import QuotaNode
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.wire.files import snapshot_file
 from fairlead.wire.files.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
 

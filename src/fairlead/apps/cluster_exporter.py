@@ -24,7 +24,8 @@ from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, pro
 from fairlead.apps.server import serve
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.ports import Clock, Cluster, GpuReadings
 from fairlead.rules.metrics.arena import arena_families
 from fairlead.rules.metrics.cluster import native_families

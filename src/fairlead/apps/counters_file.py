@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.model.counter import CounterSet
+from fairlead.model.devices.counter import CounterSet
 from fairlead.wire.metrics.counters_csv import parse_counters
 
 USUAL_FILE: Final = "/etc/dcgm-exporter/default-counters.csv"

@@ -25,7 +25,7 @@ from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
 from fairlead.apps.server import serve
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.ports import Clock, Devices
 from fairlead.rules.metrics.container_gpu import container_families
 from fairlead.rules.metrics.custom_gpu import custom_families

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlead.kinds.registry import kind_of
-from fairlead.model.job import Job
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.snapshot import ClusterSnapshot
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.training import deepspeedjob, etjob, mpijob, pytorchjob, rayjob, sparkjob, tfjob, volcanojob
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 
 KINDS: Final[tuple[JobKind, ...]] = (mpijob, tfjob, pytorchjob, rayjob, volcanojob, etjob, deepspeedjob, sparkjob)
 _BY_TYPE: Final = {kind.TYPE: kind for kind in KINDS}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuSlot
+from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.moment import Moment
 from fairlead.model.resources import NOTHING, Amounts
 

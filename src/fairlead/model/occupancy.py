@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 

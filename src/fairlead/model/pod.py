@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
 from fairlead.model.node_choice import ANYWHERE, NodeChoice

@@ -14,15 +14,16 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuReading
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.topology import GpuTopology
+from fairlead.model.source import Source
 
 Item = TypeVar("Item")
 
@@ -37,24 +38,6 @@ _by_name = attrgetter("name")
 _by_namespace_and_name = attrgetter("namespace", "name")
 _by_key = attrgetter("key")
 _by_node_and_index = attrgetter("node", "index")
-
-
-class Source(Struct, frozen=True, gc=False):
-    """How well one input was read. `state`: ok, syncing, missing (no such resource), forbidden, failing (old data stays) or off.
-
-    `good_at`: the last moment its contents were known to be current, epoch seconds; None = never.
-    """
-
-    name: str
-    state: str = "ok"
-    message: str = ""
-    hint: str = ""
-    good_at: Moment | None = None
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether it is there and was not read. What a cluster does not have, or nobody wanted, is not missed."""
-        return self.state in ("forbidden", "failing", "syncing")
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):

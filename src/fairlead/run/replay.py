@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
+from fairlead.model.source import Source
 from fairlead.ports import Ports
 from fairlead.wire.files.snapshot_file import SavedSnapshot
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued, bearer
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead_sim.api.credentials import Credentials as ServerCredentials
 from fairlead_sim.objects.resources import NODES

@@ -21,8 +21,9 @@ from fairlead.edge.prometheus.client import Prometheus
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
 from fairlead.edge.prometheus.readings import PrometheusReadings
 from fairlead.errors import UserError
-from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import GPU_TELEMETRY, Source
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.snapshot import GPU_TELEMETRY
+from fairlead.model.source import Source
 from fairlead.ports import Clock, GpuReadings, Ports
 from fairlead.wire.text.terminal_text import escape_terminal
 

@@ -22,7 +22,7 @@ from fairlead.settings import LAPTOP_CONTEXT
 if TYPE_CHECKING:
     from fairlead.edge.connection.connection import Connection, LaptopPages
     from fairlead.edge.kube.kube_blocking import KubeBlocking
-    from fairlead.model.gpu import GpuReading
+    from fairlead.model.devices.gpu import GpuReading
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import sin
 
-from fairlead.model.device import XidEvent
-from fairlead.model.xid import CRITICAL
+from fairlead.model.devices.device import XidEvent
+from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.load import Load
 

@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.device import DeviceSample
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.load import make_load

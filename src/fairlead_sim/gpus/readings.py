@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from fairlead.model.device import DeviceProcess, DeviceSample
-from fairlead.model.xid import WARNING
+from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.xid import WARNING
 from fairlead_sim.gpus.card import Card, Run
 from fairlead_sim.gpus.cards import CardModel
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.model.gpu import GpuReading, Grant
+from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts

@@ -13,10 +13,11 @@ import msgspec
 
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
-from fairlead.model.device import DeviceSample
-from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.model.job import Job
-from fairlead.model.snapshot import GPU_TELEMETRY, OPTIONAL, ClusterSnapshot, Source, build_snapshot
+from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.jobs.job import Job
+from fairlead.model.snapshot import GPU_TELEMETRY, OPTIONAL, ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, kept_object

@@ -11,7 +11,7 @@ from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, check_name
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.cron import Cron
+    from fairlead.model.jobs.cron import Cron
 
 
 def crons_of(context: Context) -> ClusterCrons:

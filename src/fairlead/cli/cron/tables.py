@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fairlead.model.cron import Cron, CronRun
+from fairlead.model.jobs.cron import Cron, CronRun
 from fairlead.model.moment import Moment
 from fairlead.wire.kube.time import render_time
 from fairlead.wire.text.tabwriter import align, render_rows

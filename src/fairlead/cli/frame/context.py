@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
-    from fairlead.model.cron import Cron
     from fairlead.model.event import Event
-    from fairlead.model.job import Job
-    from fairlead.model.serving import FoundClaims, FoundServings, Serving
+    from fairlead.model.jobs.cron import Cron
+    from fairlead.model.jobs.job import Job
+    from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import Streams
     from fairlead.wire.kube.exec_channels import ProgramEnd

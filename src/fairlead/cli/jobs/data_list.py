@@ -11,7 +11,7 @@ from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, add_all_namespaces,
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.serving import Claim
+    from fairlead.model.jobs.serving import Claim
 
 NAME = "data list"
 HELP = """List the data that jobs can mount with --data: persistent volume claims that are bound.

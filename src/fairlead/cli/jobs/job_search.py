@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fairlead.cli.frame.context import ClusterJobs, Context
     from fairlead.cli.frame.messages import Messages
     from fairlead.kinds.parts.kind import JobKind
-    from fairlead.model.snapshot import ClusterSnapshot, Source
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.model.source import Source
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"

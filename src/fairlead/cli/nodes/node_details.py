@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.cli.nodes.node_devices import device_block, held_indexes, key_lines
 from fairlead.cli.nodes.node_table import count, gib, ip_text
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE
 from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, TOPOLOGY, role_text

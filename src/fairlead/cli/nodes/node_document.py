@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.cli.nodes.node_details import TYPE_OF_MODE, description
 from fairlead.cli.nodes.node_devices import device_uses
 from fairlead.cli.nodes.node_table import ip_text
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.rules.nodes.status import EXCLUSIVE, SHARE, TOPOLOGY, role_text
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import NORMAL, DeviceReport, HolderReport, NodeReport, node_condition

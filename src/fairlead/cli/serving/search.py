@@ -13,7 +13,7 @@ from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, check_name, in_name
 from fairlead.errors import OutsideError, UserError
 
 if TYPE_CHECKING:
-    from fairlead.model.serving import FoundServings, Serving
+    from fairlead.model.jobs.serving import FoundServings, Serving
 
 WHERE_ELSE: Final = "`arena serve list -A` shows every namespace"
 _WORKLOADS: Final = "deployments.apps"

@@ -10,14 +10,15 @@ import msgspec
 from fairlead.cli.frame.context import ClusterReader
 from fairlead.errors import UserError
 from fairlead.kinds.parts.kind import source_of
-from fairlead.model.snapshot import ClusterSnapshot, Source
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.model.event import Event
-    from fairlead.model.job import Job
+    from fairlead.model.jobs.job import Job
     from fairlead.ports import Streams
     from fairlead.wire.kube.exec_channels import ProgramEnd
 

@@ -12,7 +12,8 @@ from fairlead.cli.frame.own_files import FileKind, OwnFile
 from fairlead.errors import OutsideError
 
 if TYPE_CHECKING:
-    from fairlead.model.snapshot import ClusterSnapshot, Source
+    from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.model.source import Source
 
 NAME = "snapshot save"
 HELP = """Read the whole cluster and write it, as Fairlead sees it, to FILE (gzip of JSON).

@@ -39,7 +39,7 @@ from fairlead.console.pages.jobs import JobDetail, JobRow
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.kinds.instances import all_instances
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy

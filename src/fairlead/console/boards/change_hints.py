@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
 
 TOPICS: Final = ("overview", "nodes", "gpus", "jobs", "quota", "health", "clock")

@@ -9,7 +9,7 @@ from fairlead.console.pages.envelope import neat, neat_or_null, percent
 from fairlead.console.pages.events import EventRow, event_rows
 from fairlead.console.pages.jobs import Instance
 from fairlead.model.event import Event
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.pod import Pod
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import instance_age

@@ -11,8 +11,8 @@ from typing import Final
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
-from fairlead.model.job import Job
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.console.pages.envelope import Warning
-from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
+from fairlead.model.source import Source
 
 STALE_SECONDS: Final = 30.0
 _CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}

@@ -13,7 +13,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_detail import instance_rows
 from fairlead.console.charts.history import Labels, Sample
 from fairlead.console.pages.envelope import percent_of
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 
 NODES_MAX: Final = 200
 JOBS_MAX: Final = 500

@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.http.answers import Refused
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.ports import Ports
 
 RENEWED_AFTER_SECONDS: Final = 5.0

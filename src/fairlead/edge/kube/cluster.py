@@ -34,7 +34,8 @@ from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import GPU_MEMORY, counted
-from fairlead.model.snapshot import ClusterSnapshot, Source, build_snapshot
+from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.ports import Clock
 from fairlead.wire import names
 

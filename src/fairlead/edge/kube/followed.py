@@ -16,12 +16,13 @@ from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resour
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.model.event import Event
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.sharing import Withheld
-from fairlead.model.snapshot import GPU_WITHHELD, Source
+from fairlead.model.snapshot import GPU_WITHHELD
+from fairlead.model.source import Source
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod

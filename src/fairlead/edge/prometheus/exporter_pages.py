@@ -20,8 +20,9 @@ from fairlead.edge.connection.connection_failure import explain_connection
 from fairlead.edge.connection.lines import LineSplitter
 from fairlead.edge.connection.proxy import is_loopback
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.gpu import GpuReading
-from fairlead.model.snapshot import GPU_TELEMETRY, Source
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.snapshot import GPU_TELEMETRY
+from fairlead.model.source import Source
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
 from fairlead.wire.metrics.prom_text import KnownLabels, parse_page

@@ -15,9 +15,10 @@ from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.prometheus.answer import PrometheusFailure
 from fairlead.edge.prometheus.answer import Sample as PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
-from fairlead.model.snapshot import GPU_TELEMETRY, Source
+from fairlead.model.snapshot import GPU_TELEMETRY
+from fairlead.model.source import Source
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings, with_idle_since
 

@@ -20,11 +20,12 @@ from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import CONFIG_MAPS, NODES, PODS, Resource
 from fairlead.errors import Forbidden, NotFound, OutsideError
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, Source, build_snapshot
-from fairlead.model.topology import GpuTopology
+from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.wire import names as spelling
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept

@@ -14,7 +14,7 @@ from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.errors import UserError
 from fairlead.kinds.parts.companions import beside_cron
 from fairlead.kinds.training import cron as kind
-from fairlead.model.cron import Cron
+from fairlead.model.jobs.cron import Cron
 from fairlead.wire.jobs.kubedl import WireCron, parse_cron
 
 CRONS: Final = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)

@@ -22,7 +22,7 @@ from fairlead.edge.prometheus import answer as prometheus_answer
 from fairlead.edge.prometheus.answer import QUERY_PATH, TIMEOUT_SECONDS, PrometheusFailure, instant_form, parse_instant
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
 from fairlead.errors import OutsideError
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings
 from fairlead.wire.metrics.prom_text import parse_page

@@ -27,11 +27,12 @@ from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import kind_of, one_per_resource
+from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuReading
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, Source, build_snapshot
+from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source
 from fairlead.wire.kube.objects import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from fairlead.edge.queries.job_query import SERVICES, delete_chart_note, sorted_
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import beside_serving
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_of
+from fairlead.model.jobs.serving import Claim, FoundClaims, FoundServings, Serving
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
-from fairlead.model.serving import Claim, FoundClaims, FoundServings, Serving
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 from fairlead.wire.jobs.serving import (
     WireClaim,
     WireDeployment,

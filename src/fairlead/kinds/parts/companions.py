@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.wire import names
 
 _FILES: Final = ("ConfigMap",)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.kinds.parts.elastic_training import GROUP, VERSIONS
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 
 WORKER: Final = "worker"
 LEAST_WORKERS: Final = 1

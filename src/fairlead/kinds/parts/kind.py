@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names

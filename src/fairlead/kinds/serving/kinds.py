@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from fairlead.model.jobs.serving import Service, Serving, Workload
 from fairlead.model.pod import Pod
-from fairlead.model.serving import Service, Serving, Workload
 from fairlead.wire import names
 
 Labelled = TypeVar("Labelled", Workload, Service, Pod)

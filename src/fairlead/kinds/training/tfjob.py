@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.kinds.parts.kind import first_label, is_labelled_member, label_selectors, newest_not_pending, select_pods
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from fairlead.model.device import DeviceProcess
+from fairlead.model.devices.device import DeviceProcess
 
 EXCLUSIVE = "exclusive"
 _WHOLE_ENTITY = (EXCLUSIVE, "mig")

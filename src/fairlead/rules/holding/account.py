@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.gpu import GpuReading, Grant
+from fairlead.model.devices.gpu import GpuReading, Grant
 from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.gpu import GpuReading, GpuSlot
+from fairlead.model.devices.gpu import GpuReading, GpuSlot
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted

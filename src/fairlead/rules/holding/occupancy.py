@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
 from fairlead.model.pod import Pod
 from fairlead.model.resources import Amounts, sum_of

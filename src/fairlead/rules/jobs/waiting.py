@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.pod import ContainerStatus, Pod
 

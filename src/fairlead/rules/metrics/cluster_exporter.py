@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.metric import NO_LABELS, Family, MetricName
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 
 _SOURCE: Final = ("source",)
 

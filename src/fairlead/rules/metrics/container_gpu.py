@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.metric import Family, MetricName
 from fairlead.rules.metrics.gpu import DEVICE_LABELS, MIB, device_key, granted
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.metrics.gpu import allocated_ratio, foreign, granted
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.counter import Counter
-from fairlead.model.device import DeviceSample
+from fairlead.model.devices.counter import Counter
+from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.xid import xid_text
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.model.xid import xid_text
 from fairlead.rules.devices.attribution import device_holder
 
 _XID_FIELD: Final = "DCGM_FI_DEV_XID_ERRORS"

@@ -11,9 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.model.xid import COUNTED_FROM_START
 
 DEVICE_LABELS: Final = ("node_name", "gpu", "uuid", "model")
 MIB: Final = 1 << 20

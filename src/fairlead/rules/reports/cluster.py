@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.quota_use import QuotaUse

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuHolder, GpuReading
-from fairlead.model.job import Job
-from fairlead.model.job_instances import JobInstances
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.jobs.instances import JobInstances
+from fairlead.model.jobs.job import Job
 from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod
 from fairlead.rules.jobs.status import allocated_gpus, instance_age, job_duration, job_status, requested_gpus

@@ -12,12 +12,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.gpu import GpuReading
+from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.model.topology import GpuTopology
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT
 from fairlead.rules.nodes.share_mode import share_mode

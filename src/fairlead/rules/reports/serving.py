@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.jobs.serving import FoundServings, Service, ServicePort, Serving
 from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod
 from fairlead.model.resources import CPU, GPU_CORE, Amounts, counted
-from fairlead.model.serving import FoundServings, Service, ServicePort, Serving
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import natural_key

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
-from fairlead.model.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
 from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCard, InspectedNode, InspectedPod
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod

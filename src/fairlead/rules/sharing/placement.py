@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from msgspec import Struct, structs
 
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.model.actions import BindPod, WriteGrants
-from fairlead.model.gpu import Grant
+from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import Container, GrantsByContainer, Pod
 from fairlead.wire import names
 

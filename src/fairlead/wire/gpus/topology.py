@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
+from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.sharing import Withheld
-from fairlead.model.topology import GpuTopology
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_withheld
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, parse_roles, priority_class_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from fairlead.model.job import Job, Role
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition
 from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_labels
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.model.cron import Cron, CronRun
+from fairlead.model.jobs.cron import Cron, CronRun
 from fairlead.wire.kube.objects import WireMeta, epoch
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.job import Job, Role
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.pod import needed_by
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.model.job import Job, Role
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from fairlead.model.jobs.serving import Claim, Service, ServicePort, Workload
 from fairlead.model.pod import needed_by
 from fairlead.model.resources import NOTHING
-from fairlead.model.serving import Claim, Service, ServicePort, Workload
 from fairlead.wire import names
 from fairlead.wire.jobs.kubeflow import WireTemplate
 from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_containers, parse_labels

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.job import Job, Role
+from fairlead.model.jobs.job import Job, Role
 from fairlead.model.resources import CPU, MEMORY, Amounts
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.kube.objects import WireMeta, epoch

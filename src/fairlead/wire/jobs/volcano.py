@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles
 from fairlead.wire.kube.objects import WireMeta, epoch

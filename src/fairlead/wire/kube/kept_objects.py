@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 from fairlead.wire.names import KEPT_ANNOTATION_PREFIXES, QUOTA_GROUP, QUOTA_PLURAL, QUOTA_VERSION
 
 Object = dict[str, Any]

@@ -15,8 +15,8 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw, Struct
 
+from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.event import Event
-from fairlead.model.gpu import GpuSlot
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod

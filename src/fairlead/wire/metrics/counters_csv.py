@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.counter import Counter, CounterSet, RejectedRow
+from fairlead.model.devices.counter import Counter, CounterSet, RejectedRow
 from fairlead.wire.metrics.dcgm_fields import NOT_YET, field_of, is_double
 
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")

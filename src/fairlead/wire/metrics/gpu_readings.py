@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.model.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.metric import Sample
 
 MIB: Final = 1 << 20

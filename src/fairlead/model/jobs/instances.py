@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fairlead.model.job import Job
+from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.model.moment import Moment
 from fairlead.model.pod import Pod
 from fairlead.model.resources import NOTHING, Amounts
-from fairlead.model.snapshot import Source
+from fairlead.model.source import Source
 
 
 class ServicePort(Struct, frozen=True, gc=False):
