@@ -6,7 +6,10 @@ What a newcomer gets wrong: time stands still in it. The clock says when the sna
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
+from fairlead.errors import UserError
+from fairlead.model.actions import Action, Outcome, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
 from fairlead.model.source import Source
@@ -45,6 +48,10 @@ class _Stood:
         if since == self.version:
             await asyncio.sleep(seconds)
         return self.version
+
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        refused = UserError("a saved snapshot cannot be changed", "name the cluster itself")
+        return Outcome(Result.REFUSED, refused.what, failure=refused)
 
     def latest(self) -> tuple[GpuReading, ...]:
         return self._snapshot.gpus
