@@ -16,19 +16,11 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import CONFIG_MAPS, Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICES, Resource
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import Companions
 
-RESOURCES: Final = {
-    each.kind: each
-    for each in (
-        CONFIG_MAPS,
-        Resource("", "v1", "secrets", kind="Secret"),
-        Resource("", "v1", "services", kind="Service"),
-        Resource("apps", "v1", "deployments", kind="Deployment"),
-    )
-}
+RESOURCES: Final = {each.kind: each for each in (CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS)}
 
 Left = tuple[Resource, str]
 """An object that nobody owns, by name."""

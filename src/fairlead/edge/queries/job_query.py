@@ -19,10 +19,10 @@ from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, NotSer
 from fairlead.edge.kube.api_page import UNREADABLE, ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import EVENTS, PODS, Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.queries.companions import delete_with_companions
-from fairlead.edge.queries.isolation import CONFIG_MAPS, config_data, isolated_namespaces
+from fairlead.edge.queries.isolation import config_data, isolated_namespaces
 from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from fairlead.ports import Streams
     from fairlead.wire.kube.exec_channels import ProgramEnd
 
-SERVICES: Final = Resource("", "v1", "services", kind="Service")
 CHART_LABEL: Final = ("createdBy", "arena")
 """On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
 

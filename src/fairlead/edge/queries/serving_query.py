@@ -15,10 +15,10 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import NODES, PODS, Resource
+from fairlead.edge.kube.resource import DEPLOYMENTS, NODES, PODS, SERVICES, Resource
 from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.edge.queries.isolation import isolated_namespaces
-from fairlead.edge.queries.job_query import SERVICES, delete_chart_note, sorted_out
+from fairlead.edge.queries.job_query import delete_chart_note, sorted_out
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import beside_serving
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_of
@@ -39,7 +39,6 @@ from fairlead.wire.jobs.serving import (
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import LABEL_SERVING_TYPE
 
-DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", kind="Deployment")
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
 _CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
 _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
