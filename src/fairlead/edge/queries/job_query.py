@@ -19,6 +19,7 @@ from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, NotSer
 from fairlead.edge.kube.api_page import UNREADABLE, ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.queries.companions import delete_with_companions
@@ -27,6 +28,7 @@ from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import kind_of, one_per_resource
+from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
@@ -93,10 +95,8 @@ class JobQuery:
         resource = self._resource(kind)
         if resource is None:
             return False
-        deleted, _ = delete_with_companions(
-            self._api, partial(self._api.delete, resource, job.name, job.namespace), beside_job(job), job.namespace
-        )
-        if isinstance(deleted, NotFound):
+        deleted, _ = delete_with_companions(self._api, resource.ref(job.name, job.namespace), beside_job(job), job.namespace)
+        if deleted.result is Result.GONE:
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
             delete_chart_note(self._api, f"{job.name}-{job.type}", job.namespace)
@@ -104,7 +104,7 @@ class JobQuery:
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
         companions = of_gone_job(name, [kind.TYPE for kind in kinds])
-        return delete_with_companions(self._api, lambda: None, companions, namespace)[1]
+        return delete_with_companions(self._api, None, companions, namespace)[1]
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
@@ -254,7 +254,7 @@ def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
     try:
         labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
         if labels.get(label) == value:
-            api.delete(CONFIG_MAPS, name, namespace)
+            ObjectWriter(api).apply(DeleteObject(CONFIG_MAPS.ref(name, namespace))).expect()
     except (NotFound, ForbiddenByServer):
         return  # nobody misses it: only the reference reads it
 
