@@ -14,7 +14,10 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class QuotaNode(Struct, frozen=True, gc=False):
-    """`name` is unique over the tree (may itself be dotted); `path` is the dotted path of display names from root to here."""
+    """`name` is unique over the tree (may itself be dotted); `path` is the dotted path of display names from root to here.
+
+    `lend_limit`: the most of its min that may be lent, for the resources that it names.
+    """
 
     name: str
     path: str
@@ -24,6 +27,7 @@ class QuotaNode(Struct, frozen=True, gc=False):
     namespaces: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
     children: tuple[QuotaNode, ...] = ()
+    lend_limit: Amounts = NOTHING
 
     @property
     def is_leaf(self) -> bool:

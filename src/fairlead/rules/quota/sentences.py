@@ -1,0 +1,97 @@
+"""Why a unit waits, in one sentence with names and numbers: for the pod's condition, its Event, the console and `quota why`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.model.quota_plan import Blocked, Borrower, QuotaState, Reason, Waiting
+from fairlead.model.resources import CPU, is_byte_resource
+from fairlead.rules.quota.tree import Sums, TreeIndex
+from fairlead.rules.quota.units import Group, Unit
+
+
+class Sentences:
+    """Of one plan."""
+
+    def __init__(self, state: QuotaState, index: TreeIndex, now: Sums, claims: Sums) -> None:
+        self._state = state
+        self._index = index
+        self._now = now
+        self._claims = claims
+
+    def never_fits(self, unit: Unit, at: tuple[int, int]) -> str:
+        place, k = at
+        most = self._index.max[place][k]
+        asks = self._asks(unit, k)
+        if most is not None and unit.vector[k] > most:
+            return f"{asks}; {self._index.names[place]} max is {self._text(k, most)}; this pod can never run here"
+        least = self._text(k, self._index.min[place][k])
+        return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
+
+    def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[Group]) -> Waiting:
+        blocked = self._blocked(unit, after)
+        borrowers = self._borrowers(blocked, after)
+        if not message:
+            message = self._message(unit, reason, blocked, borrowers, victims)
+        key = self._index.names[unit.leaf]
+        return Waiting(unit.key, key, unit.pods, reason, message, position, blocked, borrowers)
+
+    def _blocked(self, unit: Unit, after: Sums) -> tuple[Blocked, ...]:
+        index = self._index
+        return tuple(
+            Blocked(
+                index.names[place],
+                index.resources[k],
+                unit.vector[k],
+                self._now.own[place][k] - self._claims.own[place][k],
+                self._claims.own[place][k],
+                index.max[place][k] or 0,
+            )
+            for place, k in self._now.blocks(unit.leaf, unit.vector)
+        )
+
+    def _borrowers(self, blocked: Sequence[Blocked], after: Sums) -> tuple[Borrower, ...]:
+        index = self._index
+        scarce = dict.fromkeys(index.resources.index(each.resource) for each in blocked)
+        found = [
+            Borrower(index.names[place], index.resources[k], over)
+            for k in scarce
+            for place, below in enumerate(index.children)
+            if not below and (over := after.over(place, k)) > 0
+        ]
+        return tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
+
+    def _message(
+        self, unit: Unit, reason: Reason, blocked: Sequence[Blocked], borrowers: Sequence[Borrower], victims: Sequence[Group]
+    ) -> str:
+        leaf = self._index.names[unit.leaf]
+        if not blocked:
+            return f"{leaf} waits"
+        first = blocked[0]
+        k = self._index.resources.index(first.resource)
+        own = self._text(k, self._now.own[unit.leaf][k] - self._claims.own[unit.leaf][k])
+        least = self._text(k, self._index.min[unit.leaf][k])
+        match reason:
+            case Reason.OVER_MAX:
+                return f"{self._asks(unit, k)}; {first.node} uses {self._text(k, first.used)} of max {self._text(k, first.max)}"
+            case Reason.WAITING_FOR_EVICTIONS:
+                gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
+                rest = f"; waiting for {gone} to stop" if gone else "; waiting for stopping pods to go"
+                return f"guaranteed by {leaf} (uses {own} of {least} {first.resource}, asks {self._text(k, unit.vector[k])}){rest}"
+            case Reason.PDB_BLOCKED:
+                return f"guaranteed by {leaf}; the pods that could make room are protected"
+            case _:
+                told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers if each.resource == first.resource)
+                full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"
+                who = f"biggest borrowers: {told}" if told else "nobody borrows"
+                guaranteed = f"{leaf} uses {own} of guaranteed {least}, so it may only borrow idle quota"
+                return f"{self._asks(unit, k)}; {full}; {guaranteed}; {who}"
+
+    def _asks(self, unit: Unit, k: int) -> str:
+        return f"{self._index.resources[k]} asks {self._text(k, unit.vector[k])}"
+
+    def _text(self, k: int, amount: int) -> str:
+        resource = self._index.resources[k]
+        if resource == CPU:
+            return f"{amount / 1000:g}"
+        return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

@@ -1,0 +1,110 @@
+"""The quota tree as a plan walks it: nodes and resources by number, bounds at hand, and sums that are kept up to date.
+
+A node is charged what is used and promised below it. With a lend limit L a node that uses less than `min - L` is charged
+that much all the same, so that the rest of its min is not lent (quota contract 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.model.quota import QuotaNode
+from fairlead.model.resources import Amounts
+from fairlead.rules.quota.usage import managed_resources
+
+Vector = tuple[int, ...]
+"""Amounts of the managed resources, in their order."""
+
+
+class TreeIndex:
+    """Numbers instead of names. `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own."""
+
+    def __init__(self, root: QuotaNode, capacity: Amounts | None = None) -> None:
+        self.resources = managed_resources(root)
+        self.nodes = list(root.walk())
+        self.names = [node.name for node in self.nodes]
+        number = {node.name: place for place, node in enumerate(self.nodes)}
+        self.parent = [number[node.parent] if node.parent else -1 for node in self.nodes]
+        self.children = [[number[child.name] for child in node.children] for node in self.nodes]
+        self.up = [self._up(place) for place in range(len(self.nodes))]
+        self.leaf_of = {name: number[leaf.name] for leaf in root.leaves() for name in leaf.namespaces}
+        self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
+        self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
+        if capacity is not None:
+            self._bind(capacity)
+        self.floor = [self._floor(place) for place in range(len(self.nodes))]
+
+    def vector(self, request: Amounts) -> Vector:
+        return tuple(request.get(each, 0) for each in self.resources)
+
+    def _up(self, place: int) -> tuple[int, ...]:
+        path = [place]
+        while self.parent[path[-1]] >= 0:
+            path.append(self.parent[path[-1]])
+        return tuple(path)
+
+    def _bind(self, capacity: Amounts) -> None:
+        """Root cannot give more than there is; where mins promise more than that, each counts in proportion."""
+        for k, resource in enumerate(self.resources):
+            there = capacity.get(resource, 0)
+            own = self.max[0][k]
+            self.max[0][k] = there if own is None else min(own, there)
+            promised = sum(self.min[place][k] for place, below in enumerate(self.children) if not below)
+            if promised > there:
+                for bounds in self.min:
+                    bounds[k] = bounds[k] * there // promised
+
+    def _floor(self, place: int) -> list[int]:
+        """What the node is charged at least: the part of its min that is not lent."""
+        lend = self.nodes[place].lend_limit
+        pairs = zip(self.resources, self.min[place], strict=True)
+        return [max(0, least - lend[each]) if each in lend else 0 for each, least in pairs]
+
+
+class Sums:
+    """What each node is charged with: used and promised. `own[n][k]`: before its lend limit; what a parent sees is after."""
+
+    def __init__(self, index: TreeIndex) -> None:
+        self._index = index
+        self.own = [[0] * len(index.resources) for _ in index.nodes]
+        for place in reversed(range(len(index.nodes))):  # children before parents
+            parent = index.parent[place]
+            if parent >= 0:
+                for k, own in enumerate(self.own[place]):
+                    self.own[parent][k] += max(own, index.floor[place][k])
+
+    def add(self, leaf: int, vector: Vector, sign: int = 1) -> None:
+        index = self._index
+        for k, amount in enumerate(vector):
+            delta = sign * amount
+            for place in index.up[leaf]:
+                if not delta:
+                    break
+                own, floor = self.own[place], index.floor[place][k]
+                before = own[k]
+                own[k] = after = before + delta
+                delta = max(after, floor) - max(before, floor)
+
+    def blocks(self, leaf: int, vector: Vector) -> list[tuple[int, int]]:
+        """(node, resource) that have no room for it, deepest first."""
+        index = self._index
+        found: list[tuple[int, int, int]] = []
+        for k, amount in enumerate(vector):
+            delta = amount
+            for height, place in enumerate(index.up[leaf]):
+                if not delta:
+                    break
+                own, most = self.own[place][k], index.max[place][k]
+                if most is not None and own + delta > most:
+                    found.append((height, k, place))
+                floor = index.floor[place][k]
+                delta = max(own + delta, floor) - max(own, floor)
+        return [(place, k) for _, k, place in sorted(found)]
+
+    def over(self, place: int, k: int) -> int:
+        """What the node has above its min; negative below it."""
+        return self.own[place][k] - self._index.min[place][k]
+
+    def is_within(self, place: int, vector: Vector, resources: Sequence[int]) -> bool:
+        """Whether the node stays within its min with it, in these resources."""
+        return all(self.over(place, k) + vector[k] <= 0 for k in resources)

@@ -1,0 +1,162 @@
+"""The worked scenarios of the quota contract (§4, §9), in memory, played through plan after plan."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rules.quota.small import SmallWorld, tree
+
+DEMO = "root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}"
+LEAVES = ("a1", "a2", "b1", "b2")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_demo_of_document_004(seed: int) -> None:
+    world = SmallWorld(tree(DEMO), grace=5, seed=seed)
+    seen = []
+    for leaf in LEAVES:
+        world.add(leaf, 5, 5)
+        world.settle()
+        seen.append((world.running(*LEAVES), world.evictions))
+    assert seen == [((4, 0, 0, 0), 0), ((4, 4, 0, 0), 0), ((3, 3, 2, 0), 2), ((2, 2, 2, 2), 4)]
+    assert world.reasons("a1") == {"WaitingForIdleQuota": 3}
+
+
+def test_the_demo_by_subtree() -> None:
+    world = SmallWorld(tree(DEMO, {"root": {"fairlead.io/reclaim-scope": "subtree"}}))
+    seen = []
+    for leaf in LEAVES:
+        world.add(leaf, 5, 5)
+        world.settle()
+        seen.append(world.running(*LEAVES))
+    assert (seen, world.evictions) == ([(4, 0, 0, 0), (4, 4, 0, 0), (2, 2, 4, 0), (2, 2, 2, 2)], 6)
+
+
+def test_the_demos_sentences() -> None:
+    world = SmallWorld(tree(DEMO))
+    world.add("a1", 5, 5)
+    world.settle()
+    assert world.sentences("a1") == ["gpu asks 5; a1 uses 20 of max 20"]
+    for leaf in ("a2", "b1"):
+        world.add(leaf, 5, 5)
+        world.settle()
+    assert world.sentences("b1")[0] == (
+        "gpu asks 5; root 40/40 in use; b1 uses 10 of guaranteed 10, so it may only borrow idle quota; biggest borrowers: a1 +5, a2 +5"
+    )
+
+
+def test_depth_4() -> None:
+    world = SmallWorld(tree("root[40]{a[20]{x[10/15]{x1[5/40] x2[5/40]} y[10]} b[20]}"))
+    world.add("x1", 8, 5)
+    world.settle()
+    assert world.running("x1") == (3,)
+    assert world.sentences("x1")[0].startswith("gpu asks 5; x 15/15 in use; x1 uses 15 of guaranteed 5")
+    world.add("x2", 1, 5)
+    world.settle()
+    assert (world.running("x1", "x2"), world.evictions) == ((2, 1), 1)
+    assert [key.partition("/")[0] for key in world.victims] == ["x1"]
+
+
+def test_a_leaf_without_min_gives_all_back() -> None:
+    world = SmallWorld(tree("root[40]{be[0] o[40]}"))
+    world.add("be", 8, 5)
+    world.settle()
+    world.add("o", 8, 5)
+    world.settle()
+    assert (world.running("be", "o"), world.evictions) == ((0, 8), 8)
+
+
+def test_unallocated_quota_is_first_come() -> None:
+    world = SmallWorld(tree("root[40]{a[10] b[10]}"))
+    world.add("a", 6, 5, runs=True)
+    world.add("b", 4, 5)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((6, 2), 0)
+
+
+def test_only_what_is_contested_counts() -> None:
+    world = SmallWorld(tree("root[cpu 60, gpu 4]{x[cpu 0, gpu 2] y[cpu 20, gpu 0] z[cpu 20, gpu 2]}"))
+    world.add("x", 2, {"cpu": 10, "gpu": 1}, runs=True)
+    world.add("y", 4, {"cpu": 4}, runs=True)
+    assert world.running("x", "y", "z") == (2, 4, 0)
+
+
+def test_gpu_memory_in_whole_pods() -> None:
+    world = SmallWorld(tree("root[32]{a[16] b[16]}"))
+    world.add("a", 8, 3, runs=True)
+    world.add("b", 5, 3)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((5, 5), 3)
+
+
+def test_resources_that_the_tree_does_not_know_are_nobodys_business() -> None:
+    world = SmallWorld(tree("root[10]{a[10]}"))
+    world.add("a", 1, {"gpu": 5, "memory": 1 << 60})
+    world.settle()
+    assert world.running("a") == (1,)
+
+
+def test_priority_in_a_leaf() -> None:
+    world = SmallWorld(tree("root[20]{a[10] b[10]}"))
+    world.add("a", 4, 5, runs=True)
+    world.add("a", 1, 5, priority=100)
+    world.settle()
+    assert (world.running("a"), world.evictions, world.victims) == ((4,), 1, ["a/p004"])
+
+
+def test_no_eviction_inside_a_leaf_that_says_never() -> None:
+    world = SmallWorld(tree("root[20]{a[10] b[10]}", {"a": {"preempt-policy": "Never"}}))
+    world.add("a", 4, 5, runs=True)
+    world.add("a", 1, 5, priority=100)
+    world.settle()
+    assert (world.running("a"), world.evictions) == ((4,), 0)
+
+
+def test_the_bigger_borrower_gives_back() -> None:
+    world = SmallWorld(tree("root[30]{a1[5] a2[5] b[20]}"))
+    world.add("a1", 4, 5, runs=True)
+    world.add("a2", 2, 5, runs=True)
+    world.add("b", 2, 5)
+    world.settle()
+    assert (world.running("a1", "a2", "b"), {key[:2] for key in world.victims}) == ((2, 2, 2), {"a1"})
+
+
+def test_a_gang_takes_all_or_nothing() -> None:
+    world = SmallWorld(tree("root[4]{a[0] b[4]}"))
+    world.add("a", 3, 1, runs=True)
+    world.add("b", 4, 1, gang="g", gang_size=4)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((0, 4), 3)
+
+
+def test_a_gang_that_cannot_have_all_takes_nothing() -> None:
+    world = SmallWorld(tree("root[4]{a[0] b[4]}"), budgets={"a/web": 0})
+    world.add("a", 2, 1, runs=True)
+    world.add("a", 1, 1, runs=True, budgets=("a/web",))
+    world.add("b", 4, 1, gang="g", gang_size=4)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((3, 0), 0)
+
+
+def test_a_gang_above_its_min_takes_nothing() -> None:
+    world = SmallWorld(tree("root[4]{a[2] b[2]}"))
+    world.add("a", 4, 1, runs=True)
+    world.add("b", 4, 1, gang="g", gang_size=4)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((4, 0), 0)
+
+
+def test_an_incomplete_gang() -> None:
+    world = SmallWorld(tree("root[4]{a[4]}"))
+    world.add("a", 3, 1, gang="g", gang_size=4)
+    world.settle()
+    assert (world.running("a"), world.sentences("a")) == ((0,), ["gang g: 3/4 pods exist"])
+
+
+def test_a_disruption_budget_is_hard() -> None:
+    world = SmallWorld(tree("root[20]{a1[0] a2[0] b[20]}"), budgets={"a1/web": 0})
+    world.add("a1", 3, 5, runs=True, budgets=("a1/web",))
+    world.add("a2", 1, 5, runs=True)
+    world.add("b", 2, 5)
+    world.settle()
+    assert (world.running("a1", "a2", "b"), world.evictions) == ((3, 0, 1), 1)
+    assert world.reasons("b") == {"PDBBlocked": 1}
