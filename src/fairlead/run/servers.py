@@ -33,6 +33,7 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
+from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.rules.sharing.placement import SharePolicies
 from fairlead.run.invocation import Invocation, Process, keep_running, needing_simulation, url_of
@@ -176,7 +177,7 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
 def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
     """A board without device values looks like one of an idle cluster, so say it; unless that is what was asked for."""
     source = world.gpus.source()
-    if source.state == "off" and asked.args.gpu_source != "none":
+    if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
 
 
