@@ -13,7 +13,7 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.moment import Moment
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.rules.jobs.status import allocated_gpus, instance_age, job_duration, job_status, requested_gpus
 from fairlead.rules.pods.devices import whole_gpus
 from fairlead.rules.pods.status import pod_status
@@ -102,7 +102,7 @@ def _report(found: JobInstances, now: Moment, uses: dict[tuple[str, str], list[G
         gpus_allocated=allocated_gpus(found.pods),
         instances=tuple(sorted(instances, key=lambda instance: natural_key(instance.pod.name))),
         chief=chief,
-        node_ip=chief.host_ip if chief is not None and chief.phase != "Pending" else "",
+        node_ip=chief.host_ip if chief is not None and chief.phase != PodPhase.PENDING else "",
     )
 
 
