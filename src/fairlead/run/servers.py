@@ -33,6 +33,8 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import Placement
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.rules.sharing.placement import SharePolicies
@@ -135,7 +137,7 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
-        policies = SharePolicies(args.node_policy, args.gpu_policy, args.memory_unit)
+        policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
         extender = Extender(sharing, identity, lease_name=lease, policies=policies)
         scheme = "https" if certificate else "http"
         app, tls = SchedulerExtender(extender), certificate.context if certificate else None

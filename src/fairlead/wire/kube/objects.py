@@ -15,7 +15,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
@@ -217,6 +217,8 @@ class WireEvent(Struct, gc=False, rename="camel"):
     series: WireEventSeries | None = None
 
 
+_HEALTH: Final = {health.value: health for health in Health}
+_CARD_MODES: Final = {mode.value: mode for mode in CardMode}
 _PHASES: Final = {phase.value: phase for phase in PodPhase}
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
 _quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
@@ -486,4 +488,14 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
         wire = msgspec.json.decode(raw, type=WireSlot)
     except msgspec.MsgspecError:
         return None
-    return GpuSlot(wire.index, wire.uuid, wire.minor, wire.model, wire.memory_mib, wire.units, wire.health, wire.reason, wire.mode)
+    return GpuSlot(
+        wire.index,
+        wire.uuid,
+        wire.minor,
+        wire.model,
+        wire.memory_mib,
+        wire.units,
+        _HEALTH.get(wire.health, Health.UNHEALTHY),
+        wire.reason,
+        _CARD_MODES.get(wire.mode, CardMode.EXCLUSIVE),
+    )
