@@ -7,6 +7,8 @@ A pod whose object still exists holds what it holds, also while it is terminatin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +19,28 @@ from fairlead.model.node_choice import ANYWHERE, NodeChoice
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
+
+
+class PodPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class ContainerState(StrEnum):
+    """`UNTOLD`: nothing is reported."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    TERMINATED = "terminated"
+    UNTOLD = ""
+
+
+_FINISHED: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+_HAS_RUN: Final = (ContainerState.RUNNING, ContainerState.TERMINATED)
+_PENDING: Final = PodPhase.PENDING
 
 
 class Owner(Struct, frozen=True, gc=False):
@@ -37,12 +61,12 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class ContainerStatus(Struct, frozen=True, gc=False):
-    """`state`: waiting, running, terminated or "" (nothing reported); `started_at`, `finished_at` of the present or last run."""
+    """`started_at`, `finished_at` of the present or last run."""
 
     name: str
     ready: bool = False
     restarts: int = 0
-    state: str = ""
+    state: ContainerState = ContainerState.UNTOLD
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
@@ -67,7 +91,7 @@ class Pod(Struct, frozen=True, gc=False):
     annotations: Mapping[str, str] = {}
     owners: tuple[Owner, ...] = ()
     node: str = ""
-    phase: str = "Pending"
+    phase: PodPhase = PodPhase.PENDING
     reason: str = ""
     message: str = ""
     pod_ip: str = ""
@@ -96,12 +120,12 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in _FINISHED
 
     @property
     def has_started(self) -> bool:
         """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
-        return self.phase != "Pending" or any(each.state in ("running", "terminated") for each in (*self.init_statuses, *self.statuses))
+        return self.phase != _PENDING or any(each.state in _HAS_RUN for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:

@@ -6,6 +6,7 @@ Units are those of `aliyun.com/gpu-mem` on the pod's node (GiB, or MiB where the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -13,8 +14,17 @@ from msgspec import Struct
 from fairlead.model.pod import Container
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 
-BINPACK: Final = "binpack"
-SPREAD: Final = "spread"
+
+class Placement(StrEnum):
+    """Which node, or which card of it, a pod is given first: the fullest that has room, or the emptiest."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+BINPACK: Final = Placement.BINPACK
+SPREAD: Final = Placement.SPREAD
+PLACEMENTS: Final = {each.value: each for each in Placement}
 NOT_PLACED: Final = "GPUShareNotPlaced"
 """Event: a pod that somebody else put on a node, and no card there has room for it."""
 NO_ROOM: Final = "GPUShareNoRoom"
@@ -57,7 +67,7 @@ class GpuNeed(Struct, frozen=True, gc=False):
     """What a pod asks. `units`, `core_percent`: the most that is held at one instant on each of `cards` distinct GPUs, each by itself.
 
     `running`: containers and sidecars; `passing`: init containers that end, which use the cards of the first running one.
-    `is_split`: running containers may sit on different cards. `policy` is the pod's own wish, "" = none.
+    `is_split`: running containers may sit on different cards. `policy` is the pod's own wish.
     `fault`: why no node can ever take it, "" = nothing is wrong.
     """
 
@@ -67,7 +77,7 @@ class GpuNeed(Struct, frozen=True, gc=False):
     running: tuple[ContainerNeed, ...] = ()
     passing: tuple[ContainerNeed, ...] = ()
     is_split: bool = False
-    policy: str = ""
+    policy: Placement | None = None
     fault: str = ""
 
     @property
