@@ -1,7 +1,7 @@
 """A pod: who owns it, what it asks for, where it is, how its containers fare.
 
-A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed let go
-(`is_holding`, decision 2). Every reader asks that one property.
+A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed
+let go (`is_holding`, decision 2). Every reader asks that one property.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class ContainerStatus(Struct, frozen=True, gc=False):
-    """`state`: waiting, running, terminated or "" (nothing reported); `started_at`, `finished_at` of the present or last run."""
+    """`state`: waiting, running, terminated or "" (nothing reported).
+
+    `started_at`, `finished_at` of the present or last run.
+    """
 
     name: str
     ready: bool = False
@@ -54,10 +57,12 @@ class ContainerStatus(Struct, frozen=True, gc=False):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
+    """`node` is "" while unbound.
 
-    The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of shared GPUs.
+    `annotations` holds only keys that Fairlead reads. `grants` by container name. The key "" of `grants`
+    speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
+    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of
+    shared GPUs.
     """
 
     namespace: str
@@ -100,7 +105,10 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def has_started(self) -> bool:
-        """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
+        """Whether a container of it has run on its node.
+
+        The phase says so; before it, while init containers run, the statuses do.
+        """
         return self.phase != "Pending" or any(each.state in ("running", "terminated") for each in (*self.init_statuses, *self.statuses))
 
     @property
@@ -122,7 +130,10 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def limits(self) -> Amounts:
-        """What the pod may use at most; extended resources such as GPUs are always requested as their limit."""
+        """What the pod may use at most.
+
+        Extended resources such as GPUs are always requested as their limit.
+        """
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
 
 
@@ -132,7 +143,9 @@ def needed_by(
     amounts: Callable[[Container], Amounts],
     overhead: Amounts = NOTHING,
 ) -> Amounts:
-    """What a pod needs at its peak: the larger of all app containers plus sidecars, and each init step plus the sidecars before it.
+    """What a pod needs at its peak.
+
+    The larger of all app containers plus sidecars, and each init step plus the sidecars before it.
 
     >>> app, init = Container("a", requests={"cpu": 500}), Container("i", requests={"cpu": 800})
     >>> needed_by([app, app], [init], lambda c: c.requests)
