@@ -1,6 +1,7 @@
-"""What does the cluster exporter say about itself and its sources? How old each input is, so that a page that stands still can be told.
+"""What the cluster exporter says about itself and its sources, such as how old each input is.
 
-What a newcomer gets wrong: when the API server is gone, the numbers of the cluster stay as they were; only these families tell.
+When the API server cannot be reached, the numbers of the cluster stay as they were; only these families show
+that they are old.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ NAMES: Final = (BUILD_INFO, SYNCED, SOURCE_UP, SOURCE_AGE, RENDER, PAGE_BYTES, S
 
 
 def cluster_exporter_families(state: ClusterExporterState, sources: Iterable[Source], now: float) -> list[Family]:
-    """Self metrics; sources that are switched off or do not exist are not there."""
+    """The exporter's own families. Sources that are switched off or do not exist are left out."""
     watched = sorted((source for source in sources if source.state not in ("off", "missing")), key=lambda source: source.name)
     names = [(source.name,) for source in watched]
     return [

@@ -1,7 +1,7 @@
-"""What is this node, and is it well? Roles, status word, address, GPU mode and model.
+"""What a node is and how it fares: roles, status word, address, GPU mode and model.
 
-What a newcomer gets wrong: the mode follows from *capacity* (a node whose GPUs all failed is still a GPU node), and cordoned is not
-unhealthy: the status word never contains it.
+The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
+the status word never contains it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _STATUS_WORDS: Final = {"True": READY, "False": NOT_READY}
 
 
 def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty when the node has none.
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`.
+
+    Empty when the node has none.
 
     >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
     ('gpu', 'worker')
@@ -74,8 +76,10 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> str:
 
     `snapshot` None: nobody has read topology ConfigMaps.
 
-    >>> gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7}))
-    ('exclusive', 'mig')
+    >>> gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4}))
+    'exclusive'
+    >>> gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7}))
+    'mig'
     """
     capacity = node.capacity
     if capacity.get(GPU_MEMORY, 0) > 0:
@@ -105,7 +109,10 @@ def arena_mode(mode: str) -> str:
 
 
 def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
-    """The model of the node's GPUs: what the devices say, else the inventory, else labels. Several models: the sorted list."""
+    """The model of the node's GPUs: what the devices say and the inventory, else labels.
+
+    Several models: the sorted list, with commas.
+    """
     models = {gpu.model for gpu in snapshot.gpus_on(node.name)} | {slot.model for slot in node.gpus}
     models.discard("")
     if models:
