@@ -1,4 +1,7 @@
-"""A machine of the cluster, as the API server describes it. What it offers is `capacity`; what is left after failures, `allocatable`."""
+"""A machine of the cluster, as the API server describes it.
+
+What it offers is `capacity`; what is left of it after failures, `allocatable`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ class NodeStatus(StrEnum):
 
 
 class Condition(Struct, frozen=True, gc=False):
-    """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`; `at` = last transition, epoch seconds."""
+    """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`.
+
+    `at` = last transition, epoch seconds.
+    """
 
     type: str
     status: str
@@ -37,9 +43,10 @@ class Taint(Struct, frozen=True, gc=False):
 
 
 class Node(Struct, frozen=True, gc=False):
-    """`annotations` holds only keys that Fairlead reads; `addresses` keeps the API's order as (type, address).
+    """`annotations` holds only keys that Fairlead reads.
 
-    `card_memory_mib`: memory of one GPU, where a label tells it.
+    `addresses` keeps the API's order as (type, address). `card_memory_mib`: memory of one GPU, where a label
+    tells it.
     """
 
     name: str

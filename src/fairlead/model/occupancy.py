@@ -1,7 +1,7 @@
-"""Who sits on which GPU, and how much of it is granted: the answer of `rules.occupancy`, for commands, boards and exporters alike.
+"""Who sits on which GPU, and how much of it is granted: the answer of `rules/holding/occupancy`.
 
-`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's `unplaced`. The node's
-counts never depend on that: they come from what pods ask for.
+`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's
+`unplaced`. The node's counts never depend on that: they come from what pods ask for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from fairlead.model.resources import MemoryUnit
 class CardHolder(Struct, frozen=True, gc=False):
     """One container on one card. `ratio`: the part of the card it was given (whole = 1).
 
-    `container` is "" when only the pod is known. Used and utilisation are the container's own, None = nobody measured them.
+    `mode`: exclusive, share, timeslice, mps or mig. `container` is "" when only the pod is known. Used and
+    utilisation are the container's own; None = nobody measured them.
     """
 
     pod: Pod
@@ -32,11 +33,12 @@ class CardHolder(Struct, frozen=True, gc=False):
 
 
 class CardOccupancy(Struct, frozen=True, gc=False):
-    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave.
+    """One GPU. `is_healthy` None = nobody says.
 
-    `is_named`: its node's inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports, nothing
-    is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`, `core_free`: what the scheduler may
-    still give of it; `core_total` 0 = compute is not shared out.
+    A draining card is no fault: it waits for holders of its node's old mode to leave. `is_named`: its node's
+    inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports,
+    nothing is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`,
+    `core_free`: what the scheduler may still give of it. `core_total` 0 = compute is not shared out.
     """
 
     node: str
@@ -67,7 +69,10 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def is_divided(self) -> bool:
-        """Given away in units: it is shared, or the last who share it have yet to leave. Inventories count units of whole cards too."""
+        """Given away in units: it is shared, or the last who share it have yet to leave.
+
+        Inventories count units of whole cards too.
+        """
         return self.mode == CardMode.SHARED or any(holder.units for holder in self.holders)
 
     @property
@@ -88,9 +93,11 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
 
 class NodeOccupancy(Struct, frozen=True, gc=False):
-    """GPUs of one node. `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown.
+    """GPUs of one node.
 
-    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody can name.
+    `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown. `units_total`,
+    `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
+    can name.
     """
 
     node: Node
@@ -124,7 +131,10 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 
 
 class PodUse(Struct, frozen=True, gc=False):
-    """What one pod (or a job: its pods together) holds and uses. `gpus` are cards' worth, fractions for shared ones."""
+    """What one pod (or a job: its pods together) holds and uses.
+
+    `gpus` are cards' worth, fractions for shared ones.
+    """
 
     gpus: float = 0
     memory_allocated_mib: float | None = None

@@ -1,7 +1,7 @@
 """A pod: who owns it, what it asks for, where it is, how its containers fare.
 
-A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed let go
-(`is_holding`, decision 2). Every reader asks that one property.
+A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed
+let go (`is_holding`, decision 2). Every reader asks that one property.
 """
 
 from __future__ import annotations
@@ -78,10 +78,12 @@ class ContainerStatus(Struct, frozen=True, gc=False):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
+    """`node` is "" while unbound.
 
-    The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of shared GPUs.
+    `annotations` holds only keys that Fairlead reads. `grants` by container name. The key "" of `grants`
+    speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
+    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of
+    shared GPUs.
     """
 
     namespace: str
@@ -124,7 +126,10 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def has_started(self) -> bool:
-        """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
+        """Whether a container of it has run on its node.
+
+        The phase says so; before it, while init containers run, the statuses do.
+        """
         return self.phase != _PENDING or any(each.state in _HAS_RUN for each in (*self.init_statuses, *self.statuses))
 
     @property
@@ -146,7 +151,10 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def limits(self) -> Amounts:
-        """What the pod may use at most; extended resources such as GPUs are always requested as their limit."""
+        """What the pod may use at most.
+
+        Extended resources such as GPUs are always requested as their limit.
+        """
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
 
 
@@ -156,7 +164,9 @@ def needed_by(
     amounts: Callable[[Container], Amounts],
     overhead: Amounts = NOTHING,
 ) -> Amounts:
-    """What a pod needs at its peak: the larger of all app containers plus sidecars, and each init step plus the sidecars before it.
+    """What a pod needs at its peak.
+
+    The larger of all app containers plus sidecars, and each init step plus the sidecars before it.
 
     >>> app, init = Container("a", requests={"cpu": 500}), Container("i", requests={"cpu": 800})
     >>> needed_by([app, app], [init], lambda c: c.requests)

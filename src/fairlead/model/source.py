@@ -21,7 +21,10 @@ class SourceState(StrEnum):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """How well one input was read. `good_at`: the last moment its contents were known to be current, epoch seconds; None = never."""
+    """How well one input was read.
+
+    `good_at`: the last moment its contents were known to be current, epoch seconds; None = never.
+    """
 
     name: str
     state: SourceState = SourceState.OK
@@ -39,5 +42,8 @@ class Source(Struct, frozen=True, gc=False):
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is there and was not read. What a cluster does not have, or nobody wanted, is not missed."""
+        """Whether it is there and was not read.
+
+        What a cluster does not have, or nobody wanted, is not missed.
+        """
         return self.has_failed or self.state == SourceState.SYNCING

@@ -1,6 +1,7 @@
-"""How many GPUs of each model could somebody get now? The pools of the Cluster board.
+"""The pools of the Cluster board: how many GPUs of each model somebody could get now.
 
-A newcomer's mistake: `gpus - gpus_allocated`. Broken, draining and unreachable cards are held by nobody and still not to be had.
+That is not `gpus - gpus_allocated`: broken, draining and unreachable cards are held by nobody and still not
+to be had.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Po
 
 
 def free_gpus(occupied: NodeOccupancy) -> float:
-    """Cards' worth that a pod could be given now: on a Ready, schedulable node, of cards neither broken nor draining.
+    """Cards' worth that a pod could be given now.
 
-    What pods hold without a known card, and what the node withholds without saying which, is taken off: a promise must not be too large.
+    On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a known card,
+    and what the node withholds without saying which, is taken off: a promise must not be too large.
     """
     if not is_ready(occupied.node) or occupied.node.unschedulable:
         return 0
@@ -39,9 +41,10 @@ def free_gpus(occupied: NodeOccupancy) -> float:
 
 
 def largest_free_mib(occupied: NodeOccupancy) -> float:
-    """Memory that one pod could be given on one shared card of the node now. A card that a broken one may be is not counted on.
+    """Memory that one pod could be given on one shared card of the node now.
 
-    Rooms of two cards never add up: who asks for 4 GiB needs a card with 4 GiB.
+    A card that may be the broken one is not counted on. Rooms of two cards never add up: who asks for 4 GiB
+    needs a card with 4 GiB.
     """
     if not free_gpus(occupied):
         return 0

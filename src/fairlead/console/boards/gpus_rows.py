@@ -1,4 +1,4 @@
-"""Which rows does the list of GPUs have? The cells of the GPU map, with everything a row has room for."""
+"""The rows of the list of GPUs: the cells of the GPU map, with everything a row has room for."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
 
 
 def _memory_allocated(seen: SeenCard) -> float | None:
-    """A card that a pod must have though nothing names it is granted whole; of one that somebody may have, nobody can tell."""
+    """A card that a pod must have though nothing names it is granted whole.
+
+    Of one that somebody may have, nobody can tell.
+    """
     if seen.state == UNKNOWN and not seen.card.holders:
         return None
     return seen.card.memory_total_mib if seen.claimant else seen.card.memory_allocated_mib

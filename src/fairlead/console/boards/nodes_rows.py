@@ -1,6 +1,6 @@
-"""Which rows does the Nodes board have? Built from the occupancy of every node once per change of the cluster.
+"""The rows of the Nodes board, built from the occupancy of every node once per change of the cluster.
 
-What a newcomer gets wrong: a node without GPUs has unknown GPU memory (null) but knows that it has 0 GPUs.
+A node without GPUs has unknown GPU memory (null), but knows that it has 0 GPUs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What is missing on a page, and how old is it? Warnings and staleness from how well each source was read.
+"""Warnings and staleness of a page: what is missing on it, and how old it is.
 
-A source that could not be read is never an empty cluster: its state becomes a warning with the address tried and the setting.
+Both follow from how well each source was read. A source that could not be read is never an empty cluster: its
+state becomes a warning with the address tried and the setting.
 """
 
 from __future__ import annotations
@@ -29,15 +30,20 @@ def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
 
 
 def _is_plain_absence(page: str, source: Source) -> bool:
-    """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
+    """Whether the source's absence is told on its own board alone.
+
+    A job kind or a quota tree that the cluster does not have is nothing to tell on the Cluster board.
+    """
     return page == "overview" and source.state == SourceState.MISSING and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:
     """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`) shows something of the source.
 
-    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs"), needs("jobs", "mpijobs"), needs("nodes", "pods")
-    (True, False, True, True)
+    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs")
+    (True, False)
+    >>> needs("jobs", "mpijobs"), needs("nodes", "pods")
+    (True, True)
     """
     if source in _CORE:
         return True
@@ -53,7 +59,10 @@ def needs(page: str, source: str) -> bool:
 
 
 def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
-    """Whether a needed source was last known good more than 30 s ago (30 s of wall time: the clock runs at `speed`)."""
+    """Whether a needed source was last known good more than 30 s ago.
+
+    30 s of wall time: the cluster's clock runs at `speed`.
+    """
     limit = STALE_SECONDS * max(1.0, speed)
     times = (
         source.good_at
@@ -64,7 +73,7 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
 
 
 def series_missing(reporting: int, total: int) -> Warning | None:
-    """Some of the GPUs that should report are silent while others do."""
+    """The warning when some of the GPUs that should report are silent while others do, else None."""
     if not 0 < reporting < total:
         return None
     return Warning(

@@ -1,7 +1,7 @@
-"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), and who sits on it (`GpuHolder`).
+"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), who sits on it (`GpuHolder`).
 
-Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1.
-A slot comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
+Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1. A slot
+comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ class Health(StrEnum):
 
 
 class Grant(Struct, frozen=True, gc=False):
-    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card; `memory_mib` is the limit inside.
+    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card.
 
-    Only our own annotation says uuid and MiB; others leave "" and None, and the MiB follow from the units (sharing contract 1.2).
+    `memory_mib` is the limit inside. Only our own annotation says uuid and MiB; others leave "" and None, and
+    the MiB follow from the units (sharing contract 1.2).
     """
 
     uuid: str
@@ -55,7 +56,10 @@ class Grant(Struct, frozen=True, gc=False):
 
 
 class GpuSlot(Struct, frozen=True, gc=False):
-    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3)."""
+    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3).
+
+    `minor` -1 and `memory_mib` None: not told. `mode`: exclusive, shared or draining.
+    """
 
     index: int
     uuid: str = ""
@@ -83,7 +87,8 @@ class GpuHolder(Struct, frozen=True, gc=False):
 class GpuReading(Struct, frozen=True, gc=False):
     """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
 
-    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked; None = busy or unknown.
+    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked;
+    None = busy or unknown.
     """
 
     node: str

@@ -1,7 +1,7 @@
 """The GPUs of a node: its inventory, what devices report, else as many nameless cards as its capacity says.
 
-Sizes come from the inventory, then the device, then a label, then from the units; never from a table of models. An inventory that claims
-more units than its card's memory, or its node, can have is not believed.
+Sizes come from the inventory, then the device, then a label, then from the units; never from a table of
+models. An inventory that claims more units than its card's memory, or its node, can have is not believed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_unit
 from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
 MOST_CARDS: Final = 4096
-"""Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""
+"""Of a node that claims more GPUs than this no card is drawn: it is a mistake, and each would cost memory."""
 _CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
 WITHHELD: Final = "taken out by an operator"
 
 
 def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
-    """The unit of the node's `aliyun.com/gpu-mem`. `devices`: how many report, which counts where the node does not say how many it has."""
+    """The unit of the node's `aliyun.com/gpu-mem`.
+
+    `devices`: how many report, which counts where the node does not say how many it has.
+    """
     offered = counted(node.capacity, GPU_MEMORY)
     told = [min(slot.units, offered or slot.units) for slot in node.gpus if 0 < slot.units <= (slot.memory_mib or slot.units)]
     if told:
@@ -36,7 +39,9 @@ def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
 
 
 def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
-    """The unit in which pods ask, as far as nodes tell: MiB where all that offer shared memory count so, else GiB.
+    """The unit in which pods ask, as far as nodes tell.
+
+    MiB where all that offer shared memory count so, else GiB.
 
     >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
     >>> print(unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([]))
@@ -49,7 +54,10 @@ def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
 def cards_of(
     node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()
 ) -> list[CardOccupancy]:
-    """The node's cards by index, without holders. `withheld`: indexes that an operator took out of sharing."""
+    """The node's cards by index, without holders.
+
+    `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing.
+    """
     if node.gpus:
         cards = _from_inventory(node, mode, unit, readings)
     elif mode == SHARE:
@@ -75,9 +83,10 @@ def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Seque
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
-    """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3), with what devices say of them.
+    """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3).
 
-    A node without a count has the cards that report, and a scheduler that reads no device knows none of them.
+    Each with what its device says. A node without a count has the cards that report, and a scheduler that
+    reads no device knows none of them.
     """
     count = counted(node.capacity, GPU_COUNT)
     if count > MOST_CARDS:
@@ -145,9 +154,10 @@ def _device_reason(reading: GpuReading | None) -> str:
 
 
 def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
-    """Each of the first cards, as many as the node shares, has an equal part of its units, and of its memory when nothing else tells it.
+    """Each of the first cards, as many as the node shares, gets an equal part of the node's units.
 
-    Units are whole, since they are given away whole; memory is not, so that the cards add up to what the node has.
+    It gets an equal part of the memory, too, when nothing else tells its size. Units are whole, since they
+    are given away whole; memory is not, so that the cards add up to what the node has.
     """
     total = counted(node.capacity, GPU_MEMORY)
     count = counted(node.capacity, GPU_COUNT) or len(cards)
@@ -159,7 +169,10 @@ def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]
 
 
 def _taken_out(card: CardOccupancy) -> CardOccupancy:
-    """A shared card that an operator took out counts as broken. One of another mode is only marked: it has nothing to share yet."""
+    """A shared card that an operator took out counts as broken.
+
+    One of another mode is only marked: it has nothing to share yet.
+    """
     if card.mode != CardMode.SHARED:
         return structs.replace(card, is_withheld=True)
     return structs.replace(card, is_withheld=True, is_healthy=False, reason=card.reason or WITHHELD)

@@ -1,7 +1,7 @@
 """The GPUs of all nodes at once: sums for the cluster, and what each pod holds and uses.
 
-What a newcomer gets wrong: the mean utilisation is over GPUs that report, and a pod's use is read from its seats, so a pod whose card
-nobody can name has counts (from its limits) but no utilisation.
+The mean utilisation is over GPUs that report. A pod's use is read from its seats, so a pod whose card nobody
+can name has counts (from its limits) but no utilisation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Seat = tuple[CardOccupancy, CardHolder]
 
 
 class ClusterOccupancy:
-    """Occupancy of every GPU node by name order; built once per snapshot and asked many times. Nodes without GPUs are left out."""
+    """Occupancy of every GPU node by name order; nodes without GPUs are left out.
+
+    Built once per snapshot and asked many times.
+    """
 
     def __init__(self, nodes: Sequence[NodeOccupancy]) -> None:
         self.nodes = tuple(nodes)
@@ -35,7 +38,7 @@ class ClusterOccupancy:
 
     @property
     def unit_mib(self) -> int:
-        """MiB of one unit of `aliyun.com/gpu-mem` (a cluster has one unit): what a pod that is nowhere yet asks for."""
+        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod that is nowhere yet (a cluster has one unit)."""
         return next((MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB])
 
     def seats(self, pod: Pod) -> list[Seat]:
@@ -43,7 +46,10 @@ class ClusterOccupancy:
         return self._seats.get(pod.key, [])
 
     def use(self, pod: Pod) -> PodUse:
-        """What the pod holds and uses; nothing when it is not bound or has finished. Kept: a pod is asked about alone and in its job."""
+        """What the pod holds and uses; nothing when it is not bound or has finished.
+
+        The answer is kept: a pod is asked about alone and in its job.
+        """
         found = self._uses.get(pod.key)
         if found is None:
             found = self._uses[pod.key] = self._use(pod) if pod.is_holding else _NO_USE

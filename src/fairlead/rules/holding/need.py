@@ -1,8 +1,9 @@
-"""What a pod asks of shared GPUs: the most that it holds at one instant; or why no node can give it (sharing contract 2.2).
+"""What a pod asks of shared GPUs, or why no node can give it (sharing contract 2.2).
 
-The kubelet starts init containers one after another. A sidecar is held from its place in the list to the end of the
-pod. An init container that ends runs beside the sidecars before it, on the cards of the first app container that has
-some. Units and core percent peak each by itself, perhaps at different moments.
+Its need is the most that it holds at one instant. The kubelet starts init containers one after another. A
+sidecar is held from its place in the list to the end of the pod. An init container that ends runs beside the
+sidecars before it, on the cards of the first app container that has some. Units and core percent peak each by
+itself, perhaps at different moments.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def asks_share(pod: Pod) -> bool:
 def gpu_need(pod: Pod) -> GpuNeed:
     """The pod's need on each of its GPUs; with `fault` when nothing can meet it.
 
-    >>> gpu_need(Pod("ns", "p", containers=(Container("a", limits={GPU_MEMORY: 3}), Container("b", limits={GPU_MEMORY: 1})))).units
+    >>> parts = (Container("a", limits={GPU_MEMORY: 3}), Container("b", limits={GPU_MEMORY: 1}))
+    >>> gpu_need(Pod("ns", "p", containers=parts)).units
     4
     """
     if not any(_units(part) or _core(part) for part in _all(pod)):

@@ -1,7 +1,7 @@
-"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is (sharing contract 1.2, arena contract 2.3).
+"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is.
 
-A unit of a card is not 1024 MiB. Units are counted by GiB, then the card's whole memory is shared out over them, so a grant is a little
-more than its units say.
+Sharing contract 1.2, arena contract 2.3. A unit of a card is not 1024 MiB: units are counted by GiB, then the
+card's whole memory is shared out over them, so a grant is a little more than its units say.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _MOST_GIB: Final = 1024
 
 
 def unit_of(node: Node, units_per_card: float) -> MemoryUnit:
-    """The unit in which the node counts: what it declares, else GiB, unless a card has more units than GiB can explain.
+    """The unit in which the node counts: what it declares, else GiB.
+
+    MiB, undeclared, where a card has more units than GiB can explain.
 
     >>> print(unit_of(Node("n"), 139), unit_of(Node("n"), 32260 / 2))
     GiB MiB
@@ -40,10 +42,14 @@ def card_units(memory_mib: int, unit: MemoryUnit = GIB) -> int:
 
 
 def believable_units(told: int, memory_mib: int | None, unit: MemoryUnit, offered: int) -> int:
-    """Units of a card as its inventory tells them, and no more than its memory has or (`offered`, 0 = not told) the whole node offers.
+    """Units of a card as its inventory tells them, and no more than there can be.
 
-    >>> believable_units(99999999999, 1, GIB, 0), believable_units(15, 16130, GIB, 30), believable_units(139, None, GIB, 28)
-    (0, 15, 28)
+    The bounds are the card's own memory and (`offered`, 0 = not told) what the whole node offers.
+
+    >>> believable_units(99999999999, 1, GIB, 0), believable_units(15, 16130, GIB, 30)
+    (0, 15)
+    >>> believable_units(139, None, GIB, 28)
+    28
     """
     limits = (card_units(memory_mib, unit) if memory_mib else told, offered if offered > 0 else told)
     return max(0, min(told, *limits))

@@ -1,7 +1,7 @@
-"""Why does a job wait? The first source that answers, with numbers and names (console contract 3.3).
+"""Why a training job or a pod waits: the first reason that is found, with numbers and names.
 
-What a newcomer gets wrong: a job without pods is not scheduled badly, its controller has not made them (or does not exist), and
-that is another sentence.
+Console contract 3.3. A job without pods is not scheduled badly: its controller has not made them (or does not
+exist), and the sentence says that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Wait(Struct, frozen=True, gc=False):
 
 
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
-    """The reason that holds it now; call it for jobs that wait."""
+    """The reason that holds the job now; call it for jobs that wait."""
     if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
         return Wait("Suspended", "the job is suspended")
     for pod in pods:
@@ -45,7 +45,10 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
-    """What holds one pod, or one container of a pod that runs; None when it runs, has ended, or just starts."""
+    """What holds one pod, or one container of a pod that runs.
+
+    None when it runs, has ended, or just starts.
+    """
     if pod.is_finished:
         return None
     return (_before_its_node(pod) if pod.phase == PodPhase.PENDING else None) or _why_container_waits(pod)
@@ -67,7 +70,7 @@ def _why_container_waits(pod: Pod) -> Wait | None:
 
 
 def _end_of(pod: Pod) -> Wait:
-    """Of a failed pod: its job's controller has yet to draw its conclusion, or waits for the others."""
+    """Of a failed pod whose job's controller has yet to draw its conclusion, or waits for the others."""
     for status in (*pod.init_statuses, *pod.statuses):
         if status.state == ContainerState.TERMINATED and status.exit_code:
             ended = status.message or f"it ended with exit code {status.exit_code}"

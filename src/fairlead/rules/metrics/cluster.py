@@ -1,7 +1,7 @@
-"""What do our own metrics say about the cluster? `fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*` in base units (telemetry contract 3.3).
+"""Our own metrics of the cluster, in base units (telemetry contract 3.3).
 
-What a newcomer gets wrong: labels are never `job`, `pod`, `namespace` or `node` (Prometheus puts those on targets), and a value that
-is not known has no series.
+`fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or `node`,
+which Prometheus puts on targets. A value that is not known has no series.
 """
 
 from __future__ import annotations

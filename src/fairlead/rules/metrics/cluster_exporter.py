@@ -1,6 +1,7 @@
-"""What does the cluster exporter say about itself and its sources? How old each input is, so that a page that stands still can be told.
+"""What the cluster exporter says about itself and its sources, such as how old each input is.
 
-What a newcomer gets wrong: when the API server is gone, the numbers of the cluster stay as they were; only these families tell.
+When the API server cannot be reached, the numbers of the cluster stay as they were; only these families show
+that they are old.
 """
 
 from __future__ import annotations

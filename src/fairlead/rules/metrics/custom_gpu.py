@@ -1,7 +1,7 @@
-"""What do boards made for the vendor's newer GPU exporter read? The `DCGM_CUSTOM_*` families (telemetry contract 1.13), off by default.
+"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by default.
 
-What a newcomer gets wrong: ILLEGAL means foreign, a process that no container was granted; and label names here are the vendor's own
-spelling, capitals and all.
+Telemetry contract 1.13. ILLEGAL means foreign: a process that no container was granted. Label names are the
+vendor's own spelling, capitals and all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What do the reference Nodes board and upstream arena read? The `nvidia_gpu_*` families (telemetry contract 1.13).
+"""The `nvidia_gpu_*` families that the reference Nodes board and upstream arena read.
 
-What a newcomer gets wrong: every device has exactly one series that is not `share`, whoever uses it, so that
+Telemetry contract 1.13. Every device has exactly one series that is not `share`, whoever uses it, so that
 `allocate_mode!="share"` counts each card once.
 """
 
@@ -33,7 +33,10 @@ NAMES: Final = (DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, NUM_D
 
 
 def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """The six families; a device that answers nothing has no series but still counts in `num_devices`."""
+    """The six families.
+
+    A device that answers nothing has no series but still counts in `num_devices`.
+    """
     devices = [(_device_key(sample), sample) for sample in samples if sample.fields]
     shares = [(_share_key(sample, process), sample, process) for _, sample in devices for process in _sharing(sample)]
     keys = [key for key, _ in devices]
@@ -68,7 +71,10 @@ def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:
 
 
 def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers of a device that is not one container's alone, by namespace, pod and name. Processes without a grant are none."""
+    """Containers of a device that is not one container's alone, by namespace, pod and name.
+
+    Processes without a grant are left out.
+    """
     shares = [process for process in granted(sample) if process.allocate_mode not in WHOLE_ENTITY]
     return sorted(shares, key=lambda process: (process.namespace, process.pod, process.container))
 

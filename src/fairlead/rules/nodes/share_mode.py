@@ -1,6 +1,6 @@
-"""Does a node share its GPUs? Labels of three origins, the strongest first (sharing contract 1.3).
+"""Whether a node shares its GPUs: labels of three origins, the strongest first (sharing contract 1.3).
 
-A value that nobody knows says nothing: the next label is asked.
+A label whose value is not known says nothing: the next one is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_
 
 
 class ShareMode(Struct, frozen=True, gc=False):
-    """`placement` is the node's own wish for its cards. `conflict`: labels that contradict each other, as a sentence."""
+    """`placement` is the node's own wish for its cards, "" = none.
+
+    `conflict`: labels that contradict each other, as a sentence.
+    """
 
     is_shared: bool
     placement: Placement | None = None
@@ -29,9 +32,10 @@ class ShareMode(Struct, frozen=True, gc=False):
 
 
 def share_mode(labels: Mapping[str, str]) -> ShareMode:
-    """
-    >>> share_mode({"cgpu": "true"}), share_mode({})
-    (ShareMode(is_shared=True, placement=None, conflict=''), ShareMode(is_shared=False, placement=None, conflict=''))
+    """What the node's labels say, the strongest of them first.
+
+    >>> share_mode({"cgpu": "true"}).is_shared, share_mode({}).is_shared
+    (True, False)
     >>> share_mode({"cgpu": "false", "gpushare": "true"}).conflict
     'label cgpu=false overrides gpushare=true: the GPUs of this node are exclusive'
     """

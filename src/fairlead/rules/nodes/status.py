@@ -1,7 +1,7 @@
-"""What is this node, and is it well? Roles, status word, address, GPU mode and model.
+"""What a node is and how it fares: roles, status word, address, GPU mode and model.
 
-What a newcomer gets wrong: the mode follows from *capacity* (a node whose GPUs all failed is still a GPU node), and cordoned is not
-unhealthy: the status word never contains it.
+The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
+the status word never contains it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _STATUS_WORDS: Final = {"True": NodeStatus.READY, "False": NodeStatus.NOT_READY}
 
 
 def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty when the node has none.
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`.
+
+    Empty when the node has none.
 
     >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
     ('gpu', 'worker')
@@ -102,7 +104,10 @@ def arena_mode(mode: GpuMode) -> GpuMode:
 
 
 def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
-    """The model of the node's GPUs: what the devices say, else the inventory, else labels. Several models: the sorted list."""
+    """The model of the node's GPUs: what the devices say and the inventory, else labels.
+
+    Several models: the sorted list, with commas.
+    """
     models = {gpu.model for gpu in snapshot.gpus_on(node.name)} | {slot.model for slot in node.gpus}
     models.discard("")
     if models:

@@ -1,4 +1,4 @@
-"""How many GPUs does a pod ask for, by the max rule over init containers? Small arithmetic that every page agrees on."""
+"""How many whole GPUs, units of GPU memory and MIG slices some limits ask for; every page counts with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
 def whole_gpus(limits: Amounts) -> int:
-    """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`. GPU memory is no GPU count.
+    """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`.
+
+    GPU memory is no GPU count.
 
     >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
     3

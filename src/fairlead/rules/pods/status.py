@@ -1,7 +1,8 @@
-"""What one word says how a pod fares? The STATUS column of `kubectl get pods`, which is more than its phase.
+"""The one word that says how a pod fares: the STATUS column of `kubectl get pods`.
 
-What a newcomer gets wrong: the phase of a crashing pod is Running, and a pod being deleted keeps its phase; people want
-`CrashLoopBackOff` and `Terminating`. The last container with something to say wins, as in kubectl.
+It is more than the phase: that of a crashing pod is Running, and a pod being deleted keeps its phase, where
+people want `CrashLoopBackOff` and `Terminating`. Of several containers the first with something to say wins,
+as in kubectl.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What is there to say of a training job and each of its pods? Tables, documents and both layouts print it (arena contract §2.2, §4).
+"""What there is to say of a training job and of each of its pods (arena contract §2.2, §4).
 
-What a newcomer gets wrong: requested GPUs come from the job's spec, so they are right before any pod exists; allocated ones from the pods.
+Tables, documents and both layouts print it. Requested GPUs come from the job's spec, so they are right before
+any pod exists; allocated ones come from the pods.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Who sits on which shared card, and how much is free? The ledger as a person and a program read it (sharing contract 4).
+"""Who sits on which shared card, and how much is free: the ledger as a person and a program read it.
 
-What a newcomer gets wrong: a pod that runs here and whose card nobody can name counts as used (`pending`), and so does one whose
-annotation names a card that is not here. A card that is still held from exclusive use has nothing to share yet: its total is 0.
+Sharing contract 4. A pod that runs here and whose card nobody can name counts as used (`pending`), and so
+does one whose annotation names a card that is not here. A card that is still held from exclusive use has
+nothing to share yet: its total is 0.
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ Readings = Mapping[tuple[str, int], GpuReading]
 
 
 def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()) -> list[InspectedNode]:
-    """Nodes that share GPUs, by name; only those of `names`, if any are given (`unknown_node` says which of them do not exist)."""
+    """Nodes that share GPUs, by name; only those of `names`, if any are given.
+
+    `unknown_node` says which of them do not exist.
+    """
     wanted = sorted(set(names) & ledger.nodes.keys() if names else ledger.nodes)
     read = {(reading.node, reading.index): reading for reading in readings}
     return [_inspected(ledger.nodes[name], node, read) for name in wanted if shares_gpus(node := ledger.node(name))]
 
 
 def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()) -> list[DrainingCards]:
-    """Nodes with cards that wait for pods of the old mode to leave, by name, and for which of `pods` they wait."""
+    """Nodes with cards that wait for pods of the old mode to leave, by name.
+
+    `pods`: among which those that are waited for are looked up.
+    """
     wanted = {name for name, account in ledger.nodes.items() if (not names or name in names) and _draining(ledger.node(name))}
     holders: dict[str, list[str]] = {name: [] for name in wanted}
     for pod in pods:
@@ -53,7 +60,7 @@ def _draining(node: Node) -> tuple[int, ...]:
 
 
 def shares_gpus(node: Node) -> bool:
-    """Whether it has shared memory to give, or has given some: 0 is as good as absent."""
+    """Whether it has shared memory to give: an amount of 0 is as good as absent."""
     return counted(node.capacity, GPU_MEMORY) > 0
 
 

@@ -1,4 +1,7 @@
-"""How good is a node for a pod that shares a GPU? 0..10, from the cards that bind would choose (sharing contract 2.3)."""
+"""How good a node is for a pod that shares a GPU: 0..10, from the cards that bind would choose.
+
+Sharing contract 2.3.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from fairlead.rules.sharing.placement import Choice, held_of_cards
 
 
 def node_score(choice: Choice, need: GpuNeed, policy: Placement) -> int:
-    """The worst of the chosen cards. Best fit likes cards that end up full, and least a card that nobody has opened yet."""
+    """The worst of the chosen cards.
+
+    Best fit likes cards that end up full, and least a card that nobody has opened yet.
+    """
     held = held_of_cards(choice, need)
     cards = {card.key: card for chosen in choice.values() for card in chosen}
     return min(card_score(card, held[key][0], policy) for key, card in cards.items())

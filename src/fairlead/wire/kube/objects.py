@@ -1,8 +1,9 @@
 """Kubernetes objects, decoded only as far as Fairlead looks, and turned into the model.
 
-Two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable, because Go sends null slices and
-old servers leave fields out), then `parse_…` makes lean rows. Equal label sets and resource lists are shared between rows
-through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred jobs cost little more than their names.
+Two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable, because Go sends
+null slices and old servers leave fields out), then `parse_…` makes lean rows. Equal label sets and resource
+lists are shared between rows through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred
+jobs cost little more than their names.
 """
 
 from __future__ import annotations
@@ -343,7 +344,10 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
 
 
 def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`); equal sets are one shared value."""
+    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`).
+
+    Equal sets are one shared value.
+    """
     if not annotations:
         return _NO_LABELS
     kept = tuple([(key, value or "") for key, value in annotations.items() if key.startswith(names.KEPT_ANNOTATION_PREFIXES)])
@@ -358,7 +362,10 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
 
 
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
-    """Owners; equal ones are one shared value, and so is the tuple of a single one, which is what nearly every pod has."""
+    """Owners; equal ones are one shared value.
+
+    So is the tuple of a single one, which is what nearly every pod has.
+    """
     if not wires:
         return ()
     if len(wires) == 1:
@@ -377,7 +384,10 @@ def _parse_owner(wire: WireOwner) -> tuple[Owner]:
 
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
-    """Containers of a spec; equal ones (name, image, resources) are one shared value, and so is the tuple of a single one."""
+    """Containers of a spec; equal ones (name, image, resources) are one shared value.
+
+    So is the tuple of a single one.
+    """
     if not wires:
         return ()
     if len(wires) == 1:
@@ -450,6 +460,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
+    """Conditions of an object; an absent status is Unknown."""
     if not wires:
         return ()
     return tuple(
@@ -461,7 +472,8 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none.
 
-    Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third of the time.
+    Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third
+    of the time.
     """
     try:
         _quiet_decoder.decode(raw)
@@ -472,7 +484,10 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
-    """The inventory annotation of a node; entries that do not parse are left out (a node stays usable with the others)."""
+    """The inventory annotation of a node, by index.
+
+    Entries that do not parse are left out: a node stays usable with the others.
+    """
     if not text:
         return ()
     try:

@@ -1,7 +1,8 @@
-"""From samples of exporter pages (or of Prometheus) to `GpuReading`s: our own families first, else DCGM's with `nvidia_gpu_*`.
+"""`GpuReading`s made of the samples of exporters' pages, or of Prometheus.
 
-What a newcomer gets wrong: the two dialects are never mixed within one card. A card is its uuid; where our own families speak of it,
-DCGM's and the legacy ones are not looked at. DCGM's come before the legacy ones, because all answers of one query have one time.
+Our own families come first, else DCGM's with `nvidia_gpu_*`; the two are never mixed within one card. A card
+is its uuid; where our own families speak of it, DCGM's and the legacy ones are not looked at. DCGM's come
+before the legacy ones, because all answers of one query have one time.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ class _Card:
 
 
 class CardsOfPage:
-    """The cards of one page while its samples come in. `node` names those whose samples do not (--no-hostname)."""
+    """The cards of one page while its samples come in.
+
+    `node` names the node of cards whose samples do not (--no-hostname).
+    """
 
     def __init__(self, node: str = "") -> None:
         self._node = node
@@ -80,6 +84,7 @@ class CardsOfPage:
         self._other: dict[str, _Card] = {}
 
     def note(self, samples: Iterable[Sample]) -> None:
+        """Take in samples, in any order."""
         for sample in samples:
             if sample.value != sample.value:  # NaN: not a value
                 continue
@@ -103,7 +108,10 @@ def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") ->
 
 
 def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:
-    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle. `before` by uuid."""
+    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle.
+
+    `before`: the last readings by uuid.
+    """
     return tuple(_with_idle_since(reading, before.get(reading.uuid)) for reading in readings)
 
 
@@ -213,7 +221,7 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
 
 
 def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
-    """Memory of one pod's processes on a card, as newer GPU exporters of one vendor tell it (arena contract 5)."""
+    """Memory of one pod's processes on a card, as one vendor's newer exporters tell it (arena contract 5)."""
     labels = sample.labels
     card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
     card.node = card.node or labels.get("NodeName", "")
@@ -248,7 +256,10 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
 
 
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
-    """The device's own value, else its holders' together: the largest utilisation, the sum of memory (arena contract 5)."""
+    """The device's own value, else its holders' together (arena contract 5).
+
+    The largest utilisation, the sum of memory.
+    """
     if name in card.values:
         return card.values[name]
     told = [values[name] for values in card.holders.values() if name in values]

@@ -1,6 +1,7 @@
-"""How is the account of shared cards spelt in JSON? For the extender's `/inspect` and `kubectl inspect cgpu -o json` (sharing contract 4).
+"""The account of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu -o json`.
 
-Keys of the reference extender, then ours. `pods[].usedGPU` is what the pod has of that card, not its total.
+Sharing contract 4. Keys of the reference extender come first, then ours. `pods[].usedGPU` is what the pod has
+of that card, not its total.
 """
 
 from __future__ import annotations
