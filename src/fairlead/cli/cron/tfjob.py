@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fairlead.cli.frame.context import Context
 from fairlead.cli.submit.flags import add_common_flags, add_tf_flags, text_flag, truth_flag
@@ -12,6 +12,7 @@ from fairlead.cli.submit.submit import Words, submit
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.kinds.parts.kind import JobKind
 
 NAME = "cron tfjob"
 HELP = """Make a TFJob again and again: each time of --schedule a new one, called after the cron and the time.
@@ -39,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "cron", cron_spec, words=_WORDS)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import cron
+
+    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)  # in no list of jobs
 
 
 def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
@@ -47,7 +51,7 @@ def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str
 
     from fairlead.cli.submit import values
     from fairlead.cli.submit.spec import tf_spec
-    from fairlead.kinds.parts.kind_options import CronOptions
+    from fairlead.kinds.training.cron import CronOptions
 
     if not args.schedule:
         raise values.invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")

@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "deepspeedjob", deepspeed_spec)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import deepspeedjob, mpijob
+
+    return submit(args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec)
 
 
 def deepspeed_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:

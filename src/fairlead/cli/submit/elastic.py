@@ -9,8 +9,8 @@ from fairlead.cli.frame.ssh_keys import new_ssh_keys
 from fairlead.cli.submit import values
 from fairlead.cli.submit.flags import add_common_flags, add_one_size_flags, many_flag, text_flag
 from fairlead.cli.submit.spec import one_size_spec
+from fairlead.kinds.parts.elastic_training import ElasticOptions
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
-from fairlead.kinds.parts.kind_options import ElasticOptions
 
 
 def add_elastic_flags(parser: argparse.ArgumentParser) -> None:

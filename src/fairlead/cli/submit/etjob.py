@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "etjob", et_spec)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import etjob
+
+    return submit(args, context, Submission(etjob), et_spec)
 
 
 def et_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
@@ -39,6 +42,7 @@ def et_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str])
 
     from fairlead.cli.submit import values
     from fairlead.cli.submit.elastic import elastic_spec
+    from fairlead.kinds.parts.elastic_training import ElasticOptions
     from fairlead.wire import names
 
     least, most = values.count("min-workers", args.min_workers, 1), values.count("max-workers", args.max_workers, 1)
@@ -50,7 +54,7 @@ def et_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str])
     spec = elastic_spec(args, namespace, config)
     spot = {names.ANNOTATION_SPOT: "true"} if args.spot_instance else {}
     waiting = {names.ANNOTATION_SPOT_WAIT: str(wait)} if wait else {}
-    assert spec.options is not None
+    assert isinstance(spec.options, ElasticOptions)
     return replace(
         spec,
         env={"maxWorkers": str(most), "minWorkers": str(least), **spec.env},

@@ -19,5 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.submit.spec import mpi_spec
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import mpijob
 
-    return submit(args, context, "mpijob", mpi_spec)
+    return submit(args, context, Submission(mpijob), mpi_spec)

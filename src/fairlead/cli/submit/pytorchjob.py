@@ -19,5 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.submit.spec import pytorch_spec
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import pytorchjob
 
-    return submit(args, context, "pytorchjob", pytorch_spec)
+    return submit(args, context, Submission(pytorchjob), pytorch_spec)

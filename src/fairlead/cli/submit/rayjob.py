@@ -18,7 +18,7 @@ from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
-    from fairlead.kinds.parts.kind_options import RayAutoscaler, RayOptions
+    from fairlead.kinds.training.rayjob import RayAutoscaler, RayOptions
 
 NAME = "submit rayjob"
 HELP = "Submit a RayJob: a Ray cluster of its own, a head and workers, to which the command is sent."
@@ -58,7 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "rayjob", ray_spec)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import rayjob
+
+    return submit(args, context, Submission(rayjob), ray_spec)
 
 
 def ray_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
@@ -109,7 +112,7 @@ def _role(args: argparse.Namespace, role: str, replicas: int) -> RoleSpec:
 
 def _options(args: argparse.Namespace) -> RayOptions:
     from fairlead.cli.submit import values
-    from fairlead.kinds.parts.kind_options import RayOptions
+    from fairlead.kinds.training.rayjob import RayOptions
 
     replicas = values.count("worker-replicas", args.worker_replicas)
     least = values.count("worker-min-replicas", args.worker_min_replicas)
@@ -134,7 +137,7 @@ def _options(args: argparse.Namespace) -> RayOptions:
 def _autoscaler(args: argparse.Namespace) -> RayAutoscaler:
     from fairlead.cli.submit import values
     from fairlead.cli.submit.spec import PULL_POLICIES
-    from fairlead.kinds.parts.kind_options import RayAutoscaler
+    from fairlead.kinds.training.rayjob import RayAutoscaler
 
     return RayAutoscaler(
         cpu=values.quantity("autoscaler-cpu", args.autoscaler_cpu),

@@ -40,13 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "sparkjob", spark_spec, needs_command=False)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import sparkjob
+
+    return submit(args, context, Submission(sparkjob), spark_spec, needs_command=False)
 
 
 def spark_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
     from fairlead.cli.submit import values
     from fairlead.kinds.parts.job_spec import JobSpec
-    from fairlead.kinds.parts.kind_options import SparkOptions
+    from fairlead.kinds.training.sparkjob import SparkOptions
 
     executors = values.number("replicas", args.replicas)
     if executors < 1:

@@ -19,5 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.submit.spec import tf_spec
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import tfjob
 
-    return submit(args, context, "tfjob", tf_spec)
+    return submit(args, context, Submission(tfjob), tf_spec)

@@ -40,14 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "volcanojob", volcano_spec, needs_command=False)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import volcanojob
+
+    return submit(args, context, Submission(volcanojob), volcano_spec, needs_command=False)
 
 
 def volcano_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
     from fairlead.cli.submit import values
     from fairlead.cli.submit.spec import sizes
     from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
-    from fairlead.kinds.parts.kind_options import VolcanoOptions
+    from fairlead.kinds.training.volcanojob import VolcanoOptions
 
     images = tuple(image for given in args.task_images or ["ubuntu,nginx,busybox"] for image in given.split(","))
     if not all(images):
