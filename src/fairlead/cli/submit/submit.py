@@ -59,7 +59,7 @@ def submit(
             return _submit_as_it_is(args, context, documents)
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.arena_config import read_arena_config
-    from fairlead.cli.submit.values import job_name
+    from fairlead.cli.frame.values import job_name
 
     job_name(args.name)
     if needs_command and not args.command:
@@ -169,7 +169,7 @@ def _as_served(
 
 
 def _check_priority(context: Context, priority: str, served: Served) -> None:
-    from fairlead.cli.submit.values import invalid
+    from fairlead.cli.frame.values import invalid
 
     if priority and served.has_priority is False:
         raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
