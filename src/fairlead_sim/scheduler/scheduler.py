@@ -18,7 +18,7 @@ from fairlead_sim.objects.conditions import conditions_of, find_condition, phase
 from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
 from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
-from fairlead_sim.scheduler.hooks import Extender, Victims
+from fairlead_sim.scheduler.hooks import SchedulingHook, Victims
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
@@ -46,7 +46,7 @@ MOST_ALIKE = 64
 
 
 class Scheduler:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: Extender | None) -> None:
+    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: SchedulingHook | None) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -275,7 +275,7 @@ class Scheduler:
         refused |= self._refused_outside(asker.pod, fitting)
         return [room for room in fitting if room.name not in refused], refused
 
-    def _extender_of(self, pod: Object) -> Extender | None:
+    def _extender_of(self, pod: Object) -> SchedulingHook | None:
         """The extender, if the pod is its business."""
         return self._extender if self._extender is not None and self._extender.wants(pod) else None
 
