@@ -40,7 +40,7 @@ def is_self(node: ast.expr) -> bool:
 def touched(tree: ast.Module) -> Iterator[str]:
     """Private names of others: attributes, imports, and words in the calls that reach by name."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and not is_self(node.value):
+        if isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
@@ -63,7 +63,8 @@ def probes(source: str) -> set[str]:
         ("monkeypatch.setattr('a.b.c.__defaults__', ())", {"__defaults__"}),
         ("setattr(thing, '_x', 1)", {"_x"}),
         ("class A:\n    def __init__(self):\n        self._x = 1\nA()._x", set()),
-        ("point._replace(x=1); self._given; thing.__class__", set()),
+        ("class A(Ours):\n    def ask(self):\n        return self._x", {"_x"}),
+        ("point._replace(x=1); thing.__class__", set()),
     ],
 )
 def test_the_walk_sees_what_it_is_there_for(source: str, found: set[str]) -> None:
