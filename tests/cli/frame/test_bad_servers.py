@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,7 @@ def server(reply: bytes | None) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody waits here for what a server asks to wait; a person's files are not read."""
-    monkeypatch.setitem(kube_blocking.KubeBlocking.__init__.__kwdefaults__, "read_seconds", 0.2)
+    monkeypatch.setattr(kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2))
     monkeypatch.setattr(kube_blocking, "READ_SECONDS", 0.2)
     monkeypatch.setattr(conversation, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setenv("HOME", str(tmp_path))
