@@ -12,7 +12,7 @@ from fairlead.errors import UserError
 from fairlead.model.actions import Action, Outcome, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Ports
 from fairlead.wire.files.snapshot_file import SavedSnapshot
 
@@ -57,7 +57,7 @@ class _Stood:
         return self._snapshot.gpus
 
     def source(self) -> Source:
-        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, "off", "the snapshot has no GPU values")
+        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, SourceState.OFF, "the snapshot has no GPU values")
 
     def now(self) -> float:
         return self._at

@@ -38,7 +38,7 @@ from fairlead.model.actions import Action, Outcome
 from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire import names
 
@@ -163,8 +163,8 @@ class KubeCluster:
         if self._discovery is not None and followed.resource is None:
             return followed.missing_source()
         source = followed.source(self._trouble)
-        if followed is self._quota and source.state == "ok" and source.message:
-            return msgspec.structs.replace(source, state="failing")  # there is one tree: left out, it is the whole source
+        if followed is self._quota and source.is_ok and source.message:
+            return msgspec.structs.replace(source, state=SourceState.FAILING)  # there is one tree: left out, it is the whole source
         return source
 
     def _note_change(self) -> None:

@@ -34,7 +34,7 @@ from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire.kube.objects import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ class JobQuery:
         types = frozenset(kind.TYPE for kind in kinds)
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
-        sources = {source_of(kind): Source(source_of(kind), "missing", "not served") for kind, resource in served if resource is None}
+        sources = {
+            source_of(kind): Source(source_of(kind), SourceState.MISSING, "not served") for kind, resource in served if resource is None
+        }
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
         snapshot = build_snapshot(pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated)
@@ -154,7 +156,7 @@ class JobQuery:
 
     def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
         """Pods of operators of earlier years. Asked for only where a job is under way and none of its pods was found by today's labels."""
-        if "pods" in sources and sources["pods"].state != "ok":
+        if "pods" in sources and not sources["pods"].is_ok:
             return []
         snapshot = ClusterSnapshot(pods=tuple(pods))
         bare = [job for job in jobs if job.started_at is not None and not job.suspended and (name or job.finished_at is None)]
@@ -206,7 +208,7 @@ class JobQuery:
         try:
             found = self._readings(namespace)
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.FAILING, error.what, error.hint))
         mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
         return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
 
@@ -267,11 +269,13 @@ def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
             rows += result
             sources.setdefault(name, Source(name))
         elif isinstance(result, NotServed):
-            sources[name] = Source(name, "missing", result.message)
+            sources[name] = Source(name, SourceState.MISSING, result.message)
         elif isinstance(result, ForbiddenByServer):
-            sources[name] = Source(name, "forbidden", f"forbidden: {result.message}", result.hint)
+            sources[name] = Source(name, SourceState.FORBIDDEN, f"forbidden: {result.message}", result.hint)
         elif isinstance(result, OutsideError) and not isinstance(result, Unauthorized | Unreachable):
-            sources[name] = Source(name, "failing", result.message if isinstance(result, ApiFailure) else result.what, result.hint)
+            sources[name] = Source(
+                name, SourceState.FAILING, result.message if isinstance(result, ApiFailure) else result.what, result.hint
+            )
         else:
             raise result
     return rows
