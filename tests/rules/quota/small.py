@@ -111,6 +111,10 @@ class SmallWorld:
                 return plan
         raise AssertionError(f"no end after {steps} plans")
 
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._ends)
+
     def running(self, *leaves: str) -> tuple[int, ...]:
         counts = Counter(pod.namespace for pod in self.pods.values() if pod.is_admitted and not pod.is_stopping)
         return tuple(counts[leaf] for leaf in leaves)
