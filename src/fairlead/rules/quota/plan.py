@@ -57,15 +57,20 @@ class _Planner:
         sentences = Sentences(self.state, self.index, self.now, self.claims)
         waiting = self._hopeful(sentences)
         order: list[Unit] = []
-        while waiting:
-            unit = min(waiting, key=self._turn)
+        while ready := [unit for unit in waiting if unit.behind is None or self._is_admitted(unit.behind)]:
+            unit = min(ready, key=self._turn)
             waiting.remove(unit)
             for displaced in self._decide(unit):
                 self.set_aside.pop(displaced, None)
                 waiting.append(displaced)
-            if unit not in [each for each, _ in self.admitted]:
+            if not self._is_admitted(unit):
                 order.append(unit)
+        for unit in waiting:
+            self.set_aside[unit] = (Reason.WAITING_FOR_IDLE_QUOTA, sentences.behind(unit))
         return self._plan(order, sentences)
+
+    def _is_admitted(self, unit: Unit) -> bool:
+        return any(each is unit for each, _ in self.admitted)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 

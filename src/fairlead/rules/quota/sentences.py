@@ -28,6 +28,10 @@ class Sentences:
         least = self._text(k, self._index.min[place][k])
         return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
 
+    def behind(self, unit: Unit) -> str:
+        pod = unit.pods[0]
+        return f"gang {pod.gang} has its {pod.gang_size} pods first"
+
     def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[Group]) -> Waiting:
         blocked = self._blocked(unit, after)
         borrowers = self._borrowers(blocked, after)

@@ -12,7 +12,11 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 
 
 class Unit(Struct, eq=False):
-    """Waiting pods that are admitted together. `claim_since` is set of a claimant; `gang_is` tells an incomplete gang."""
+    """Waiting pods that are admitted together.
+
+    `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete. `behind`: the
+    gang's own unit, of a member beyond its size: were it admitted before, the gang would run with too few.
+    """
 
     leaf: int
     pods: tuple[QuotaPod, ...]
@@ -22,6 +26,7 @@ class Unit(Struct, eq=False):
     claim_since: float | None = None
     missing: str = ""
     was_displaced: bool = False
+    behind: Unit | None = None
 
     @property
     def key(self) -> str:
@@ -71,15 +76,17 @@ def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod]) -> list[Unit]:
     running = sum(1 for pod in members if pod.is_admitted and not pod.is_stopping)
     waiting = sorted((pod for pod in members if not pod.is_admitted), key=_eldest)
     missing = max(0, size - running)
-    units = [_unit(index, [pod]) for pod in waiting[missing:]]
+    beyond = [_unit(index, [pod]) for pod in waiting[missing:]]
     if not waiting or not missing:
-        return units
+        return beyond
     unit = _unit(index, waiting[:missing])
     if len(waiting) < missing:
         unit.missing = f"gang {members[0].gang}: {running + len(waiting)}/{size} pods exist"
     elif running and unit.claim_since is None:
         unit.claim_since = unit.age  # a gang with too few members running does not let others go first
-    return [*units, unit]
+    for each in beyond:
+        each.behind = unit
+    return [*beyond, unit]
 
 
 def _unit(index: TreeIndex, pods: Sequence[QuotaPod]) -> Unit:
