@@ -152,9 +152,6 @@ class ItemReader(Generic[Row]):
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
 
-    def read_page(self, body: bytes) -> Page[Row]:
-        return self.parse_page(self.decode_page(body))
-
     def decode_page(self, body: bytes) -> WirePage[Any]:
         """The first half of reading a page, which is fast and tells the next page's token. Raises DecodeError when it is no list."""
         try:
