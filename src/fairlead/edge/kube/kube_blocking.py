@@ -1,7 +1,8 @@
-"""The Kubernetes API for the command line: `conversation` driven with threads and `http.client`, which starts in a fraction of the time.
+"""The Kubernetes API for the command line: drives conversations with threads and `http.client`.
 
-Nothing here may import asyncio or aiohttp, not even indirectly. Independent calls run side by side in threads (`in_parallel`), each on a
-connection of its own out of a small pool.
+It starts in a fraction of the time: nothing here may import asyncio or aiohttp, not even indirectly.
+Independent calls run side by side in threads (`in_parallel`), each on a connection of its own out of a small
+pool.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ class KubeBlocking:
     send = _spoken(Conversation.send)
 
     def stream(self, request: ApiRequest) -> Iterator[bytes]:
-        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent for as long as it likes."""
+        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent
+        for as long as it likes.
+        """
         line, response = self.run(self.conversation.open(request))
         try:
             while piece := response.read1(1 << 16):
@@ -110,7 +113,9 @@ class KubeBlocking:
             line.close()
 
     def dial(self, request: ApiRequest) -> Dialled:
-        """A connection of its own for a request that asks for another protocol; the caller sends it, and closes the socket."""
+        """A connection of its own for a request that asks for another protocol; the caller sends it, and
+        closes the socket.
+        """
         line = self._open(self.connection.credentials.current().certificate, READ_SECONDS)
         try:
             line.connect()
@@ -152,7 +157,10 @@ class KubeBlocking:
                 return step.call()
 
     def ask(self, asked: Ask) -> Answer:
-        """One request and its answer. A kept connection that the server has closed meanwhile is replaced, for reads."""
+        """One request and its answer.
+
+        A kept connection that the server has closed meanwhile is replaced, for reads.
+        """
         while True:
             line, is_kept = self._take(asked)
             try:
@@ -230,7 +238,7 @@ class _Ahead(Generic[Result]):
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
-    """The result of each call, or the exception it raised, in the order of the calls; all run at once, in threads.
+    """The result of each call, or the exception it raised, in their order; all run at once, in threads.
 
     >>> in_parallel([lambda: 1, lambda: 1 // 0])
     [1, ZeroDivisionError('integer division or modulo by zero')]

@@ -1,7 +1,8 @@
-"""What came with a job and belongs to nobody goes when the job goes. Blocking, for the CLI.
+"""Deletes a job together with what came with it and has no owner. Blocking, for the CLI.
 
-What a newcomer gets wrong: `arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
-applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell what came together.
+`arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
+applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell
+what came together.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ class _Wire(Struct, frozen=True):
 
 
 def delete_with_companions(api: KubeBlocking, delete: Callable[[], Any], companions: Companions, namespace: str) -> tuple[Any, list[str]]:
-    """What `delete` of the job returned, or its NotFound; and what was removed beside it, as `configmap/NAME`.
+    """What `delete` of the job returned, or its NotFound; and what went with it, as `configmap/NAME`.
 
-    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such objects has not made them.
+    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such
+    objects has not made them.
     """
     lists: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
     calls: list[Callable[[], Any]] = [delete, *lists]

@@ -1,4 +1,7 @@
-"""What does one command read of crons, and do to them? Blocking, for the CLI: one request each, after one discovery."""
+"""What one command reads of crons, and does to them.
+
+Blocking, for the CLI: one request each, after one discovery.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ class CronQuery:
         return deleted is not None or bool(left)
 
     def _one(self, call: Any) -> Any:
-        """The answer, or None when there is no such cron: a server that knows no crons at all says the same 404 without naming one."""
+        """The answer, or None when there is no such cron: a server that knows no crons at all says the same
+        404 without naming one.
+        """
         try:
             return call()
         except NotServed as error:
