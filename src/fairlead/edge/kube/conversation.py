@@ -83,7 +83,7 @@ class Answer(Struct):
 class Begin(Struct, frozen=True):
     """Begin another conversation beside this one; the outcome is what `Finish` takes.
 
-    One that is not finished ends with this one.
+    One that is not finished is given up: a task ends with this conversation, a thread runs out unheard.
     """
 
     steps: Steps[Any]
