@@ -18,10 +18,9 @@ JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
-OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "run", "sim")
 _NOT_LONG = ("-m", "not long")
-_LONG_FOLDERS = ("tests/apps", "tests/sim")
-_LAPTOP = tuple(f"tests/apps/test_{name}.py" for name in ("laptop", "processes", "kept_world", "console_server"))
+_LONG_FOLDERS = ("tests/apps", "tests/run", "tests/sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
@@ -71,13 +70,8 @@ def check_groups() -> tuple[Group, ...]:
             limit_seconds=900,
         ),
         Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, "tests/cli"),), 900),
-        Group("laptop", "the laptop, its processes and its pages, from start to end", (_pytest("laptop", *_NOT_LONG, *_LAPTOP),), 900),
-        Group(
-            "apps",
-            "servers of ours, one after the other",
-            (_pytest("apps", *_NOT_LONG, "tests/apps", *(f"--ignore={path}" for path in _LAPTOP)),),
-            limit_seconds=900,
-        ),
+        Group("run", "the laptop, its processes, its kept world: from start to end", (_pytest("run", *_NOT_LONG, "tests/run"),), 900),
+        Group("apps", "servers of ours, one after the other", (_pytest("apps", *_NOT_LONG, "tests/apps"),), 900),
         Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),), 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),

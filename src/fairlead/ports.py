@@ -67,6 +67,15 @@ class Cluster(Protocol):
         """The version once it differs from `since`, or the unchanged one after `seconds`."""
         ...
 
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """Carry the action out, on this very object where it names a uid, and say how it ended.
+
+        Failures are outcomes and never raised. `left`: seconds for which we may write, of who writes under a
+        Lease. It is asked right before each sending; nothing is sent when none are left, and the API server
+        is told to decide within them.
+        """
+        ...
+
 
 class GpuReadings(Protocol):
     """The newest device values of the cluster, kept current while `run` runs.
@@ -241,12 +250,8 @@ class SharingApi(LeaseApi, Protocol):
         """
         ...
 
-    async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
-        """Carry the action out, on this very object (uid).
-
-        `left`: seconds for which we may write. It is asked before every sending of a binding or a grant:
-        nothing is sent when none are left, and the API server is told to decide within them.
-        """
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `Cluster.apply`."""
         ...
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:

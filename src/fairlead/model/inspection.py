@@ -10,6 +10,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import CardMode
+from fairlead.model.resources import MemoryUnit
+
 
 class ContainerPart(Struct, frozen=True, gc=False):
     """What one container has of one card; `mib` None = nobody says."""
@@ -71,8 +74,8 @@ class InspectedNode(Struct, frozen=True, gc=False):
 
     name: str
     address: str
-    unit: str
-    mode: str
+    unit: MemoryUnit
+    mode: CardMode
     isolation: Isolation
     total: int
     used: int

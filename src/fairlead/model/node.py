@@ -6,12 +6,21 @@ What it offers is `capacity`; what is left of it after failures, `allocatable`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.moment import Moment
 from fairlead.model.resources import NOTHING, Amounts
+
+
+class NodeStatus(StrEnum):
+    """`UNKNOWN`: the kubelet has gone silent, or never spoke."""
+
+    READY = "Ready"
+    NOT_READY = "NotReady"
+    UNKNOWN = "Unknown"
 
 
 class Condition(Struct, frozen=True, gc=False):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.resources import MemoryUnit
 
 
 class CardHolder(Struct, frozen=True, gc=False):
     """One container on one card. `ratio`: the part of the card it was given (whole = 1).
 
-    `mode`: exclusive, share, timeslice, mps or mig. `container` is "" when only the pod is known. Used and
-    utilisation are the container's own; None = nobody measured them.
+    `container` is "" when only the pod is known. Used and utilisation are the container's own; None = nobody
+    measured them.
     """
 
     pod: Pod
     container: str
-    mode: str
+    mode: GpuMode
     ratio: float
     units: int = 0
     core_percent: int = 0
@@ -45,7 +46,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
     uuid: str = ""
     minor: int = -1
     model: str = ""
-    mode: str = "exclusive"
+    mode: CardMode = CardMode.EXCLUSIVE
     units: int = 0
     memory_total_mib: float | None = None
     is_healthy: bool | None = None
@@ -72,7 +73,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
         Inventories count units of whole cards too.
         """
-        return self.mode == "shared" or any(holder.units for holder in self.holders)
+        return self.mode == CardMode.SHARED or any(holder.units for holder in self.holders)
 
     @property
     def units_allocated(self) -> int:
@@ -100,14 +101,14 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
     """
 
     node: Node
-    mode: str
+    mode: GpuMode
     gpus_total: int = 0
     gpus_allocated: float = 0
     gpus_unhealthy: int = 0
     gpus_reporting: int = 0
     units_total: int = 0
     units_allocated: int = 0
-    unit: str = "GiB"
+    unit: MemoryUnit = MemoryUnit.GIB
     memory_total_mib: float | None = None
     memory_allocated_mib: float | None = None
     memory_used_mib: float | None = None

@@ -7,6 +7,8 @@ let go (`is_holding`, decision 2). Every reader asks that one property.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +19,28 @@ from fairlead.model.node_choice import ANYWHERE, NodeChoice
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
+
+
+class PodPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class ContainerState(StrEnum):
+    """`UNTOLD`: nothing is reported."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    TERMINATED = "terminated"
+    UNTOLD = ""
+
+
+_FINISHED: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+_HAS_RUN: Final = (ContainerState.RUNNING, ContainerState.TERMINATED)
+_PENDING: Final = PodPhase.PENDING
 
 
 class Owner(Struct, frozen=True, gc=False):
@@ -37,15 +61,12 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class ContainerStatus(Struct, frozen=True, gc=False):
-    """`state`: waiting, running, terminated or "" (nothing reported).
-
-    `started_at`, `finished_at` of the present or last run.
-    """
+    """`started_at`, `finished_at` of the present or last run."""
 
     name: str
     ready: bool = False
     restarts: int = 0
-    state: str = ""
+    state: ContainerState = ContainerState.UNTOLD
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
@@ -72,7 +93,7 @@ class Pod(Struct, frozen=True, gc=False):
     annotations: Mapping[str, str] = {}
     owners: tuple[Owner, ...] = ()
     node: str = ""
-    phase: str = "Pending"
+    phase: PodPhase = PodPhase.PENDING
     reason: str = ""
     message: str = ""
     pod_ip: str = ""
@@ -101,7 +122,7 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in _FINISHED
 
     @property
     def has_started(self) -> bool:
@@ -109,7 +130,7 @@ class Pod(Struct, frozen=True, gc=False):
 
         The phase says so; before it, while init containers run, the statuses do.
         """
-        return self.phase != "Pending" or any(each.state in ("running", "terminated") for each in (*self.init_statuses, *self.statuses))
+        return self.phase != _PENDING or any(each.state in _HAS_RUN for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:

@@ -7,12 +7,21 @@ units. Floats never enter; `wire/kube/quantity` alone turns text into amounts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Final
 
 Amounts = Mapping[str, int]
 """Resource name -> amount. A missing key is zero. Treated as immutable and often shared between pods."""
 
 NOTHING: Final[Amounts] = {}
+
+
+class MemoryUnit(StrEnum):
+    """What one of `aliyun.com/gpu-mem` is."""
+
+    GIB = "GiB"
+    MIB = "MiB"
+
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

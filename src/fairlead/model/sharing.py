@@ -7,6 +7,7 @@ given is a `gpu.Grant`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -14,15 +15,26 @@ from msgspec import Struct
 from fairlead.model.pod import Container
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
 
-BINPACK: Final = "binpack"
-SPREAD: Final = "spread"
+
+class Placement(StrEnum):
+    """Which node, or which card of it, a pod is given first: the fullest that has room, or the emptiest."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+BINPACK: Final = Placement.BINPACK
+SPREAD: Final = Placement.SPREAD
+PLACEMENTS: Final = {each.value: each for each in Placement}
 NOT_PLACED: Final = "GPUShareNotPlaced"
 """Event: a pod that somebody else put on a node, and no card there has room for it."""
 NO_ROOM: Final = "GPUShareNoRoom"
 """Event: the sentence over all nodes (`rules/sharing/why`)."""
 
 MANAGED: Final = (GPU_MEMORY, GPU_CORE)
-"""The resources of the extender: kube-scheduler asks it about every pod that names one, whatever the amount.
+"""The resources of the extender.
+
+kube-scheduler asks it about every pod that names one of them, whatever the amount.
 """
 
 
@@ -68,7 +80,7 @@ class GpuNeed(Struct, frozen=True, gc=False):
     `units`, `core_percent`: the most that is held at one instant on each of `cards` distinct GPUs, each by
     itself. `running`: containers and sidecars; `passing`: init containers that end, which use the cards of
     the first running one. `is_split`: running containers may sit on different cards. `policy`: the pod's own
-    wish, "" = none. `fault`: why no node can ever take it, "" = nothing is wrong.
+    wish. `fault`: why no node can ever take it, "" = nothing is wrong.
     """
 
     units: int = 0
@@ -77,7 +89,7 @@ class GpuNeed(Struct, frozen=True, gc=False):
     running: tuple[ContainerNeed, ...] = ()
     passing: tuple[ContainerNeed, ...] = ()
     is_split: bool = False
-    policy: str = ""
+    policy: Placement | None = None
     fault: str = ""
 
     @property

@@ -24,7 +24,7 @@ from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 
 Item = TypeVar("Item")
 
@@ -138,7 +138,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     def was_read(self, source: str) -> bool:
         """Whether the source's contents are in here, so that what is not in here is not in the cluster."""
         found = self.sources.get(source)
-        return found is not None and found.state == "ok"
+        return found is not None and found.is_ok
 
     def as_of(self, moment: Moment, sources: Iterable[Source]) -> ClusterSnapshot:
         """The same cluster, found unchanged later; its indexes still hold."""
@@ -197,7 +197,7 @@ def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item
 
 def _by_source(told: Iterable[Source]) -> dict[str, Source]:
     found = {source.name: source for source in told}
-    return {name: Source(name, "off", "not asked for") for name in OPTIONAL if name not in found} | found
+    return {name: Source(name, SourceState.OFF, "not asked for") for name in OPTIONAL if name not in found} | found
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, Cell, MapNode, Slice
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -20,7 +21,7 @@ from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import gpu_model, is_ready, status_word
 from fairlead.rules.pods.devices import whole_gpus
 
-_WHOLE_MODES: Final = ("exclusive", "topology")
+_WHOLE_MODES: Final = (GpuMode.EXCLUSIVE, GpuMode.TOPOLOGY)
 
 
 class Numbering:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.pages.cluster import Pool
 from fairlead.console.pages.envelope import neat
+from fairlead.model.devices.gpu import CardMode
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cards import SHARED
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.holding.occupancy import granted_mib
 from fairlead.rules.nodes.status import SHARE, gpu_model, is_ready
@@ -48,7 +48,7 @@ def largest_free_mib(occupied: NodeOccupancy) -> float:
     """
     if not free_gpus(occupied):
         return 0
-    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == SHARED]
+    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == CardMode.SHARED]
     return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
 
 

@@ -9,11 +9,12 @@ from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
 from fairlead.console.pages.gpu_map import STATES, UNKNOWN
 from fairlead.console.pages.gpus import ListedGpu
+from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import SHARE
 
-HEALTH_WORDS: Final = {True: "Healthy", False: "Unhealthy", None: "Unknown"}
+HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Health.UNKNOWN}
 
 
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
@@ -88,7 +89,7 @@ def _mode(card: CardOccupancy, node_mode: str) -> str:
     """The mode in the words of the Nodes board. A draining card is on its way to its node's."""
     if card.is_draining:
         return node_mode
-    return SHARE if card.mode == "shared" else card.mode
+    return SHARE if card.mode == CardMode.SHARED else card.mode
 
 
 def _holders(seen: SeenCard, card: CardOccupancy) -> list[str]:

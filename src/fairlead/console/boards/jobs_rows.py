@@ -14,7 +14,7 @@ from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import PodUse
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota import QuotaNode
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
@@ -143,10 +143,10 @@ def _counts(job: Job, pods: Sequence[Pod]) -> InstanceCounts:
     phases = [pod.phase for pod in pods]
     return InstanceCounts(
         desired=sum(role.replicas for role in job.roles),
-        running=phases.count("Running"),
-        pending=phases.count("Pending"),
-        succeeded=phases.count("Succeeded"),
-        failed=phases.count("Failed"),
+        running=phases.count(PodPhase.RUNNING),
+        pending=phases.count(PodPhase.PENDING),
+        succeeded=phases.count(PodPhase.SUCCEEDED),
+        failed=phases.count(PodPhase.FAILED),
     )
 
 

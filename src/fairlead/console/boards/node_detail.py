@@ -58,7 +58,7 @@ def sharing(occupied: NodeOccupancy) -> Sharing | None:
     rooms = [granted_mib(card, card.units_free) for card in occupied.cards]
     return Sharing(
         offers=mode.is_shared,
-        placement=mode.placement,
+        placement=mode.placement or "",
         conflict=mode.conflict,
         units_free=sum(card.units_free for card in occupied.cards),
         largest_free=max((card.units_free for card in occupied.cards), default=0),

@@ -11,15 +11,14 @@ from typing import Final
 
 from fairlead.console.pages.envelope import Warning
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 
 STALE_SECONDS: Final = 30.0
-_CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}
-_DEFAULT_TEXTS: Final = {
-    "syncing": "`{source}` is still being read",
-    "failing": "`{source}` cannot be read at the moment; the last good state is shown",
-    "missing": "this cluster does not serve `{source}`",
-    "forbidden": "this server may not read `{source}`",
+_TOLD: Final = {
+    SourceState.SYNCING: ("cache-syncing", "`{source}` is still being read"),
+    SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read at the moment; the last good state is shown"),
+    SourceState.MISSING: ("crd-missing", "this cluster does not serve `{source}`"),
+    SourceState.FORBIDDEN: ("forbidden", "this server may not read `{source}`"),
 }
 _CORE: Final = ("nodes", "pods")
 
@@ -35,7 +34,7 @@ def _is_plain_absence(page: str, source: Source) -> bool:
 
     A job kind or a quota tree that the cluster does not have is nothing to tell on the Cluster board.
     """
-    return page == "overview" and source.state == "missing" and source.name != GPU_TELEMETRY
+    return page == "overview" and source.state == SourceState.MISSING and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:
@@ -65,7 +64,11 @@ def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.
     30 s of wall time: the cluster's clock runs at `speed`.
     """
     limit = STALE_SECONDS * max(1.0, speed)
-    times = (source.good_at for name, source in snapshot.main_sources.items() if needs(page, name) and source.state in ("ok", "failing"))
+    times = (
+        source.good_at
+        for name, source in snapshot.main_sources.items()
+        if needs(page, name) and source.state in (SourceState.OK, SourceState.FAILING)
+    )
     return any(good_at is not None and now - good_at > limit for good_at in times)
 
 
@@ -94,17 +97,19 @@ def _left_out(source: Source) -> Warning:
 
 
 def _warning(source: Source) -> Warning | None:
-    if source.state == "ok":
+    if source.is_ok:
         return _left_out(source) if source.message else None
     is_telemetry = source.name == GPU_TELEMETRY
-    code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
-    if code is None:
+    code, default = _TOLD.get(source.state, ("", ""))
+    if is_telemetry and source.state != SourceState.SYNCING:
+        code = "prometheus-unreachable"
+    if not code:
         return None
     text = source.message or ("no source of GPU telemetry is configured" if is_telemetry else "")
     return Warning(
         code=code,
         source=source.name,
-        message=text or _DEFAULT_TEXTS[source.state].format(source=source.name),
+        message=text or default.format(source=source.name),
         hint=source.hint,
         values={"source": source.name, "state": source.state, "message": text},
     )

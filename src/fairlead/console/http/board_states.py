@@ -15,6 +15,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.http.answers import Refused
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 
 RENEWED_AFTER_SECONDS: Final = 5.0
@@ -88,8 +89,8 @@ class BoardStates:
         if self._world.cluster.is_ready:
             return
         sources = self._world.cluster.snapshot().main_sources.values()
-        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == "syncing")
-        failing = next((source for source in sources if source.state in ("failing", "forbidden") and source.good_at is None), None)
+        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == SourceState.SYNCING)
+        failing = next((source for source in sources if source.has_failed and source.good_at is None), None)
         what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"

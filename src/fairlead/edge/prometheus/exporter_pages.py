@@ -22,7 +22,7 @@ from fairlead.edge.connection.proxy import is_loopback
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
 from fairlead.wire.metrics.prom_text import KnownLabels, parse_page
@@ -101,15 +101,15 @@ class ExporterPages:
 
     def source(self) -> Source:
         if not self._pages:
-            return Source(GPU_TELEMETRY, "off", "no GPU exporter is named", "name its page with `--gpu-exporter`")
+            return Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
         good_at = min((page.good_at for page in self._pages if page.good_at is not None), default=None)
         failed = [page for page in self._pages if page.failure is not None]
         if failed:
             first = failed[0].failure
             assert first is not None
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            return Source(GPU_TELEMETRY, "failing", f"{first.what}{more}", first.hint, good_at)
-        return Source(GPU_TELEMETRY, "syncing" if good_at is None else "ok", good_at=good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{first.what}{more}", first.hint, good_at)
+        return Source(GPU_TELEMETRY, SourceState.SYNCING if good_at is None else SourceState.OK, good_at=good_at)
 
     async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from fairlead.model.jobs.job import Job
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
 
@@ -117,5 +117,5 @@ def first_label(pod: Pod, *labels: str) -> str:
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:
     """Of several candidates for chief: the newest that is past Pending, else the newest (arena contract 4)."""
-    ordered = sorted(pods, key=lambda pod: (pod.phase != "Pending", pod.created_at or 0.0, pod.name))
+    ordered = sorted(pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name))
     return ordered[-1] if ordered else None

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import GpuMode
+
 
 class DeviceProcess(Struct, frozen=True, gc=False):
     """What one container uses on one device. `memory_limit_mib` is its grant (whole card when exclusive)."""
@@ -19,7 +21,7 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     pod: str
     container: str
     pod_uid: str
-    allocate_mode: str
+    allocate_mode: GpuMode
     memory_used_mib: float
     memory_limit_mib: float
     sm_percent: float

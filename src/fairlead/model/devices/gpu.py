@@ -6,9 +6,42 @@ comes from the API server and may have no reading; a reading comes from an expor
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
+
+
+class GpuMode(StrEnum):
+    """How a node gives its GPUs away, a pod asks for them, and a container has one."""
+
+    NONE = "none"
+    EXCLUSIVE = "exclusive"
+    SHARE = "share"
+    TOPOLOGY = "topology"
+    MIG = "mig"
+    TIMESLICE = "timeslice"
+    MPS = "mps"
+
+
+class CardMode(StrEnum):
+    """How one card is given away.
+
+    `DRAINING`: not at all, until the last holders of its node's old mode have left.
+    """
+
+    EXCLUSIVE = "exclusive"
+    SHARED = "shared"
+    DRAINING = "draining"
+    TOPOLOGY = "topology"
+    MIG = "mig"
+
+
+class Health(StrEnum):
+    HEALTHY = "Healthy"
+    UNHEALTHY = "Unhealthy"
+    UNKNOWN = "Unknown"
 
 
 class Grant(Struct, frozen=True, gc=False):
@@ -28,7 +61,7 @@ class Grant(Struct, frozen=True, gc=False):
 class GpuSlot(Struct, frozen=True, gc=False):
     """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3).
 
-    `minor` -1 and `memory_mib` None: not told. `mode`: exclusive, shared or draining.
+    `minor` -1 and `memory_mib` None: not told.
     """
 
     index: int
@@ -37,21 +70,18 @@ class GpuSlot(Struct, frozen=True, gc=False):
     model: str = ""
     memory_mib: int | None = None
     units: int = 0
-    health: str = "Healthy"
+    health: Health = Health.HEALTHY
     reason: str = ""
-    mode: str = "exclusive"
+    mode: CardMode = CardMode.EXCLUSIVE
 
 
 class GpuHolder(Struct, frozen=True, gc=False):
-    """One container on one GPU, as the node's exporter saw it.
-
-    `mode`: exclusive, share, timeslice, mps or mig.
-    """
+    """One container on one GPU, as the node's exporter saw it."""
 
     namespace: str
     pod: str
     container: str = ""
-    mode: str = "exclusive"
+    mode: GpuMode = GpuMode.EXCLUSIVE
     memory_used_mib: float | None = None
     memory_limit_mib: float | None = None
     utilization_ratio: float | None = None

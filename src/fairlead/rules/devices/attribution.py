@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fairlead.model.devices.device import DeviceProcess
+from fairlead.model.devices.gpu import GpuMode
 
-EXCLUSIVE = "exclusive"
-_WHOLE_ENTITY = (EXCLUSIVE, "mig")
+WHOLE_ENTITY = (GpuMode.EXCLUSIVE, GpuMode.MIG)
 
 
 class DeviceHolder(Struct, frozen=True, gc=False):
@@ -34,13 +34,13 @@ def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
     Nobody for shared devices and for several pods. A process that was granted nothing (no pod) holds nothing,
     and takes the device from nobody.
 
-    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "exclusive", 1, 2, 3)]).container
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, 1, 2, 3)]).container
     'c'
-    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "share", 1, 2, 3)]) == NOBODY
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.SHARE, 1, 2, 3)]) == NOBODY
     True
     """
     holders = [process for process in processes if process.pod]
-    if not holders or any(process.allocate_mode not in _WHOLE_ENTITY for process in holders):
+    if not holders or any(process.allocate_mode not in WHOLE_ENTITY for process in holders):
         return NOBODY
     first = holders[0]
     if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):

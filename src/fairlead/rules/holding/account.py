@@ -9,31 +9,54 @@ moves a grant.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.devices.gpu import GpuReading, Grant
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, Grant
 from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, MemoryUnit, counted
 from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
-from fairlead.rules.holding.cards import SHARED, cards_of, node_unit
+from fairlead.rules.holding.cards import cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.nodes.share_mode import ShareMode, share_mode
 from fairlead.rules.nodes.status import gpu_mode
 
-RESERVED: Final = "reserved"
-UNWRITTEN: Final = "unwritten"
-BOUND: Final = "bound"
-ASSIGNED: Final = "assigned"
-UNHEALTHY: Final = "unhealthy"
-DRAINING: Final = "draining"
-UNOFFERED: Final = "not offered"
 _NO_GRANTS: GrantsByContainer = {}
+
+
+class TenantState(StrEnum):
+    """`UNWRITTEN`: seen on its node, its cards not yet seen in its annotation.
+
+    `ASSIGNED`: its containers have them.
+    """
+
+    RESERVED = "reserved"
+    UNWRITTEN = "unwritten"
+    BOUND = "bound"
+    ASSIGNED = "assigned"
+
+
+class Trouble(StrEnum):
+    """Why a card takes no new pods."""
+
+    UNHEALTHY = "unhealthy"
+    DRAINING = "draining"
+    UNOFFERED = "not offered"
+
+
+RESERVED: Final = TenantState.RESERVED
+UNWRITTEN: Final = TenantState.UNWRITTEN
+BOUND: Final = TenantState.BOUND
+ASSIGNED: Final = TenantState.ASSIGNED
+UNHEALTHY: Final = Trouble.UNHEALTHY
+DRAINING: Final = Trouble.DRAINING
+UNOFFERED: Final = Trouble.UNOFFERED
 
 
 class Hidden(Struct, frozen=True, gc=False):
@@ -48,17 +71,15 @@ class Hidden(Struct, frozen=True, gc=False):
 
 
 class Tenant(Struct, frozen=True, gc=False):
-    """A pod that holds room on a node.
+    """A pod that holds room on a node: reserved while it is being bound, then bound, then assigned.
 
-    Its state is `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
-    `unwritten`: it was seen on its node, and the cards that are held for it have not been seen in its
-    annotation. `grants`: as they were given, by container; empty for a pod that sits there and whose card
-    nobody knows (PENDING). `booked`: those that add up to what it holds.
+    `grants`: as they were given, by container; empty for a pod that sits there and whose card nobody knows
+    (PENDING). `booked`: those that add up to what it holds.
     """
 
     pod: Pod
     node: str
-    state: str
+    state: TenantState
     grants: GrantsByContainer
     booked: GrantsByContainer
 
@@ -80,7 +101,7 @@ class Tenant(Struct, frozen=True, gc=False):
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
 
     @property
-    def shown_state(self) -> str:
+    def shown_state(self) -> TenantState:
         """The state in tables and metrics, which know no more than reserved, bound and assigned."""
         return BOUND if self.state == UNWRITTEN else self.state
 
@@ -96,9 +117,9 @@ class Tenant(Struct, frozen=True, gc=False):
 class CardAccount(Struct, gc=False):
     """One card. `key` is its UUID, or `#<index>` where nobody told one.
 
-    `trouble`: why it takes no new pods, "" = it does. `aside`, `core_aside`: what hidden tenants of the node
-    may hold of it. `free`, `core_free` are never below zero: a card that shrank below its grants is
-    overcommitted. `gpu` is the card itself.
+    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node may hold of
+    it. `free`, `core_free` are never below zero: a card that shrank below its grants is overcommitted. `gpu`
+    is the card itself.
     """
 
     key: str
@@ -107,7 +128,7 @@ class CardAccount(Struct, gc=False):
     units: int
     memory_mib: int
     core_total: int
-    trouble: str = ""
+    trouble: Trouble | None = None
     used: int = 0
     core_used: int = 0
     free: int = 0
@@ -164,7 +185,7 @@ class NodeAccount(Struct, gc=False):
 
     name: str
     mode: ShareMode
-    unit: str
+    unit: MemoryUnit
     cards: list[CardAccount]
     places: Mapping[str | int, int]
     tenants: dict[str, Tenant] = {}
@@ -286,7 +307,7 @@ def account(
     pods: Iterable[Pod] = (),
     readings: Sequence[GpuReading] = (),
     withheld: Collection[int] = (),
-    mode: str = "",
+    mode: GpuMode | None = None,
 ) -> NodeAccount:
     """The node's cards, and what these pods hold of them.
 
@@ -353,9 +374,9 @@ def _hidden(pod: Pod) -> Hidden:
     return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 
 
-def _trouble(card: CardOccupancy) -> str:
+def _trouble(card: CardOccupancy) -> Trouble | None:
     if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
-    if card.is_draining or card.mode != SHARED:
+    if card.is_draining or card.mode != CardMode.SHARED:
         return DRAINING
-    return "" if card.is_offered else UNOFFERED
+    return None if card.is_offered else UNOFFERED

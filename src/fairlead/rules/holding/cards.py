@@ -12,20 +12,20 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuReading, GpuSlot
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, GpuSlot, Health
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, MemoryUnit, counted
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
-from fairlead.rules.nodes.status import SHARE
+from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
 MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this no card is drawn: it is a mistake, and each would cost memory."""
-SHARED: Final = "shared"
+_CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
 WITHHELD: Final = "taken out by an operator"
 
 
-def node_unit(node: Node, devices: int = 0) -> str:
+def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
     """The unit of the node's `aliyun.com/gpu-mem`.
 
     `devices`: how many report, which counts where the node does not say how many it has.
@@ -38,23 +38,25 @@ def node_unit(node: Node, devices: int = 0) -> str:
     return unit_of(node, offered / count if count > 0 else 0)
 
 
-def unit_of_cluster(nodes: Iterable[Node]) -> str:
+def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
     """The unit in which pods ask, as far as nodes tell.
 
     MiB where all that offer shared memory count so, else GiB.
 
     >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
-    >>> unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([])
-    ('MiB', 'GiB', 'GiB')
+    >>> print(unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([]))
+    MiB GiB GiB
     """
     units = {node_unit(node) for node in nodes if counted(node.capacity, GPU_MEMORY)}
     return MIB if units == {MIB} else GIB
 
 
-def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()) -> list[CardOccupancy]:
+def cards_of(
+    node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()
+) -> list[CardOccupancy]:
     """The node's cards by index, without holders.
 
-    `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing.
+    `withheld`: indexes that an operator took out of sharing.
     """
     if node.gpus:
         cards = _from_inventory(node, mode, unit, readings)
@@ -71,7 +73,7 @@ def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = 
     return [_taken_out(card) if card.index in withheld else card for card in cards] if withheld else cards
 
 
-def _from_inventory(node: Node, mode: str, unit: str, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
+def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
     cards = [_from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
@@ -100,10 +102,10 @@ def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | N
     return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
 
 
-def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None) -> CardOccupancy:
-    is_draining = slot.mode == "draining"
-    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == SHARED else 0
-    is_fit = slot.health == "Healthy" or is_draining
+def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading | None) -> CardOccupancy:
+    is_draining = slot.mode == CardMode.DRAINING
+    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == CardMode.SHARED else 0
+    is_fit = slot.health == Health.HEALTHY or is_draining
     units = believable_units(slot.units, slot.memory_mib, unit, offered)
     told = slot.memory_mib or _size(node, reading)
     return CardOccupancy(
@@ -123,14 +125,14 @@ def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None)
     )
 
 
-def _reported(node: Node, mode: str, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
+def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
     """A card that no inventory tells of, with what its device says, if it says anything."""
     return CardOccupancy(
         node=node.name,
         index=index,
         uuid=reading.uuid if reading else "",
         model=reading.model if reading else "",
-        mode=SHARED if mode == SHARE else mode,
+        mode=_CARD_MODES.get(mode, CardMode.EXCLUSIVE),
         memory_total_mib=_size(node, reading),
         is_healthy=reading.healthy if reading else None,
         is_offered=is_offered,
@@ -151,7 +153,7 @@ def _device_reason(reading: GpuReading | None) -> str:
     return f"XID {reading.last_xid}" if reading.last_xid else "the device reports a fault"
 
 
-def _in_equal_parts(node: Node, unit: str, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
+def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
     """Each of the first cards, as many as the node shares, gets an equal part of the node's units.
 
     It gets an equal part of the memory, too, when nothing else tells its size. Units are whole, since they
@@ -171,6 +173,6 @@ def _taken_out(card: CardOccupancy) -> CardOccupancy:
 
     One of another mode is only marked: it has nothing to share yet.
     """
-    if card.mode != SHARED:
+    if card.mode != CardMode.SHARED:
         return structs.replace(card, is_withheld=True)
     return structs.replace(card, is_withheld=True, is_healthy=False, reason=card.reason or WITHHELD)

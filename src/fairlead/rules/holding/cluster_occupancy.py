@@ -13,7 +13,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import node_occupancy
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
-from fairlead.rules.nodes.status import NO_GPU, is_ready
+from fairlead.rules.nodes.status import EXCLUSIVE, NO_GPU, is_ready
 from fairlead.rules.pods.devices import whole_gpus
 
 _NO_USE = PodUse()
@@ -115,12 +115,12 @@ def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The container's own use; on a card it has alone, the device's (it includes the driver's part)."""
     if holder.memory_used_mib is not None:
         return holder.memory_used_mib
-    return card.reading.memory_used_mib if card.reading and holder.mode == "exclusive" else None
+    return card.reading.memory_used_mib if card.reading and holder.mode == EXCLUSIVE else None
 
 
 def seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The device's utilisation for a card held alone, the container's own share on a shared one."""
-    if holder.mode == "exclusive" and card.reading:
+    if holder.mode == EXCLUSIVE and card.reading:
         return card.reading.utilization_ratio
     return holder.utilization_ratio
 

@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.model.keys import ANNOTATION_GPU_PLACEMENT, ANNOTATION_GPU_SPLIT
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, counted
-from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
+from fairlead.model.sharing import BINPACK, PLACEMENTS, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
 
 PER_CONTAINER: Final = "per-container"
 _CORES: Final = range(5, 101, 5)
@@ -48,7 +48,7 @@ def gpu_need(pod: Pod) -> GpuNeed:
         running=running,
         passing=passing,
         is_split=pod.annotations.get(ANNOTATION_GPU_SPLIT) == PER_CONTAINER and len(running) > 1,
-        policy=pod.annotations.get(ANNOTATION_GPU_PLACEMENT, ""),
+        policy=PLACEMENTS.get(pod.annotations.get(ANNOTATION_GPU_PLACEMENT, "")),
     )
 
 
@@ -99,7 +99,7 @@ def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
 def _fault(pod: Pod) -> str:
     """What a person wrote that no node can meet."""
     placement, split = pod.annotations.get(ANNOTATION_GPU_PLACEMENT), pod.annotations.get(ANNOTATION_GPU_SPLIT)
-    if placement not in (None, BINPACK, SPREAD):
+    if placement is not None and placement not in PLACEMENTS:
         return f"annotation {ANNOTATION_GPU_PLACEMENT}={_short(placement)} is neither {BINPACK} nor {SPREAD}"
     if split not in (None, PER_CONTAINER):
         return f"annotation {ANNOTATION_GPU_SPLIT}={_short(split)} is not {PER_CONTAINER}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
@@ -20,10 +20,11 @@ from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_G
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT, grant_mib
-from fairlead.rules.nodes.status import MIG, NO_GPU, SHARE, gpu_mode
+from fairlead.rules.nodes.status import EXCLUSIVE, MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pods.devices import memory_units, mig_slices, whole_gpus
 
 _WHOLE: Final = 1.0
+_BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
 
 
 def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
@@ -110,7 +111,7 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
     return CardHolder(
         pod=pod,
         container=seat.container,
-        mode="exclusive" if seat.is_whole else SHARE,
+        mode=EXCLUSIVE if seat.is_whole else SHARE,
         ratio=ratio,
         units=grant.units,
         core_percent=grant.core_percent,
@@ -126,9 +127,9 @@ def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
     Exclusive takes the card; other modes take what the exporter says is their limit.
     """
     mib, total = seen.memory_limit_mib, card.memory_total_mib
-    if seen.mode == "exclusive":
+    if seen.mode == EXCLUSIVE:
         ratio, mib = _WHOLE, total
-    elif seen.mode in ("timeslice", "mps") or not mib or not total:
+    elif seen.mode in _BY_TURNS or not mib or not total:
         ratio = 0.0
     else:
         ratio = min(_WHOLE, mib / total)
@@ -157,7 +158,7 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
     )
 
 
-def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
+def _gpus_allocated(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
     """Shared: the sum of granted fractions. Exclusive: the sum of limits.
 
     MIG: slices held, in whole cards' worth (slices of a kind).
@@ -173,7 +174,7 @@ def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], askin
     return whole * total / offered if 0 < total < offered else whole  # time slices: several offered per card
 
 
-def _gpus_unhealthy(mode: str, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
+def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
     """The larger of what the device plugin withholds and what devices say.
 
     Draining cards are withheld too, and no fault (decision 4).
@@ -197,7 +198,7 @@ def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offere
     return float(offered_mib) if offered_mib else None
 
 
-def _memory_allocated(mode: str, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
+def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
     """Shared: the grants. Exclusive: full memory of the cards held.
 
     Where cards differ and nobody says which are held: their mean.

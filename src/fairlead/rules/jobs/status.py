@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
-from fairlead.model.pod import Pod
+from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 
@@ -52,14 +52,14 @@ def job_status(job: Job, pods: Iterable[Pod]) -> str:
     word, pods = _word_of(job), tuple(pods)
     if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
         return PENDING
-    if word == RUNNING and any(pod.phase == "Pending" and pod.deleted_at is None for pod in pods):
+    if word == RUNNING and any(pod.phase == PodPhase.PENDING and pod.deleted_at is None for pod in pods):
         return PENDING
     return word
 
 
 def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
     label, value = lead
-    return any(pod.labels.get(label) == value and pod.phase != "Pending" for pod in pods)
+    return any(pod.labels.get(label) == value and pod.phase != PodPhase.PENDING for pod in pods)
 
 
 def _word_of(job: Job) -> str:
@@ -163,11 +163,11 @@ def instance_age(pod: Pod, now: float) -> float:
 
     While Pending since creation, else from its first container's start to its last one's end.
     """
-    if pod.phase == "Pending":
+    if pod.phase == PodPhase.PENDING:
         return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0
     starts = [status.started_at for status in pod.statuses if status.started_at is not None]
     start = min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
-    ends = [status.finished_at for status in pod.statuses if status.state == "terminated" and status.finished_at is not None]
+    ends = [status.finished_at for status in pod.statuses if status.state == ContainerState.TERMINATED and status.finished_at is not None]
     has_ended = bool(pod.statuses) and len(ends) == len(pod.statuses)
     end = max(ends) if has_ended else now
     return max(0.0, end - start) if start is not None else 0.0

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import QUOTA_GATE
-from fairlead.model.pod import ContainerStatus, Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Pod, PodPhase
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of a scheduler that found no node."""
@@ -36,12 +36,12 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         if reason is not None:
             return reason
     for pod in pods:
-        if pod.phase == "Failed":
+        if pod.phase == PodPhase.FAILED:
             return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
         return Wait("PodsMissing", f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others")
-    return Wait("Starting", f"{_count(pods, 'Running')} of {len(pods)} pods run")
+    return Wait("Starting", f"{_count(pods, PodPhase.RUNNING)} of {len(pods)} pods run")
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
@@ -51,7 +51,7 @@ def why_pod_waits(pod: Pod) -> Wait | None:
     """
     if pod.is_finished:
         return None
-    return (_before_its_node(pod) if pod.phase == "Pending" else None) or _why_container_waits(pod)
+    return (_before_its_node(pod) if pod.phase == PodPhase.PENDING else None) or _why_container_waits(pod)
 
 
 def _before_its_node(pod: Pod) -> Wait | None:
@@ -64,7 +64,7 @@ def _before_its_node(pod: Pod) -> Wait | None:
 
 def _why_container_waits(pod: Pod) -> Wait | None:
     for status in (*pod.init_statuses, *pod.statuses):
-        if status.state == "waiting" and status.reason not in _QUIET:
+        if status.state == ContainerState.WAITING and status.reason not in _QUIET:
             return Wait(status.reason, _container_text(pod, status))
     return None
 
@@ -72,7 +72,7 @@ def _why_container_waits(pod: Pod) -> Wait | None:
 def _end_of(pod: Pod) -> Wait:
     """Of a failed pod whose job's controller has yet to draw its conclusion, or waits for the others."""
     for status in (*pod.init_statuses, *pod.statuses):
-        if status.state == "terminated" and status.exit_code:
+        if status.state == ContainerState.TERMINATED and status.exit_code:
             ended = status.message or f"it ended with exit code {status.exit_code}"
             return Wait(status.reason or "Error", f"container {status.name} of pod {pod.name}: {ended}")
     return Wait(pod.reason or "Failed", f"pod {pod.name} has failed")
@@ -90,5 +90,5 @@ def _container_text(pod: Pod, status: ContainerStatus) -> str:
     return f"{text}: {status.message}" if status.message else f"{text} waits: {status.reason}"
 
 
-def _count(pods: Iterable[Pod], phase: str) -> int:
+def _count(pods: Iterable[Pod], phase: PodPhase) -> int:
     return sum(pod.phase == phase for pod in pods)

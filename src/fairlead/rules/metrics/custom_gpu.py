@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.metrics.gpu import allocated_ratio, foreign, granted
 
@@ -30,7 +31,7 @@ _PROCESS: Final = (
     "gpu",
     "modelName",
 )
-_MODES: Final = {"exclusive": 1, "mig": 1}
+_MODES: Final = {GpuMode.EXCLUSIVE: 1, GpuMode.MIG: 1}
 _SHARE: Final = 2
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
 
@@ -230,7 +231,7 @@ def allocated_ratio(sample: DeviceSample) -> float | None:
     holders, total = granted(sample), sample.fields.get(_PREFIX + "FB_TOTAL")
     if not sample.up:
         return None
-    if any(process.allocate_mode == "exclusive" for process in holders):
+    if any(process.allocate_mode == GpuMode.EXCLUSIVE for process in holders):
         return 1
     if not holders:
         return 0

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.rules.devices.attribution import EXCLUSIVE, device_holder
+from fairlead.rules.devices.attribution import WHOLE_ENTITY, device_holder
 from fairlead.rules.metrics.gpu import granted
 
 _LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
@@ -58,15 +59,15 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
 
 def _device_key(sample: DeviceSample) -> Key:
     holder = device_holder(sample.processes)
-    mode = EXCLUSIVE if holder.container else "none"
-    if mode == "none":
+    mode = GpuMode.EXCLUSIVE if holder.container else GpuMode.NONE
+    if mode == GpuMode.NONE:
         return (mode, "", str(sample.minor), sample.model, "", sample.node, "", sample.uuid)
     return (mode, holder.container, str(sample.minor), sample.model, holder.namespace, sample.node, holder.pod, sample.uuid)
 
 
 def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:
     names = (sample.model, process.namespace, sample.node, process.pod, sample.uuid)
-    return ("share", process.container, str(sample.minor), *names)
+    return (GpuMode.SHARE, process.container, str(sample.minor), *names)
 
 
 def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
@@ -74,7 +75,7 @@ def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
 
     Processes without a grant are left out.
     """
-    shares = [process for process in granted(sample) if process.allocate_mode not in (EXCLUSIVE, "mig")]
+    shares = [process for process in granted(sample) if process.allocate_mode not in WHOLE_ENTITY]
     return sorted(shares, key=lambda process: (process.namespace, process.pod, process.container))
 
 

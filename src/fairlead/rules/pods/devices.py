@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
 
@@ -43,14 +44,14 @@ def has_gpu(pod: Pod) -> bool:
     return bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
 
 
-def gpu_kind(limits: Amounts) -> str:
+def gpu_kind(limits: Amounts) -> GpuMode:
     """How the pod holds GPUs: share, exclusive, mig, or none; the `gpu_mode` of a pod in metrics.
 
-    >>> gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500})
-    ('share', 'exclusive', 'none')
+    >>> print(gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500}))
+    share exclusive none
     """
     if memory_units(limits):
-        return "share"
+        return GpuMode.SHARE
     if whole_gpus(limits):
-        return "exclusive"
-    return "mig" if mig_slices(limits) else "none"
+        return GpuMode.EXCLUSIVE
+    return GpuMode.MIG if mig_slices(limits) else GpuMode.NONE

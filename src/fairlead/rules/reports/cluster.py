@@ -16,6 +16,7 @@ from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.quota_use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import SourceState
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
 from fairlead.rules.pods.status import pod_status
@@ -96,7 +97,7 @@ def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
     A snapshot without sources is whole.
     """
     found = snapshot.sources.get(source)
-    return found is None or found.state == "ok" or (found.state == "failing" and found.good_at is not None)
+    return found is None or found.is_ok or (found.state == SourceState.FAILING and found.good_at is not None)
 
 
 def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:

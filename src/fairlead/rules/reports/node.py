@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -65,7 +65,7 @@ class NodeReport(Struct, frozen=True, gc=False):
     """
 
     node: Node
-    mode: str
+    mode: GpuMode
     gpus: int = 0
     gpus_allocated: float = 0
     gpus_unhealthy: int = 0
@@ -98,7 +98,7 @@ def report_nodes(snapshot: ClusterSnapshot) -> tuple[NodeReport, ...]:
     return tuple(sorted(reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))))
 
 
-def node_mode(node: Node, snapshot: ClusterSnapshot) -> str:
+def node_mode(node: Node, snapshot: ClusterSnapshot) -> GpuMode:
     """The first that matches: share, topology, exclusive, normal.
 
     Topology needs label *and* ConfigMap, whatever the capacity.
@@ -183,7 +183,7 @@ def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
     the one that the node's labels want.
     """
     is_left = share_mode(node.labels).is_shared is not is_shared
-    return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus) * is_left)
+    return max(0, withheld - sum(slot.mode == CardMode.DRAINING for slot in node.gpus) * is_left)
 
 
 def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:

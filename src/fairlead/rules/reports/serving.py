@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.model.jobs.serving import FoundServings, Service, ServicePort, Serving
 from fairlead.model.moment import Moment
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.resources import CPU, GPU_CORE, Amounts, counted
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 from fairlead.rules.pods.status import pod_status
@@ -105,7 +105,7 @@ def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
         ready=sum(status.ready for status in pod.statuses),
         total=len(pod.containers),
         restarts=sum(status.restarts for status in pod.statuses),
-        gpus=instance_gpus(pod.limits, card_units) if pod.phase == "Running" and pod.node else 0.0,
+        gpus=instance_gpus(pod.limits, card_units) if pod.phase == PodPhase.RUNNING and pod.node else 0.0,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.model.actions import Action, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.actions import Outcome, Result, SharingAction, TellEvent, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -46,7 +46,7 @@ class Adoption:
     def is_writing(self) -> bool:
         return bool(self._writing)
 
-    def look(self) -> Iterator[Action | None]:
+    def look(self) -> Iterator[SharingAction | None]:
         """What follows from all that has changed, one node or pod at a time.
 
         None where other work may come between.
@@ -84,7 +84,7 @@ class Adoption:
         elif uid in self._unwritten:
             self._unwritten[uid] = self._unwritten.pop(uid)  # behind the others: those that are never taken must not hold them up
 
-    def _adopt_on(self, account: NodeAccount | None) -> Iterator[Action]:
+    def _adopt_on(self, account: NodeAccount | None) -> Iterator[SharingAction]:
         """Write damaged grants again, and find cards for pods that have none.
 
         A pod that runs without a card that is known is given none, only told: its kubelet would not look any
@@ -109,7 +109,7 @@ class Adoption:
                 elif grants:
                     self._unwritten[pod.uid] = pod
 
-    def _write(self, pod: Pod) -> Iterator[Action]:
+    def _write(self, pod: Pod) -> Iterator[SharingAction]:
         if pod.uid in self._writing or len(self._writing) >= AT_ONCE:
             return
         ledger = self._feed.ledger
@@ -122,17 +122,17 @@ class Adoption:
         self._written[pod.uid] = tenant.pod
         yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
 
-    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[Action]:
+    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[SharingAction]:
         if pod.node or pod.deleted_at is not None or pod.is_finished:
             return
         if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
             yield from self._tell(pod.uid, pod, NO_ROOM, why_no_room(pod))
 
-    def _tell_conflict(self, node: Node | None) -> Iterator[Action]:
+    def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:
             yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
 
-    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[Action]:
+    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[SharingAction]:
         """Once, until the words change."""
         if self._told.get((key, reason), "") != message:
             self._told[key, reason] = message

@@ -8,23 +8,24 @@ nothing to share yet: its total is 0.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.devices.gpu import CardMode, GpuReading, GpuSlot, Grant
 from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCard, InspectedNode, InspectedPod
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
-from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant
+from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant, Trouble
 from fairlead.rules.holding.units import grant_mib
 from fairlead.rules.nodes.status import node_ip
 from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
+_REASONS: Final[Mapping[Trouble | None, str]] = {UNHEALTHY: "taken out of use", DRAINING: "draining"}
 Readings = Mapping[tuple[str, int], GpuReading]
 """What exporters say, by node and GPU index."""
-_SHARED, _DRAINING = "shared", "draining"
 
 
 def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()) -> list[InspectedNode]:
@@ -55,7 +56,7 @@ def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[P
 
 
 def _draining(node: Node) -> tuple[int, ...]:
-    return tuple(slot.index for slot in node.gpus if slot.mode == _DRAINING)
+    return tuple(slot.index for slot in node.gpus if slot.mode == CardMode.DRAINING)
 
 
 def shares_gpus(node: Node) -> bool:
@@ -84,7 +85,7 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
         name=node.name,
         address=node_ip(node),
         unit=account.unit,
-        mode=_SHARED if account.mode.is_shared else _DRAINING,
+        mode=CardMode.SHARED if account.mode.is_shared else CardMode.DRAINING,
         isolation=isolation_of(node),
         total=sum(card.total for card in cards) if node.gpus else max(counted(node.capacity, GPU_MEMORY), 0),
         used=sum(card.used for card in cards) + sum(pod.used for pod in pending),
@@ -96,7 +97,7 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
 
 def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Iterable[Tenant], reading: GpuReading | None) -> InspectedCard:
     is_awaited = card.trouble == DRAINING and not card.used
-    reason = slot.reason or {UNHEALTHY: "taken out of use", DRAINING: _DRAINING}.get(card.trouble, "")
+    reason = slot.reason or _REASONS.get(card.trouble, "")
     return InspectedCard(
         index=card.index,
         uuid=slot.uuid,

@@ -15,9 +15,9 @@ from msgspec import Struct, structs
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
-from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, account, tenant_of
+from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, TenantState, account, tenant_of
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
@@ -53,7 +53,7 @@ class Ledger:
 
         Most units free on a card, most units of a card, and the unit.
         """
-        self._scores: dict[str, dict[tuple[int, str], int]] = {}
+        self._scores: dict[str, dict[tuple[int, Placement | None], int]] = {}
         """By node, since its account last changed: scores of plain needs.
 
         By units and the pod's own policy.
@@ -222,7 +222,7 @@ class Ledger:
         choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
-    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, str]) -> int:
+    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
         """Kept until the account changes; on a node with promises it depends on who asks, and is not kept."""
         account = self.nodes.get(name)
         if account is None or account.promised:
@@ -235,7 +235,7 @@ class Ledger:
         known[key] = score
         return score
 
-    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:
+    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: TenantState) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
         no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
         if account is None or no is not None:
@@ -354,5 +354,5 @@ def _holds(tenant: Tenant) -> tuple[str, GrantsByContainer, bool]:
     return tenant.node, tenant.booked, tenant.is_hidden
 
 
-def _tenant(pod: Pod, node: str, state: str, grants: GrantsByContainer) -> Tenant:
+def _tenant(pod: Pod, node: str, state: TenantState, grants: GrantsByContainer) -> Tenant:
     return Tenant(pod, node, state, grants, booked_grants(structs.replace(pod, grants=grants)))

@@ -12,7 +12,8 @@ from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed, Placement
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need, peak_of
 from fairlead.rules.holding.units import GIB, grant_mib
@@ -27,20 +28,20 @@ class SharePolicies(Struct, frozen=True, gc=False):
     `unit`: that in which its pods ask.
     """
 
-    node: str = BINPACK
-    gpu: str = BINPACK
-    unit: str = GIB
+    node: Placement = BINPACK
+    gpu: Placement = BINPACK
+    unit: MemoryUnit = GIB
 
 
 DEFAULT_POLICIES = SharePolicies()
 
 
-def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> str:
+def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> Placement:
     """The pod's wish, else the node's label, else the cluster's."""
     return need.policy or account.mode.placement or policies.gpu
 
 
-def choose_cards(account: NodeAccount, need: GpuNeed, policy: str) -> Choice | None:
+def choose_cards(account: NodeAccount, need: GpuNeed, policy: Placement) -> Choice | None:
     """The cards of each container; None when they do not fit. `account` is not changed."""
     if need.is_split:
         choice = choose_for_each(account.cards, need, policy)
@@ -60,7 +61,7 @@ class NoCard(Struct, frozen=True, gc=False):
     left: list[CardAccount]
 
 
-def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: str) -> Choice | NoCard:
+def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement) -> Choice | NoCard:
     """Container by container, the largest first. What init containers need counts for the first running one.
 
     A container next to others of its pod takes as much as the peak of them all grows by it: they may not all
@@ -162,7 +163,7 @@ def is_below(tenant: Tenant, pod: Pod) -> bool:
     return tenant.priority < pod.priority
 
 
-def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: str) -> list[CardAccount] | None:
+def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement) -> list[CardAccount] | None:
     """`count` cards with this much free: the smallest free first (best fit), or the largest (spread).
 
     Ties go to the lowest index, in whose order cards come, since sorting is stable. None when there are too
@@ -171,7 +172,7 @@ def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, c
     return _in_order([card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble], count, policy)
 
 
-def _in_order(fitting: list[CardAccount], count: int, policy: str) -> list[CardAccount] | None:
+def _in_order(fitting: list[CardAccount], count: int, policy: Placement) -> list[CardAccount] | None:
     if len(fitting) < count:
         return None
     if count == 1:

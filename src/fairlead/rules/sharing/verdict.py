@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
-from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
 from fairlead.rules.sharing.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
 
@@ -71,7 +71,7 @@ def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:
     return Verdict(f"all {_gpus(len(cards))} unhealthy" if len(cards) > 1 else "the only GPU is unhealthy", True)
 
 
-def _lacking(seen: NodeAccount, need: GpuNeed, policy: str) -> Verdict:
+def _lacking(seen: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
     """For containers on different cards, the first (the largest) that finds none.
 
     Each is tried as if it were the pod.

@@ -16,11 +16,11 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
-from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
+from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
@@ -218,6 +218,9 @@ class WireEvent(Struct, gc=False, rename="camel"):
     series: WireEventSeries | None = None
 
 
+_HEALTH: Final = {health.value: health for health in Health}
+_CARD_MODES: Final = {mode.value: mode for mode in CardMode}
+_PHASES: Final = {phase.value: phase for phase in PodPhase}
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
 _quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
@@ -256,7 +259,7 @@ def parse_pod(wire: WirePod) -> Pod:
         annotations=annotations,
         owners=parse_owners(meta.owner_references),
         node=intern(spec.node_name or ""),
-        phase=intern(status.phase or "Pending"),
+        phase=_PHASES.get(status.phase or "Pending", PodPhase.UNKNOWN),
         reason=status.reason or "",
         message=status.message or "",
         pod_ip=status.pod_ip or "",
@@ -433,13 +436,17 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
         return ContainerStatus(*common, last_finished_at=last_finished)
     if state.running is not None:
         return ContainerStatus(
-            *common, "running", started=bool(wire.started), started_at=epoch(state.running.started_at), last_finished_at=last_finished
+            *common,
+            ContainerState.RUNNING,
+            started=bool(wire.started),
+            started_at=epoch(state.running.started_at),
+            last_finished_at=last_finished,
         )
     if state.terminated is not None:
         end = state.terminated
         return ContainerStatus(
             *common,
-            "terminated",
+            ContainerState.TERMINATED,
             end.reason or "",
             end.message or "",
             end.exit_code,
@@ -449,7 +456,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             last_finished_at=last_finished,
         )
     waiting = state.waiting or WireWaiting()
-    return ContainerStatus(*common, "waiting", waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
+    return ContainerStatus(*common, ContainerState.WAITING, waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
@@ -496,4 +503,14 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
         wire = msgspec.json.decode(raw, type=WireSlot)
     except msgspec.MsgspecError:
         return None
-    return GpuSlot(wire.index, wire.uuid, wire.minor, wire.model, wire.memory_mib, wire.units, wire.health, wire.reason, wire.mode)
+    return GpuSlot(
+        wire.index,
+        wire.uuid,
+        wire.minor,
+        wire.model,
+        wire.memory_mib,
+        wire.units,
+        _HEALTH.get(wire.health, Health.UNHEALTHY),
+        wire.reason,
+        _CARD_MODES.get(wire.mode, CardMode.EXCLUSIVE),
+    )

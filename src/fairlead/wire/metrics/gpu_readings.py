@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.metric import Sample
 
 MIB: Final = 1 << 20
@@ -69,7 +69,7 @@ class _Card:
     values: dict[str, float] = field(default_factory=dict)
     xids: dict[int, float] = field(default_factory=dict)
     holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
-    modes: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    modes: dict[tuple[str, str, str], GpuMode] = field(default_factory=dict)
 
 
 class CardsOfPage:
@@ -143,7 +143,7 @@ def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    card.modes[who] = labels.get("allocate_mode", "exclusive")
+    card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), GpuMode.SHARE)
     card.holders.setdefault(who, {})[name] = value
 
 
@@ -156,6 +156,7 @@ _DCGM_TO_NATIVE: Final = {
     "GPU_TEMP": ("temperature_celsius", 1.0),
     "POWER_USAGE": ("power_watts", 1.0),
 }
+_MODES: Final = {mode.value: mode for mode in GpuMode}
 _LEGACY_TO_NATIVE: Final = {
     "duty_cycle": ("utilization_ratio", 0.01),
     "memory_used_bytes": ("memory_used_bytes", 1.0),
@@ -187,7 +188,7 @@ def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
     if pod and space:
-        card.modes.setdefault((space, pod, container), "exclusive")
+        card.modes.setdefault((space, pod, container), GpuMode.EXCLUSIVE)
     name = sample.name.removeprefix(_DCGM)
     if name == "XID_ERRORS":
         if sample.value > 0:
@@ -209,14 +210,14 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
     card.model = card.model or labels.get("name", "")
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    if labels.get("allocate_mode") == "share":
-        card.modes[who] = "share"
+    if labels.get("allocate_mode") == GpuMode.SHARE:
+        card.modes[who] = GpuMode.SHARE
         if native in ("memory_used_bytes", "utilization_ratio"):
             card.holders.setdefault(who, {})[native] = sample.value * scale
         return
     card.values.setdefault(native, sample.value * scale)
-    if labels.get("allocate_mode") == "exclusive" and who[1]:
-        card.modes.setdefault(who, "exclusive")
+    if labels.get("allocate_mode") == GpuMode.EXCLUSIVE and who[1]:
+        card.modes.setdefault(who, GpuMode.EXCLUSIVE)
 
 
 def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
@@ -227,7 +228,7 @@ def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
     if who[1]:
-        card.modes.setdefault(who, "share")
+        card.modes.setdefault(who, GpuMode.SHARE)
         card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.model.devices.gpu import Health
 from fairlead.model.inspection import InspectedCard, InspectedNode, InspectedPod
 
 Object = dict[str, Any]
@@ -53,7 +54,7 @@ def _card(card: InspectedCard) -> Object:
         "uuid": card.uuid,
         "model": card.model,
         "memoryMiB": card.memory_mib,
-        "health": "Healthy" if card.is_healthy else "Unhealthy",
+        "health": Health.HEALTHY if card.is_healthy else Health.UNHEALTHY,
         "reason": card.reason,
         "coreTotal": card.core_total,
         "coreUsed": card.core_used,
