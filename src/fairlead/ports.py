@@ -96,7 +96,7 @@ class GpuReadings(Protocol):
 
 
 class Devices(Protocol):
-    """The GPUs that a node exporter speaks for (all nodes' in the simulated world)."""
+    """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
 
     def sample(self) -> Sequence[DeviceSample]:
         """One sample of every device now, ordered by (node, index)."""
