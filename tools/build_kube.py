@@ -64,7 +64,7 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
     title = f"{family.folder} {family.version}"
     say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
-        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *_edited_module(family, Path(scratch))]
+        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *edited_module(family, Path(scratch))]
         argv = [str(go.program), "build", "-v", *flags, "-o", scratch + os.sep, *packages]
         seconds = run_step(
             title,
@@ -89,7 +89,7 @@ def _move(family: Family, names: list[str], scratch: Path) -> None:
         (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.edition}")
 
 
-def _edited_module(family: Family, scratch: Path) -> list[str]:
+def edited_module(family: Family, scratch: Path) -> list[str]:
     """Go's flag that builds from a copy of the module with the family's edits.
 
     go.sum still vouches for all else.

@@ -49,7 +49,7 @@ def run_tests(only: Sequence[str]) -> int:
     All, or those named; `check` names all that need no real component.
     """
     started = time.monotonic()
-    budget = _budget(only)
+    budget = budget_of(only)
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     make_environment("dev")
     checked = threading.Event()
@@ -66,7 +66,7 @@ def run_tests(only: Sequence[str]) -> int:
     return _report(outcomes, time.monotonic() - started, budget)
 
 
-def _budget(only: Sequence[str]) -> str:
+def budget_of(only: Sequence[str]) -> str:
     """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has none."""
     if only:
         return "check" if set(only) == {"check"} else ""
@@ -137,13 +137,13 @@ def _report(outcomes: list[Outcome], seconds: float, budget: str) -> int:
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:
         print(f"CI=true: the {total.skipped} skipped above count as failures")
-    print(f"all in {spoken_seconds(seconds)}{_against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
+    print(f"all in {spoken_seconds(seconds)}{against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if bad else 0
 
 
-def _against(budget: str, seconds: float) -> str:
+def against(budget: str, seconds: float) -> str:
     """What a run may take, told beside what it took.
 
     A busy machine is no failure, so being over is only said.
@@ -166,7 +166,7 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     return lines
 
 
-def _hear_signals() -> None:
+def hear_signals() -> None:
     """Hear the signals again that `make test &` or `nohup` made this run deaf to.
 
     It, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send.
@@ -181,7 +181,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
     parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
     only = parser.parse_args(argv).only
-    _hear_signals()
+    hear_signals()
     try:
         with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
             return run_tests(only)

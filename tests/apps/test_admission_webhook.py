@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from tests.asgi import ask as send
 from tests.kube.admission_cases import ATTEMPTS, SENT, Attempt, Object, result
-from tests.sim.api.test_api_server import ask as send
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app
 

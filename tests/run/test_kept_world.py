@@ -208,7 +208,7 @@ def test_what_the_world_does_by_itself_is_saved_with_the_next_save(tmp_path: Pat
     first.world.run_until(first.world.clock.now() + 60)
     first.save()
     running = first.world.cluster.get(PODS, "research", "p")
-    first._file.close()  # as a kill would: no last save
+    first.file.close()  # as a kill would: no last save
     second = opened(tmp_path)
     assert second.world.cluster.get(PODS, "research", "p") == running
     second.close()
@@ -235,7 +235,7 @@ def test_versions_that_were_handed_out_and_lost_are_not_handed_out_again(tmp_pat
     for number in range(120_000):  # more than are set aside at once, in one go, without a save
         first.world.cluster.mutate(CONFIG_MAPS, "research", "c", lambda old, number=number: {**old, "data": {"n": str(number)}})  # type: ignore[misc]
     lost = first.world.cluster.resource_version
-    first._file.close()
+    first.file.close()
     second = opened(tmp_path)
     assert second.world.cluster.resource_version >= lost
     assert second.world.cluster.get(CONFIG_MAPS, "research", "c") is None, "it was never saved"
@@ -333,9 +333,12 @@ def test_a_directory_that_cannot_be_written_is_refused(place: str) -> None:
     assert hint == "give another directory with --state-dir"
 
 
-def test_a_disk_that_is_full_takes_no_answer_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_takes_no_answer_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connections: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *where, **how: connections.append(connect(*where, **how)) or connections[-1])
     kept = opened(tmp_path)
-    sql = kept._file._sql
+    [sql] = connections
     pages = sql.execute("PRAGMA page_count").fetchone()[0]
     sql.execute(f"PRAGMA max_page_count = {pages}")
     large = {**config_map(1), "metadata": {"name": "c", "namespace": "research"}, "data": {"x": "y" * 100_000}}
@@ -346,7 +349,7 @@ def test_a_disk_that_is_full_takes_no_answer_and_loses_nothing(tmp_path: Path) -
     assert caught.value.hint == "free some space"
     sql.execute(f"PRAGMA max_page_count = {pages + 1000}")
     kept.save()
-    kept._file.close()
+    kept.file.close()
     again = opened(tmp_path)
     assert again.world.cluster.get(CONFIG_MAPS, "research", "c") is not None
     again.close()
@@ -358,11 +361,10 @@ def test_the_file_is_the_owners_alone(tmp_path: Path) -> None:
 
 def test_without_changes_nothing_is_written(tmp_path: Path) -> None:
     kept = opened(tmp_path)
-    written: list[object] = []
-    kept._file.write = lambda *arguments: written.append(arguments)  # type: ignore[method-assign]
+    kept.world.clock.advance_to(kept.world.clock.now() + 1)
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
     kept.save()
-    assert written == []
-    del kept._file.write
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
     kept.close()
 
 

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.cli.arena import kubeconfig
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.edge.connection import exec_plugin
-from fairlead.edge.kube import kube_blocking
+from fairlead.edge.kube import conversation, kube_blocking
 from fairlead.run.main import main
 
 SUBMIT = "--name=a --image=i:1 --workers=1 --gpus=1 run"
@@ -118,9 +119,9 @@ def server(reply: bytes | None) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody waits here for what a server asks to wait; a person's files are not read."""
-    monkeypatch.setitem(kube_blocking.KubeBlocking.__init__.__kwdefaults__, "read_seconds", 0.2)
+    monkeypatch.setattr(kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2))
     monkeypatch.setattr(kube_blocking, "READ_SECONDS", 0.2)
-    monkeypatch.setattr(kube_blocking, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(conversation, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)

@@ -7,6 +7,7 @@ import asyncio
 import io
 import json
 import shlex
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -59,7 +60,7 @@ async def laptop(*, is_running: bool = False) -> AsyncIterator[tuple[Driver, Cal
 async def test_show_pause_speed_and_resume() -> None:
     async with laptop() as (driver, command):
         driver.world.run_until(EPOCH + 3723)
-        driver.pace.jump_to(EPOCH + 3723, wall=driver._wall())
+        driver.pace.jump_to(EPOCH + 3723, wall=time.monotonic())
         paused = await command("pause")
         assert paused.out.splitlines()[1].split() == ["pace:", "paused,", "x1"]  # type: ignore[attr-defined]
         assert (await command("")).out == paused.out  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.sim.api.test_api_server import TOKEN, ask
+from tests.asgi import TOKEN, ask
 from tests.sim.objects import StillClock
 from tests.sim.small_world import small_world
 
@@ -84,7 +84,7 @@ async def test_the_administrator_costs_no_look_at_the_roles(cluster: Cluster, mo
         raise AssertionError("the roles were read")
 
     app = server(cluster)
-    monkeypatch.setattr("fairlead_sim.api.access.Access._read_policy", refuse)
+    monkeypatch.setattr("fairlead_sim.api.access.Access.policy", refuse)
     assert (await ask(app, "GET", "/api/v1/pods"))[0] == 200
     assert (await ask(app, "GET", "/api/v1/pods", headers={"impersonate-user": "bob"}))[0] == 500
 

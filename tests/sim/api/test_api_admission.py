@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.sim.api.test_api_server import TOKEN, ask
+from tests.asgi import TOKEN, ask
 from tests.sim.small_world import NAMESPACE, SHARED_POOL, get_pod, live, small_world
 from tests.sim.small_world import pod as make_pod
 

@@ -13,61 +13,21 @@ from typing import Any
 
 import pytest
 from tests.apps.running_console import until
+from tests.asgi import TOKEN, ask
 from tests.sim.objects import StillClock, config_map, pod
 
 from fairlead.apps import server
 from fairlead.apps.server import bind_socket, serve
-from fairlead_sim.api import reads as api_reads
 from fairlead_sim.api import watch as api_watch
 from fairlead_sim.api.credentials import Credentials, make_credentials
 from fairlead_sim.api.server import ApiServer
 from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
 from fairlead_sim.store.cluster import Cluster
 
-TOKEN = "a-token"
-
 
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster(StillClock(), log_capacity=200)
-
-
-async def ask(
-    app: Any, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None, token: str = TOKEN
-) -> tuple[int, Any]:
-    """One request to the ASGI callable itself; (status, decoded JSON or text)."""
-    target, _, query = path.partition("?")
-    given = {"authorization": f"Bearer {token}", "host": "laptop", **(headers or {})}
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "https",
-        "path": target,
-        "raw_path": target.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [(key.encode(), value.encode()) for key, value in given.items()],
-    }
-    messages: list[Any] = []
-    sent = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def receive() -> Any:
-        message = next(sent, None)
-        if message is None:
-            await asyncio.Event().wait()
-        return message
-
-    async def send(message: Any) -> None:
-        messages.append(message)
-
-    await asyncio.wait_for(app(scope, receive, send), 10)
-    raw = b"".join(message.get("body", b"") for message in messages[1:])
-    try:
-        return messages[0]["status"], json.loads(raw)
-    except ValueError:
-        return messages[0]["status"], raw.decode()
 
 
 @asynccontextmanager
@@ -176,13 +136,12 @@ async def test_a_quiet_watcher_without_bookmarks_hears_nothing(cluster: Cluster)
     assert (status, body) == (200, "")
 
 
-async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_reads, "_KEPT_LISTS", 2)
+async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: Cluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     for name in "abc":
         cluster.create(pod(name))
-    tokens = [(await ask(app, "GET", "/api/v1/pods?limit=1"))[1]["metadata"]["continue"] for _ in range(3)]
-    assert (await ask(app, "GET", f"/api/v1/pods?limit=1&continue={tokens[2]}"))[0] == 200
+    tokens = [(await ask(app, "GET", "/api/v1/pods?limit=1"))[1]["metadata"]["continue"] for _ in range(100)]
+    assert (await ask(app, "GET", f"/api/v1/pods?limit=1&continue={tokens[-1]}"))[0] == 200
     status, body = await ask(app, "GET", f"/api/v1/pods?limit=1&continue={tokens[0]}")
     assert (status, body["reason"]) == (410, "Expired")
     assert body["message"].startswith("The provided continue parameter is too old to display a consistent list result.")

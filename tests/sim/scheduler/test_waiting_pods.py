@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, NodePool, condition, get_pod, live, phase, pod, small_world
 
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scheduler.scheduler import MOST_LOOKS
+from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
@@ -46,16 +48,17 @@ def test_a_pod_that_comes_late_to_its_group_is_told_at_once() -> None:
     assert why(world, "newest") == why(world, "late-0000") != ""
 
 
-def test_many_who_wait_for_the_same_cost_one_look(monkeypatch: Any) -> None:
+def test_many_who_wait_for_the_same_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     world = full_world(400)
     looks: list[str] = []
-    real = type(world.scheduler)._try
+    get = world.cluster.get
 
-    def counted(self: Any, asked: Object, *more: Any) -> Any:
-        looks.append(asked["metadata"]["name"])
-        return real(self, asked, *more)
+    def counted(ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
+        if name.startswith("late-"):
+            looks.append(name)
+        return get(ref, namespace, name)
 
-    monkeypatch.setattr(type(world.scheduler), "_try", counted)
+    monkeypatch.setattr(world.cluster, "get", counted)
     world.cluster.create(pod("small", "train:5s"))
     live(world, 60)
     assert len(looks) < 20, "the end of a pod without GPUs is no reason to try 400 that want some"
@@ -70,7 +73,7 @@ def test_no_step_looks_at_more_than_it_may() -> None:
     until = world.clock.now() + 700
     while (at := world.timers.next_at()) is not None and at <= until:
         world.step()
-        most = max(most, world.scheduler._looks)
+        most = max(most, world.scheduler.looks)
     assert most <= MOST_LOOKS + 2_000
     assert phase(world, "late-0000") == "Running"
 

@@ -16,6 +16,7 @@ from fairlead.errors import UserError
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.scenario.file import load_scenario
+from fairlead_sim.time.timers import Timers
 from fairlead_sim.world.driver import LONGEST_LAG_SECONDS, LONGEST_RUN_SECONDS, Driver
 from fairlead_sim.world.world import World
 
@@ -122,7 +123,7 @@ def test_a_step_where_nothing_ever_happens_ends() -> None:
     driver, world, _ = driven(cost=0.001)
     while world.step() and world.clock.now() < EPOCH + 10:
         pass
-    world.timers._heap.clear()  # a world without anything to come; there is no such scenario
+    world.timers = Timers(world.clock)  # a world without anything to come; there is no such scenario
     assert driver.step() == []
 
 

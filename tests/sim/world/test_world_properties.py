@@ -159,10 +159,10 @@ def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:
     name = world.cluster.list(NODES)[which]["metadata"]["name"]
     if kind == "cordon":
         world.cluster.merge_patch(NODES, None, name, {"spec": {"unschedulable": is_on or None}})
-    elif is_on and name not in world._silent:
-        world._fall_silent(name)
-    elif not is_on and name in world._silent:
-        world._come_back(name)
+    elif is_on and name not in world.silent:
+        world.fall_silent(name)
+    elif not is_on and name in world.silent:
+        world.come_back(name)
 
 
 @settings(max_examples=8, deadline=None)

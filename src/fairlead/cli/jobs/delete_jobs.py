@@ -9,7 +9,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import ClusterJobs, Context
-from fairlead.cli.jobs.job_search import add_type, check_name, kinds_of, without_others_jobs
+from fairlead.cli.frame.object_names import check_name
+from fairlead.cli.jobs.job_search import add_type, kinds_of, without_others_jobs
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ read is an error, never an empty table.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.object_names import check_name, in_namespace, is_open, not_yours
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -23,32 +22,11 @@ if TYPE_CHECKING:
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
-NOT_YOURS = "you have no privileges to operate the job,because the owner of job is not you"
 WHERE_ELSE = "`arena list -A` shows every namespace"
-NO_API_SERVER_HINT = "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", "-T", metavar="TYPE", default="", help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob")
-
-
-def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all-namespaces", "-A", action=BooleanFlag, help="of all namespaces")
-    parser.add_argument("--allNamespaces", action=_AllNamespaces, dest="all_namespaces", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-
-
-class _AllNamespaces(BooleanFlag):
-    """arena's old spelling; it is told (`tell_deprecations`)."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
-        super().__call__(parser, namespace, values, option)
-        namespace.deprecations = ("Flag --allNamespaces has been deprecated, please use --all-namespaces instead",)
-
-
-def tell_deprecations(args: argparse.Namespace, messages: Messages) -> None:
-    for note in getattr(args, "deprecations", ()):
-        messages.plain(note)
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:
@@ -63,16 +41,6 @@ def kinds_of(word: str) -> tuple[JobKind, ...]:
         raise UserError(f"unsupport job type,arena only supports: [{told}]", "without `-T` jobs of every type are looked for")
     kind = kind_by_type(type_)
     return (kind,) if kind is not None else ()
-
-
-def check_name(name: str) -> None:
-    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would mean all jobs)."""
-    if not _DNS_NAME.fullmatch(name):
-        raise UserError(f"invalid name `{name}`", "a name has lower case letters, digits, `-` and `.`, at most 253 characters")
-
-
-def in_namespace(namespace: str) -> str:
-    return f"namespace {namespace}" if namespace else "all namespaces"
 
 
 def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, namespace: str, messages: Messages) -> bool:
@@ -143,17 +111,6 @@ def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapsh
     return replace(found, jobs=mine)
 
 
-def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
-    """Whether a job with these labels is ours, where people see only their own (`our_id` None: all is open)."""
-    from fairlead.wire.names import LABEL_SUBMITTER
-
-    return our_id is None or labels.get(LABEL_SUBMITTER) == our_id
-
-
-def not_yours(namespace: str) -> UserError:
-    return UserError(NOT_YOURS, f"namespace {namespace} shows people their own jobs only; `arena whoami` says who you are")
-
-
 def report_of(found: ClusterSnapshot) -> list[JobReport]:
     """As of the moment when the cluster was read: a saved snapshot does not age."""
     from fairlead.kinds.instances import all_instances
@@ -186,8 +143,3 @@ def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     from fairlead.cli.frame.arena_config import is_legacy_layout
 
     return args.legacy or is_legacy_layout(context.env, context.messages)
-
-
-def check_output(output: str, *more: str) -> None:
-    if output not in ("", "wide", "json", "yaml", *more):
-        raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")

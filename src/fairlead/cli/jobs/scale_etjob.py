@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.context import Context
 from fairlead.cli.jobs.job_search import find_job, report_of, warn_of_pods
-from fairlead.cli.submit.flags import many_flag, text_flag, truth_flag
 from fairlead.errors import UserError
 from fairlead.model.actions import CreateObject, Result
 
@@ -59,7 +59,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
 
 
 def _spec(args: argparse.Namespace, context: Context) -> ScalingSpec:
-    from fairlead.cli.submit import values
+    from fairlead.cli.frame import values
     from fairlead.kinds.parts.elastic_scaling import ScalingSpec
 
     values.job_name(args.name)

@@ -156,7 +156,8 @@ def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Message
 
 def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport], requested: Mapping[str, Amounts] | None) -> str:
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import node_document, render_document
+        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.nodes.node_document import node_document
 
         return render_document(args.output, node_document(reports))
     if args.details:

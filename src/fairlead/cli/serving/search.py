@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import ClusterServings, Context
-from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
+from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.source import SourceState
 

@@ -41,7 +41,7 @@ JOB_WORDS: Final = Words(
 def submit(
     args: argparse.Namespace,
     context: Context,
-    type_: str,
+    submission: Submission,
     read_spec: SpecReader,
     *,
     needs_command: bool = True,
@@ -58,10 +58,9 @@ def submit(
         documents = read_documents(args.file)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
-        args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
+        args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.arena_config import read_arena_config
-    from fairlead.cli.submit.values import job_name
-    from fairlead.kinds.submission import submission_of
+    from fairlead.cli.frame.values import job_name
 
     job_name(args.name)
     if needs_command and not args.command:
@@ -69,7 +68,7 @@ def submit(
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = read_spec(args, namespace, read_arena_config(context.env))
-    return _submit_spec(args, context, spec, submission_of(type_), words)
+    return _submit_spec(args, context, spec, submission, words)
 
 
 def check_text(words: Sequence[str]) -> None:
@@ -109,7 +108,7 @@ def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
 def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
     from msgspec.structs import replace
 
-    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
+    version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
     return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
 
 
@@ -117,7 +116,7 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
     """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
     from fairlead.kinds.submission import Served
 
-    newest = submission.manifests.CREATED_VERSIONS[:1]
+    newest = submission.kind.CREATED_VERSIONS[:1]
     if spec.priority:
         return None
     objects = _objects(spec, submission, Served(newest, None, cluster.submitter()))
@@ -142,11 +141,11 @@ def _as_served(
     from fairlead.kinds.submission import Served
 
     kind = submission.kind
-    versions = submission.manifests.CREATED_VERSIONS
+    versions = submission.kind.CREATED_VERSIONS
     if cluster is None:
         return spec, submission, Served(versions[:1])
     try:
-        served = cluster.served(kind, versions[0] if submission.manifests.READS_SCHEMA else "", spec.priority)
+        served = cluster.served(kind, versions[0] if submission.kind.READS_SCHEMA else "", spec.priority)
         instead = submission.instead if submission.version(served) is None else None
         told = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
     except OutsideError as error:
@@ -169,7 +168,7 @@ def _as_served(
 
 
 def _check_priority(context: Context, priority: str, served: Served) -> None:
-    from fairlead.cli.submit.values import invalid
+    from fairlead.cli.frame.values import invalid
 
     if priority and served.has_priority is False:
         raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")

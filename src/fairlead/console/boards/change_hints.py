@@ -89,7 +89,7 @@ class ChangeHints:
     def __init__(self, versions: TopicVersions, streams_max: int = STREAMS_MAX, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
         self.versions = versions
         self.streams_max = streams_max
-        self._heartbeat_seconds = heartbeat_seconds
+        self.heartbeat_seconds = heartbeat_seconds
         self._streams: set[Stream] = set()
         self._closed = False
         self._announced: dict[str, str] = {}
@@ -128,7 +128,7 @@ class ChangeHints:
             yield b"retry: 3000\n\n"
             while not self._closed:
                 try:
-                    await asyncio.wait_for(stream.wake.wait(), self._heartbeat_seconds)
+                    await asyncio.wait_for(stream.wake.wait(), self.heartbeat_seconds)
                 except TimeoutError:
                     yield b": heartbeat\n\n"
                     continue

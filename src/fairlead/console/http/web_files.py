@@ -39,17 +39,17 @@ mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("font/woff2", ".woff2")
 
 
-def web_answer(request: Request, path: str, base: str, dist: Path = DIST) -> Response:
+def web_answer(request: Request, path: str, base: str) -> Response:
     """The file at `path` (no leading slash) of the built client, or its index.html for a page's address.
 
     `base` ends with a slash.
     """
-    file = _file(dist, path)
+    file = _file(DIST, path)
     if file is not None and path != "index.html":
         return _asset(request, file, is_hashed=path.startswith("assets/"))
     if path.startswith("assets/") or not _wants_page(request):
         raise _no_file(path)
-    return _index(request, dist, base)
+    return _index(request, DIST, base)
 
 
 def _file(dist: Path, path: str) -> Path | None:

@@ -70,10 +70,10 @@ class ObjectWriter:
         except FairleadError as error:
             return not_sent(error)
         try:
-            body, _ = self._api.send(request)
+            answer = self._api.send(request)
         except FairleadError as error:
             return outcome_of_failure(action, error)
-        return outcome_of_answer(action, body)
+        return outcome_of_answer(action, answer.body)
 
     def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
         """See `cli.context.ClusterObjects`."""

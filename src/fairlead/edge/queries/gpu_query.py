@@ -75,7 +75,7 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
     try:
         with KubeBlocking(api.connection, read_seconds=TIMEOUT_SECONDS) as impatient:
-            body, _ = impatient.send(request)
+            body = impatient.send(request).body
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
