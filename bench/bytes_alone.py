@@ -2,8 +2,8 @@
 
     python bench/bytes_alone.py PLAN.json
 
-The plan names server, authority, certificate and stages of paths. What stands in one stage is asked side by side, pages one after another.
-`record` makes the plan from what a query of ours really sends.
+The plan names server, authority, certificate and stages of paths. What stands in one stage is asked side by
+side, pages one after another. `record` makes the plan from what a query of ours really sends.
 """
 
 from __future__ import annotations
