@@ -62,13 +62,18 @@ MAX_RESTARTS: Final = 2
 class Ask(Struct, frozen=True):
     """Send a request; the outcome is an `Answer`, of any status.
 
-    `is_stream`: the body of a good answer is not read but left in `Answer.live`.
+    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request that is
+    sent: a driver asks it as late as it can, and what it raises is the outcome.
     """
 
     request: ApiRequest
     headers: list[tuple[str, str]]
     certificate: ClientCertificate | None = None
     is_stream: bool = False
+    anew: Callable[[], ApiRequest] | None = None
+
+    def made(self) -> ApiRequest:
+        return self.anew() if self.anew is not None else self.request
 
 
 class Answer(Struct):
@@ -280,9 +285,9 @@ class Conversation:
         credentials = self._connection.credentials
         for may_renew in (True, False):
             issued = credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
-            sent = anew() if anew is not None else request
+            ask = Ask(request, self._headers(request, issued, encoding), issued.certificate, is_stream, anew)
             try:
-                return (yield from self._asked(Ask(sent, self._headers(sent, issued, encoding), issued.certificate, is_stream)))
+                return (yield from self._asked(ask))
             except Unauthorized as error:
                 error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
                 if not (may_renew and credentials.renew(issued)):

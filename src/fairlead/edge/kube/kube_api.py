@@ -26,8 +26,7 @@ from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.conversation import READ_SECONDS as READ_SECONDS
-from fairlead.edge.kube.conversation import Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
+from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -165,14 +164,14 @@ class KubeApi:
 
     async def ask(self, asked: Ask) -> Answer:
         """One request and its answer."""
+        session, request = self._session_for(asked.certificate), asked.made()
         self.requests_total += 1
-        request, seconds = asked.request, asked.request.seconds
-        response = await self._session_for(asked.certificate).request(
+        response = await session.request(
             request.method,
             URL(self.connection.server + request.path, encoded=True),
             data=request.body,
             headers=asked.headers,
-            timeout=ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            timeout=_limits(request.seconds),
             read_bufsize=WATCH_BUFFER_BYTES if asked.is_stream else PAGE_BUFFER_BYTES,
             proxy=self.conversation.proxy,
             server_hostname=self.connection.tls_server_name,
@@ -196,6 +195,10 @@ class KubeApi:
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session
+
+
+def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
+    return ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
 
 
 def _keepalive_socket(address: Any) -> socket.socket:

@@ -164,7 +164,7 @@ class KubeBlocking:
         while True:
             line, is_kept = self._take(asked)
             try:
-                self._put_request(line, asked)
+                self._put_request(line, asked.made(), asked.headers)
                 response = line.getresponse()
                 if asked.is_stream and is_good(response.status):
                     return Answer(response.status, response.headers, live=(line, response))
@@ -178,13 +178,12 @@ class KubeBlocking:
             self._give_back(line, response)
             return Answer(response.status, response.headers, body)
 
-    def _put_request(self, line: http.client.HTTPConnection, asked: Ask) -> None:
+    def _put_request(self, line: http.client.HTTPConnection, request: ApiRequest, headers: list[tuple[str, str]]) -> None:
         with self._lock:
             self.requests_total += 1
-        request = asked.request
         target = request_target(self.connection.server, request.path, self.conversation.proxy)
         line.putrequest(request.method, target, skip_accept_encoding=True)
-        for name, value in asked.headers:
+        for name, value in headers:
             line.putheader(name, value)
         if request.body is not None:
             line.putheader("Content-Length", str(len(request.body)))
