@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.model.source import SourceState
 
 if TYPE_CHECKING:
     from fairlead.cli.frame.context import ClusterJobs, Context
     from fairlead.cli.frame.messages import Messages
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.model.source import Source, SourceState
+    from fairlead.model.source import Source
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
