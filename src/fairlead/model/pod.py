@@ -76,6 +76,10 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     finished_at: Moment | None = None
     last_finished_at: Moment | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        return self.state in _HAS_RUN
+
 
 class Pod(Struct, frozen=True, gc=False):
     """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
@@ -125,7 +129,7 @@ class Pod(Struct, frozen=True, gc=False):
     @property
     def has_started(self) -> bool:
         """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
-        return self.phase != _PENDING or any(each.state in _HAS_RUN for each in (*self.init_statuses, *self.statuses))
+        return self.phase != _PENDING or any(each.has_begun for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:

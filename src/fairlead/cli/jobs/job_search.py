@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.errors import FairleadError, OutsideError, UserError
-from fairlead.model.source import SourceState
 
 if TYPE_CHECKING:
     from fairlead.cli.frame.context import ClusterJobs, Context
@@ -80,7 +79,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
-    served = {name: source for name, source in read.items() if source.state != SourceState.MISSING}
+    served = {name: source for name, source in read.items() if not source.is_missing}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
@@ -99,7 +98,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
 
 def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
     first = next(iter(failed.values()))
-    if all(source.state == SourceState.FORBIDDEN for source in failed.values()):
+    if all(source.is_forbidden for source in failed.values()):
         return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
     return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
 

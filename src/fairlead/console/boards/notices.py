@@ -30,7 +30,7 @@ def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
 
 def _is_plain_absence(page: str, source: Source) -> bool:
     """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
-    return page == "overview" and source.state == SourceState.MISSING and source.name != GPU_TELEMETRY
+    return page == "overview" and source.is_missing and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:
