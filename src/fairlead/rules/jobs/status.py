@@ -6,23 +6,23 @@ one pod still Pending says PENDING, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
 from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 
-PENDING: Final = "PENDING"
-RUNNING: Final = "RUNNING"
-SUCCEEDED: Final = "SUCCEEDED"
-FAILED: Final = "FAILED"
-SUSPENDED: Final = "SUSPENDED"
-QUEUING: Final = "QUEUING"
-RESTARTING: Final = "RESTARTING"
-SCALING: Final = "SCALING"
+PENDING: Final = JobStatus.PENDING
+RUNNING: Final = JobStatus.RUNNING
+SUCCEEDED: Final = JobStatus.SUCCEEDED
+FAILED: Final = JobStatus.FAILED
+SUSPENDED: Final = JobStatus.SUSPENDED
+QUEUING: Final = JobStatus.QUEUING
+RESTARTING: Final = JobStatus.RESTARTING
+SCALING: Final = JobStatus.SCALING
 BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
 _IN_ORDER: Final = (
     ("Failed", FAILED),
@@ -37,7 +37,7 @@ _IN_ORDER: Final = (
 _RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
 _RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
 """Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano. An `Aborted` job of Volcano may go on."""
-_BOARD: Final = {
+_BOARD: Final[Mapping[str, JobStatus]] = {
     SUCCEEDED: SUCCEEDED,
     **dict.fromkeys((FAILED, *_RAW_ENDED), FAILED),
     **dict.fromkeys((RUNNING, RESTARTING, SCALING, *_RAW_AT_WORK), RUNNING),
@@ -70,11 +70,11 @@ def _word_of(job: Job) -> str:
     return PENDING
 
 
-def board_state(status: str) -> str:
+def board_state(status: str) -> JobStatus:
     """PENDING, RUNNING, SUCCEEDED or FAILED: what boards and `arena_*` count (decision 3).
 
-    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED", "Aborted", "Terminated")]
-    ['PENDING', 'PENDING', 'RUNNING', 'FAILED', 'PENDING', 'FAILED']
+    >>> print(*(board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED", "Aborted", "Terminated")))
+    PENDING PENDING RUNNING FAILED PENDING FAILED
     """
     return _BOARD.get(status, PENDING)
 
