@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.cli.submit import values
 from fairlead.cli.submit.spec import pull_secrets, read_config_file, sizes
 from fairlead.cli.submit.values import invalid
-from fairlead.kinds.parts.job_spec import SecretEnv, Toleration
+from fairlead.kinds.parts.job_spec import JobToleration, SecretEnv
 from fairlead.kinds.serving.spec import Mount, ServingPorts, ServingSpec
 
 _PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -44,7 +44,7 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Ma
         labels=values.labels("label", args.label),
         annotations=values.keyed("annotation", args.annotation),
         selector=values.labels("selector", args.selector),
-        tolerations=tuple(Toleration(*values.toleration(each)) for each in args.toleration),
+        tolerations=tuple(JobToleration(*values.toleration(each)) for each in args.toleration),
         claims=_mounts("data", values.claims(args.data), args.data_subpath_expr),
         empty_dirs=_mounts("temp-dir", _named_paths("temp-dir", args.temp_dir), args.temp_dir_subpath_expr),
         host_dirs=values.host_dirs(args.data_dir),

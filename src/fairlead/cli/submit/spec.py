@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.submit import values
 from fairlead.cli.submit.values import invalid
-from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, SecretEnv, Tensorboard, Toleration
+from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, JobToleration, RoleSpec, SecretEnv, Tensorboard
 
 SYNC_IMAGES: Final = {"git": "registry.k8s.io/git-sync/git-sync:v3.6.9", "rsync": "instrumentisto/rsync-ssh:latest"}
 TENSORBOARD_IMAGE: Final = "tensorflow/tensorflow:2.16.1"
@@ -42,7 +42,7 @@ def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, s
         host_dirs=values.host_dirs(args.data_dir),
         config_files=tuple(read_config_file(each) for each in args.config_file),
         selector=values.labels("selector", args.selector),
-        tolerations=tuple(Toleration(*values.toleration(each)) for each in args.toleration),
+        tolerations=tuple(JobToleration(*values.toleration(each)) for each in args.toleration),
         priority=values.object_name("priority", args.priority),
         scheduler=values.object_name("scheduler", args.scheduler),
         service_account=values.object_name("service-account", args.service_account),

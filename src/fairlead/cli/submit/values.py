@@ -175,14 +175,14 @@ def devices(texts: Iterable[str]) -> dict[str, int]:
     return found
 
 
-class Taint(NamedTuple):
+class TaintFlag(NamedTuple):
     key: str = ""
     operator: str = "Exists"
     value: str = ""
     effect: str = ""
 
 
-def toleration(text: str) -> Taint:
+def toleration(text: str) -> TaintFlag:
     """`KEY=VALUE:EFFECT,OPERATOR`, `KEY:EFFECT`, `KEY`, or `all`.
 
     >>> toleration("all"), toleration("gpu=yes:NoSchedule,Equal"), toleration("gpu:NoSchedule")
@@ -190,7 +190,7 @@ def toleration(text: str) -> Taint:
 Taint(key='gpu', operator='Exists', value='', effect='NoSchedule'))
     """
     if text == "all":
-        return Taint()
+        return TaintFlag()
     body, comma, operator = text.partition(",")
     body, colon, effect = body.partition(":")
     key, equals, value = body.partition("=")
@@ -207,7 +207,7 @@ Taint(key='gpu', operator='Exists', value='', effect='NoSchedule'))
             f"--toleration is invalid: `{text}`",
             f"write KEY=VALUE:EFFECT,Equal or KEY:EFFECT or KEY or all; EFFECT is {', '.join(_EFFECTS)}",
         )
-    return Taint(key, operator, value, effect)
+    return TaintFlag(key, operator, value, effect)
 
 
 def claims(texts: Iterable[str]) -> dict[str, str]:
