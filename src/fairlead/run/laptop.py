@@ -40,7 +40,7 @@ from fairlead.run.laptop_life import asked_beginning, begin_life, interruptible
 from fairlead.run.simulation import connection_to_laptop
 from fairlead.wire.metrics.gpu_readings import NATIVE_METRICS
 from fairlead.wire.text.tabwriter import render_rows
-from fairlead_sim.api.credentials import Credentials, kubeconfig_entries, render_kubeconfig
+from fairlead_sim.api.credentials import ServerCredentials, kubeconfig_entries, render_kubeconfig
 from fairlead_sim.api.server import ApiServer
 
 HOST: Final = settings.LOOPBACK
@@ -197,7 +197,7 @@ class LaptopFiles:
         if self._named is not None:
             self._named.check(laptop_state.running_laptops(self._env))
 
-    def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
+    def write_kubeconfig(self, server: str, credentials: ServerCredentials, pages: LaptopPages) -> None:
         """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""
         entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
         is_opened_by_named = False
