@@ -43,11 +43,13 @@ from fairlead.edge.kube.api_failure import (
 )
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing, Page, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
+from fairlead.edge.kube.kept_connections import NO_ANSWER, KeptConnections
 from fairlead.edge.kube.resource import Resource
 
 log = logging.getLogger("fairlead.kubernetes")
 
 Row = TypeVar("Row")
+Asked = TypeVar("Asked")
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 65.0  # the API server ends a request after 60 itself
@@ -82,6 +84,7 @@ class KubeApi:
         self._rng = rng or random.Random()
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
+        self._kept: KeptConnections | None = None
         self._certificate: ClientCertificate | None = None
         self._closing: set[asyncio.Future[None]] = set()
         self._proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
@@ -97,6 +100,8 @@ class KubeApi:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        if self._kept is not None:
+            self._kept.close()
         if session is not None:
             await session.close()
 
@@ -237,7 +242,8 @@ class KubeApi:
     async def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Answer:
         """The answer's body, decompressed. What the server puts off (429 or 503 with Retry-After) is asked again a few times.
 
-        `anew` makes the request again right before each time that it is sent; what it raises comes out of here.
+        `anew` makes the request again right before each time that it is sent, on a connection that stands; what it raises comes out
+        of here.
         """
         backoff = Backoff(self._rng)
         while True:
@@ -258,6 +264,8 @@ class KubeApi:
             raise not_its_json(self._label, request, error) from error
 
     async def _send_once(self, request: ApiRequest, encoding: str, anew: Callable[[], ApiRequest] | None) -> Answer:
+        if anew is not None and self._proxy is None:
+            return await self._authorized(lambda issued: self._write(request, issued, anew))
         response = await self._open_authorized(request, encoding=encoding, anew=anew)
         try:
             return Answer(await _body(response), response.headers.get("Content-Type", ""))
@@ -274,19 +282,44 @@ class KubeApi:
         limits: aiohttp.ClientTimeout = ORDINARY,
         anew: Callable[[], ApiRequest] | None = None,
     ) -> aiohttp.ClientResponse:
-        """A response with a good status. On 401 the credentials are renewed, once."""
+        """A response with a good status."""
+        return await self._authorized(lambda issued: self._open(anew() if anew else request, issued, encoding, limits))
+
+    async def _authorized(self, ask: Callable[[Issued], Awaitable[Asked]]) -> Asked:
+        """On 401 the credentials are renewed, once."""
         for may_renew in (True, False):
             issued = await self._issued()
             try:
-                return await self._open(anew() if anew is not None else request, issued, encoding, limits)
+                return await ask(issued)
             except Unauthorized as error:
                 error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
                 if not (may_renew and self.connection.credentials.renew(issued)):
                     raise
         raise AssertionError("the second try returns or raises")
 
-    async def _open(self, request: ApiRequest, issued: Issued, encoding: str, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        headers = [
+    async def _write(self, request: ApiRequest, issued: Issued, anew: Callable[[], ApiRequest]) -> Answer:
+        """Over `kept_connections`, in a sixth of the time that a client library takes."""
+        self._session_for(issued.certificate)
+        assert self._kept is not None
+
+        def made() -> tuple[bytes, float]:
+            nonlocal request
+            request = anew()
+            self.requests_total += 1
+            headers = self._headers(request, issued, "identity")
+            return kept.render(request.method, request.path, headers, request.body), request.seconds or READ_SECONDS
+
+        kept = self._kept
+        try:
+            reply = await kept.exchange(made)
+        except (*NO_ANSWER, ValueError) as error:
+            raise await self._no_answer(error) from error
+        if 200 <= reply.status < 300:
+            return Answer(reply.body, "")
+        raise failure_of_answer(self._label, request, reply.status, reply.body, reply.retry_after)
+
+    def _headers(self, request: ApiRequest, issued: Issued, encoding: str) -> list[tuple[str, str]]:
+        return [
             ("Accept", request.accept),
             ("Accept-Encoding", encoding),
             ("User-Agent", f"fairlead/{__version__}"),
@@ -294,6 +327,8 @@ class KubeApi:
             *([("Content-Type", request.content_type)] if request.body is not None else []),
             *self.connection.impersonation,
         ]
+
+    async def _open(self, request: ApiRequest, issued: Issued, encoding: str, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         self.requests_total += 1
         if request.seconds is not None:
             limits = aiohttp.ClientTimeout(total=request.seconds)
@@ -302,7 +337,7 @@ class KubeApi:
                 request.method,
                 URL(self.connection.server + request.path, encoded=True),
                 data=request.body,
-                headers=headers,
+                headers=self._headers(request, issued, encoding),
                 timeout=limits,
                 read_bufsize=WATCH_BUFFER_BYTES if request.verb == "watch" else PAGE_BUFFER_BYTES,
                 proxy=self._proxy,
@@ -331,8 +366,11 @@ class KubeApi:
                 closing = asyncio.ensure_future(self._session.close())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else False
-            connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
+                if self._kept is not None:
+                    self._kept.close()
+            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else None
+            self._kept = KeptConnections(self.connection.server, context, self.connection.tls_server_name)
+            connector = aiohttp.TCPConnector(ssl=context or False, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session
