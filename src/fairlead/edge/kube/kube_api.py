@@ -27,7 +27,8 @@ from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.connection_failure import is_not_yet_valid
 from fairlead.edge.connection.credentials import ClientCertificate, Issued
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.connection.lines import LineSplitter
+from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
+from fairlead.edge.connection.lines import LineSplitter, in_slices
 from fairlead.edge.connection.proxy import is_loopback, proxy_for
 from fairlead.edge.kube import api_discovery, api_request
 from fairlead.edge.kube.api_failure import (
@@ -43,7 +44,6 @@ from fairlead.edge.kube.api_failure import (
 )
 from fairlead.edge.kube.api_page import Change, ItemReader, Listing, Page, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
-from fairlead.edge.kube.kept_connections import NO_ANSWER, KeptConnections
 from fairlead.edge.kube.resource import Resource
 
 log = logging.getLogger("fairlead.kubernetes")
@@ -194,7 +194,10 @@ class KubeApi:
             yield []
             async for chunk in response.content.iter_any():
                 if lines := splitter.feed(chunk):
-                    yield reader.read_changes(lines)
+                    for number, some in enumerate(in_slices(lines)):
+                        if number:
+                            await asyncio.sleep(0)
+                        yield reader.read_changes(some)
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
             raise failure_of_answer(self._label, request, end.status.code or 500, body) from None

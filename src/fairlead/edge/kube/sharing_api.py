@@ -17,7 +17,7 @@ from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_failure import ApiFailure, Conflict
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, create_request, encode_body, patch_request, with_query
-from fairlead.edge.kube.followed import NODE_SUBJECT, POD_SUBJECT
+from fairlead.edge.kube.followed import NODE_SUBJECT
 from fairlead.edge.kube.kube_api import READ_SECONDS, KubeApi
 from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, Resource
@@ -25,8 +25,9 @@ from fairlead.errors import Forbidden, NotFound, OutsideError
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.resources import SHARED_GPU_PREFIX
 from fairlead.model.sharing import Withheld
-from fairlead.ports import LeaseRecord, RowSink
+from fairlead.ports import LeaseRecord, PodRows, RowSink
 from fairlead.wire.gpus.allocation import render_action
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.objects import WirePod, parse_pod
@@ -52,7 +53,7 @@ class KubeSharingApi:
         self._rate = RateLimit(per_second, burst)
         self._events = RateLimit(EVENTS_PER_SECOND, EVENTS_BURST)
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
         withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map)
         of_system = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE)
         optional: Reflector[Withheld] = Reflector(
@@ -61,7 +62,8 @@ class KubeSharingApi:
         async with asyncio.TaskGroup() as group:
             group.create_task(optional.run())
             group.create_task(Reflector(self._api, NODE_SUBJECT.reader(NODE_SUBJECT.resource), nodes).run())
-            group.create_task(Reflector(self._api, POD_SUBJECT.reader(POD_SUBJECT.resource), pods).run())
+            pod_reader = ItemReader(PODS, WirePod, parse_pod, SHARED_GPU_PREFIX.encode(), pods.holds)
+            group.create_task(Reflector(self._api, pod_reader, pods).run())
 
     async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
         match action:
