@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -194,9 +194,7 @@ class ItemReader(Generic[Row]):
         Change without one.
         """
         if self._mark:
-            return [
-                self._read_line(line) if self._mark in line else self._read_briefly(line) for line in lines.split(b"\n") if line.strip()
-            ]
+            return self._read_marked(line for line in lines.split(b"\n") if line.strip())
         try:
             return [self._read_change(event) for event in self._event.decode_lines(lines)]
         except UNREADABLE:
@@ -211,15 +209,27 @@ class ItemReader(Generic[Row]):
             raise ValueError("an ERROR event carries a Status, which is read from the raw line")
         return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
 
-    def _read_briefly(self, line: bytes) -> Change[Row]:
+    def _read_marked(self, lines: Iterable[bytes]) -> list[Change[Row]]:
+        changes: list[Change[Row]] = []
+        news: set[str] = set()  # known from here on, though nobody has been told yet
+        for line in lines:
+            change = None if self._mark in line else self._read_briefly(line, news)
+            if change is None:
+                change = self._read_line(line)
+                news.add(change.key)
+            changes.append(change)
+        return changes
+
+    def _read_briefly(self, line: bytes, news: Collection[str]) -> Change[Row] | None:
+        """None where it must be read whole."""
         try:
             event = self._brief_event.decode(line)
         except UNREADABLE:
-            return self._read_line(line)
+            return None
         meta = event.object.metadata or ObjectMeta()
         key = key_of(meta)
-        if event.type not in ("DELETED", "BOOKMARK") and (event.type == "ERROR" or self._is_known(key)):
-            return self._read_line(line)
+        if event.type not in ("DELETED", "BOOKMARK") and (event.type == "ERROR" or key in news or self._is_known(key)):
+            return None
         return Change(event.type, key, None, meta.resource_version or "")
 
     def _read_line(self, line: bytes) -> Change[Row]:
