@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from math import inf
 from typing import Final, Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -69,6 +70,7 @@ class QuestionProtocol(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # what stands before it is answered first
         self._waiting: deque[tuple[Question, Answer | None, bool]] = deque()
+        self._due = self._loop.time() + read_seconds
         self._is_reading = self._is_in_head = self._is_answering = self._is_clogged = self._is_paused = self._is_leaving = False
 
     # --- the connection ----------------------------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ class QuestionProtocol(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._client = str(peer[0]) if isinstance(peer, tuple) else ""
         self._has_certificate = bool(transport.get_extra_info("peercert"))
-        self._timer = self._loop.call_later(self._read_seconds, self._give_up)
+        self._timer = self._loop.call_later(self._read_seconds, self._look_at_time)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state.connections.discard(self)
@@ -177,7 +179,7 @@ class QuestionProtocol(asyncio.Protocol):
             self._read_on(False)
         elif self._waiting:
             self._is_answering = True
-            self._timer.cancel()
+            self._due = inf
             task = self._loop.create_task(self._answer(*self._waiting.popleft()))
             self._state.tasks.add(task)
             task.add_done_callback(self._state.tasks.discard)
@@ -206,16 +208,19 @@ class QuestionProtocol(asyncio.Protocol):
             self._waiting.append((Question("", ""), answer, True))
             self._go_on()
 
-    def _give_up(self) -> None:
-        if self._is_reading:
+    def _look_at_time(self) -> None:
+        """One timer a connection, which is late by nothing: whatever is waited for, it is waited for at least `read_seconds`."""
+        left = self._due - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(min(left, self._read_seconds), self._look_at_time)
+        elif self._is_reading:
             why = f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause\n"
             self._end((408, TEXT, why.encode()))
         else:
             self._transport.close()
 
     def _wait(self, seconds: float) -> None:
-        self._timer.cancel()
-        self._timer = self._loop.call_later(seconds, self._give_up)
+        self._due = self._loop.time() + seconds
 
     def _read_on(self, is_wanted: bool) -> None:
         if self._is_paused is is_wanted:

@@ -98,7 +98,7 @@ class _Server(uvicorn.Server):
 
     def __init__(self, app: ASGIApp | Answerer, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
         super().__init__(config)
-        self._app = app
+        self._answerer = app if isinstance(app, Answerer) else None
         self._read_seconds = read_seconds
         self._ready = ready
 
@@ -119,8 +119,8 @@ class _Server(uvicorn.Server):
             self._ready.set()
 
     def _connection(self) -> PatientProtocol | QuestionProtocol:
-        if isinstance(self._app, Answerer):
-            return QuestionProtocol(self._app, self.server_state, self._read_seconds)
+        if self._answerer is not None:
+            return QuestionProtocol(self._answerer, self.server_state, self._read_seconds)
         return PatientProtocol(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state, read_seconds=self._read_seconds
         )
