@@ -173,9 +173,9 @@ class QuestionProtocol(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Answer the next question, or wait for one."""
-        if self._transport.is_closing() or self._is_clogged:
+        if self._transport.is_closing():
             return
-        if self._is_answering:
+        if self._is_answering or self._is_clogged:
             self._read_on(False)
         elif self._waiting:
             self._is_answering = True
