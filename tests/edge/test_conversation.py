@@ -90,7 +90,7 @@ class ByHand:
             return error
 
     def _answer(self, asked: Ask) -> Answer:
-        asked = structs.replace(asked, request=asked.made())
+        asked = structs.replace(asked, request=asked.made(), anew=None)
         self.asked.append(asked)
         self.story.append("ask")
         steps = self._script.get(asked.request.path.partition("?")[0]) or [NOT_SERVED]
