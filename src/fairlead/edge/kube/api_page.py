@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -144,19 +144,31 @@ class ItemReader(Generic[Row]):
     """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
     makes the row.
 
+    A line of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not even
+    looked at.
     `malformed_total` counts objects left out since the start. Each is logged once until another reason
     appears.
     """
 
-    def __init__(self, resource: Resource, wire: type[Any], parse: Callable[[Any], Row]) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        wire: type[Any],
+        parse: Callable[[Any], Row],
+        mark: bytes = b"",
+        is_known: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.resource = resource
         self.malformed_total = 0
         self._parse = parse
+        self._mark = mark
+        self._is_known = is_known
         self._item = decoder_of(wire)
         self._page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[wire])  # type: ignore[valid-type]
         self._raw_page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[Raw])
         self._event: msgspec.json.Decoder[WatchEvent[Any]] = decoder_of(WatchEvent[wire])  # type: ignore[valid-type]
         self._raw_event = decoder_of(WatchEvent[Raw])
+        self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
 
@@ -190,6 +202,8 @@ class ItemReader(Generic[Row]):
         Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object
         that makes no row gives a Change without one.
         """
+        if self._mark:
+            return self._read_marked(line for line in lines.split(b"\n") if line.strip())
         try:
             return [self._read_change(event) for event in self._event.decode_lines(lines)]
         except UNREADABLE:
@@ -203,6 +217,29 @@ class ItemReader(Generic[Row]):
         if kind == "ERROR":
             raise ValueError("an ERROR event carries a Status, which is read from the raw line")
         return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
+
+    def _read_marked(self, lines: Iterable[bytes]) -> list[Change[Row]]:
+        changes: list[Change[Row]] = []
+        news: set[str] = set()  # known from here on, though nobody has been told yet
+        for line in lines:
+            change = None if self._mark in line else self._read_briefly(line, news)
+            if change is None:
+                change = self._read_line(line)
+                news.add(change.key)
+            changes.append(change)
+        return changes
+
+    def _read_briefly(self, line: bytes, news: Collection[str]) -> Change[Row] | None:
+        """None where it must be read whole."""
+        try:
+            event = self._brief_event.decode(line)
+        except UNREADABLE:
+            return None
+        meta = event.object.metadata or ObjectMeta()
+        key = key_of(meta)
+        if event.type not in ("DELETED", "BOOKMARK") and (event.type == "ERROR" or key in news or self._is_known(key)):
+            return None
+        return Change(event.type, key, None, meta.resource_version or "")
 
     def _read_line(self, line: bytes) -> Change[Row]:
         try:
