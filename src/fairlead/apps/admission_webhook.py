@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.apps.service import Health
 from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
@@ -50,8 +51,7 @@ def webhook_app() -> Starlette:
         routes=[
             Route(SCHEDULER_PATH, _answering(answer_scheduler), methods=["POST"]),
             Route(GRANTS_PATH, _answering(answer_grants), methods=["POST"]),
-            Route("/healthz", _ok),
-            Route("/readyz", _ok),
+            *(Route(path, page) for path, page in Health().pages().items()),
         ]
     )
 
@@ -84,7 +84,3 @@ async def _body(request: Request) -> bytes | None:
 def _refused(status: int, why: str) -> Response:
     _log.warning("refused with %d: %s", status, why)
     return PlainTextResponse(f"{why}\n", status)
-
-
-async def _ok(request: Request) -> Response:
-    return PlainTextResponse("ok\n")

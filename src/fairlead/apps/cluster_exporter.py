@@ -10,22 +10,19 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, structs
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
 from fairlead import __version__, settings
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
-from fairlead.apps.server import serve
+from fairlead.apps.service import Health, Service, pages_app
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.model.source import Source
 from fairlead.ports import Clock, Cluster, GpuReadings
 from fairlead.rules.metrics.arena import arena_families
 from fairlead.rules.metrics.cluster import native_families
@@ -48,8 +45,6 @@ class ClusterExporterSettings(Struct, frozen=True):
     `read_seconds`: how long a client may take to send a request.
     """
 
-    host: str = settings.LOOPBACK
-    port: int = settings.CLUSTER_EXPORTER_PORT
     compat: tuple[str, ...] = COMPATIBILITIES
     max_jobs: int = 5000
     node: str = ""
@@ -76,14 +71,12 @@ class ClusterExporter:
         self._scrapes = 0
         self._refreshed_at = time.monotonic()
         self.page = MetricsPage()
-        self.app = Starlette(
-            routes=[
-                Route("/metrics", self._metrics),
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/", self._index),
-            ]
-        )
+        self.health = Health(self._trouble, self._unready)
+
+    def service(self, sock: socket.socket) -> Service:
+        """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
+        app = pages_app("cluster exporter", self.health, self._metrics)
+        return Service(app=app, sock=sock, loops=(self.run,), health=self.health, read_seconds=self._chosen.read_seconds)
 
     async def run(self) -> None:
         """Refresh on changes, at most once a second, at least every five, or as much later as `LEISURE` asks for a page that takes long.
@@ -124,37 +117,12 @@ class ClusterExporter:
         self._scrapes += 1
         return PageResponse(self.page, request)
 
-    async def _healthz(self, request: Request) -> Response:
+    def _trouble(self) -> str:
         silent = time.monotonic() - self._refreshed_at
-        if silent > STUCK_AFTER_SECONDS:
-            return PlainTextResponse(f"no page made for {silent:.0f} s\n", 503)
-        return PlainTextResponse("ok\n")
+        return f"no page made for {silent:.0f} s" if silent > STUCK_AFTER_SECONDS else ""
 
-    async def _readyz(self, request: Request) -> Response:
+    def _unready(self) -> str:
         if self._state.is_synced:
-            return PlainTextResponse("ok\n")
-        return PlainTextResponse(_unsynced(self._cluster.snapshot().main_sources.values()), 503)
-
-    async def _index(self, request: Request) -> Response:
-        return PlainTextResponse(f"Fairlead cluster exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
-
-
-def _unsynced(sources: Iterable[Source]) -> str:
-    lines = [f"{source.name}: {source.state} {source.message}".rstrip() for source in sources if source.state != "ok"]
-    return "not yet read:\n" + "".join(f"{line}\n" for line in lines)
-
-
-async def run(
-    cluster: Cluster,
-    readings: GpuReadings,
-    clock: Clock,
-    chosen: ClusterExporterSettings,
-    *,
-    sock: socket.socket | None = None,
-    ready: asyncio.Event | None = None,
-) -> None:
-    """Serve until cancelled. Whoever calls runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
-    exporter = ClusterExporter(cluster, readings, clock, chosen)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(exporter.run())
-        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds))
+            return ""
+        waiting = [source for source in self._cluster.snapshot().main_sources.values() if source.state != "ok"]
+        return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])

@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from fairlead.apps.server import bind_socket, is_loopback, serve
+from fairlead.apps.server import is_loopback
+from fairlead.apps.service import Health, Service
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.charts.counters import ConsoleCounters
@@ -31,7 +32,7 @@ from fairlead.console.http.routes import Console, console_routes
 from fairlead.errors import UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
-from fairlead.settings import CONSOLE_PORT, LOOPBACK, READ_SECONDS
+from fairlead.settings import LOOPBACK, READ_SECONDS
 
 HINT_SECONDS: Final = 1.0
 """A topic is announced at most this often."""
@@ -47,7 +48,6 @@ class ConsoleSettings(Struct, frozen=True):
     `read_seconds` is how long a client may take to send a request."""
 
     host: str = LOOPBACK
-    port: int = CONSOLE_PORT
     base_path: str = "/"
     insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -71,28 +71,23 @@ class ConsoleServer:
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
+        self.health = Health(unready=self._unready)
         self.app = self._app()
 
     def speed(self) -> float:
         """Seconds of the world's clock per second of ours. Simulated clocks say it; others run at 1."""
         return float(getattr(self.world.clock, "speed", 1.0))
 
-    async def run(self, sock: socket.socket | None = None, ready: asyncio.Event | None = None) -> None:
-        """Serve until cancelled. Streams end first, so that a stop never waits for a browser."""
-        sock = sock or bind_socket(self.settings.host, self.settings.port)
-        beside = [asyncio.create_task(loop) for loop in (self._follow(), self._sample())]
-        remembering = asyncio.create_task(self._remember())
-        serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready, read_seconds=self.settings.read_seconds))
-        try:
-            await asyncio.wait([serving, *beside], return_when=asyncio.FIRST_COMPLETED)
-            for task in (serving, *beside):
-                if task.done():
-                    task.result()
-        finally:
-            self.hints.close()
-            for task in (remembering, *beside, serving):
-                task.cancel()
-            await asyncio.gather(remembering, *beside, serving, return_exceptions=True)
+    def service(self, sock: socket.socket) -> Service:
+        """Streams end first, so that a stop never waits for a browser."""
+        return Service(
+            app=self.app,
+            sock=sock,
+            loops=(self._follow, self._sample, self._remember),
+            health=self.health,
+            stopping=self.hints.close,
+            read_seconds=self.settings.read_seconds,
+        )
 
     async def _follow(self) -> None:
         """Announce changed topics, at most once a second each, and only once the board state shows what they announce."""
@@ -158,18 +153,14 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             base_path=base_path_of(self.settings.base_path),
         )
-        health = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics}
-        app = UnderPath(console_routes(console, health), console.base_path)
+        app = UnderPath(console_routes(console, {**self.health.pages(), "/metrics": self._metrics}), console.base_path)
         return Guard(
             app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
         )
 
-    async def _healthz(self, request: Request) -> Response:
-        return Response("ok\n", media_type="text/plain")
-
-    async def _readyz(self, request: Request) -> Response:
-        self.board_states.require_ready()
-        return Response("ok\n", media_type="text/plain")
+    def _unready(self) -> str:
+        refused = self.board_states.unready()
+        return refused.what if refused is not None else ""
 
     async def _metrics(self, request: Request) -> Response:
         data = self.counters.page(self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready)

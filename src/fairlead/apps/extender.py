@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fairlead.apps.leader import Leader
+from fairlead.apps.service import together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
 from fairlead.model.node import Node
@@ -74,15 +75,17 @@ class Extender:
         if not self.leader.is_held:
             why = f": {self.leader.trouble}" if self.leader.trouble else ""
             return f"this extender does not hold the lease {self._lease_name}{why}"
+        return self.unready
+
+    @property
+    def unready(self) -> str:
         return "" if self.machine.feed.is_rebuilt else REBUILDING
 
     async def run(self) -> None:
         """Until cancelled; then what is on its way is finished and the Lease is given back."""
         try:
-            async with asyncio.TaskGroup() as group:
-                await self.leader.turn()
-                for loop in (self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever()):
-                    group.create_task(loop)
+            await self.leader.turn()
+            await together(self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever())
         finally:
             while self._tasks:
                 await asyncio.wait(self._tasks)

@@ -15,15 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
-from fairlead.apps.server import serve
+from fairlead.apps.service import Health, Service, pages_app
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.ports import Clock, Devices
@@ -49,8 +47,6 @@ class GpuExporterSettings(Struct, frozen=True):
     `read_seconds`: how long a client may take to send a request.
     """
 
-    host: str = settings.LOOPBACK
-    port: int = settings.GPU_EXPORTER_PORT
     collectors: str = ""
     is_strict_csv: bool = False
     interval_seconds: float = 5.0
@@ -84,14 +80,18 @@ class GpuExporter:
         self._has_sampled = asyncio.Event()
         self._reload_asked = asyncio.Event()
         self.page = MetricsPage()
-        self.app = Starlette(
-            routes=[
-                Route("/metrics", self._metrics),
-                Route("/health", self._health),
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/", self._index),
-            ]
+        self.health = Health(self._trouble)
+
+    def service(self, sock: socket.socket) -> Service:
+        """The first page exists before anybody is answered."""
+        return Service(
+            app=pages_app("GPU exporter", self.health, self._metrics, {"/health": self._dcgm_health}),
+            sock=sock,
+            loops=(self.run,),
+            health=self.health,
+            opens=self._has_sampled,
+            reload=self.reload,
+            read_seconds=self._chosen.read_seconds,
         )
 
     async def run(self) -> None:
@@ -106,12 +106,6 @@ class GpuExporter:
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
         self._reload_asked.set()
-
-    async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-        """Answer scrapes once there is a page."""
-        await self._has_sampled.wait()
-        chosen = self._chosen
-        await serve(self.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds)
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
@@ -173,45 +167,17 @@ class GpuExporter:
         self._scrape_seconds = time.monotonic() - began
         return response
 
-    async def _health(self, request: Request) -> Response:
+    async def _dcgm_health(self, request: Request) -> Response:
         has_page = "true" if self.page.pieces else "false"
         return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
 
-    async def _healthz(self, request: Request) -> Response:
+    def _trouble(self) -> str:
         silent = time.monotonic() - self._ticked_at
-        if silent > 3 * self._chosen.interval_seconds + 10:
-            return PlainTextResponse(f"no sample for {silent:.0f} s\n", 503)
-        return PlainTextResponse("ok\n")
-
-    async def _readyz(self, request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def _index(self, request: Request) -> Response:
-        return PlainTextResponse(f"Fairlead GPU exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
-
-
-async def run(
-    devices: Devices,
-    clock: Clock,
-    chosen: GpuExporterSettings,
-    *,
-    sock: socket.socket | None = None,
-    ready: asyncio.Event | None = None,
-) -> None:
-    """Sample and serve until cancelled. The first page exists before the port answers."""
-    await run_exporter(GpuExporter(devices, clock, chosen), sock, ready)
-
-
-async def run_exporter(exporter: GpuExporter, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-    """The same for one that the caller keeps, to `reload` it."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(exporter.run())
-        group.create_task(exporter.serve(sock, ready))
+        return f"no sample for {silent:.0f} s" if silent > 3 * self._chosen.interval_seconds + 10 else ""
 
 
 def settings_from_flags(
     *,
-    address: tuple[str, int],
     collectors: str = "",
     interval_ms: int = 5000,
     compat: str = "dcgm,legacy",
@@ -238,8 +204,6 @@ def settings_from_flags(
         raise UserError(f"`--devices {devices}` names no GPUs", "write `f` for all, or indexes such as `g:0,2-4`") from error
     hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
     return GpuExporterSettings(
-        host=address[0],
-        port=address[1],
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,

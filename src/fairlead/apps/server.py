@@ -1,7 +1,7 @@
-"""How does a process of ours listen, say that it is up, and stop? One shell around uvicorn for every HTTP app.
+"""Listen addresses, bound sockets, and `serve`: one shell around uvicorn for every HTTP app.
 
-What a newcomer gets wrong: the port is taken with `bind_socket` before anything else starts (so a taken port is one sentence, not a
-half-started process), and stopping is cancelling the task of `serve`: signals belong to `run_together`, never to uvicorn.
+The port is taken with `bind_socket` before anything else starts, so that a taken port is one sentence and no half-started process.
+`serve` is stopped by cancelling its task: signals belong to `service.run`, never to uvicorn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import contextlib
 import errno
 import ipaddress
 import logging
-import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ssl import SSLContext
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from starlette.requests import ClientDisconnect
@@ -181,39 +180,3 @@ async def serve(
         raise
     finally:
         sock.close()
-
-
-async def run_together(*loops: Coroutine[Any, Any, None], on_hangup: Callable[[], None] | None = None) -> None:
-    """Run all until SIGTERM, SIGINT or the first failure, then cancel the rest and wait for them. A failure is raised, a signal is not.
-
-    A loop that simply returns ends nothing; when all have returned, so does this. SIGHUP calls `on_hangup`; without one it means what it
-    means in a terminal that closes, the end (unless `nohup` said otherwise).
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: stop.set, signal.SIGINT: stop.set}
-    if on_hangup is not None or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        handlers[signal.SIGHUP] = on_hangup or stop.set
-    for number, handler in handlers.items():
-        with contextlib.suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
-            loop.add_signal_handler(number, handler)
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in loops]
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await _until_one_fails(tasks, stopping)
-    finally:
-        for task in (*tasks, stopping):
-            task.cancel()
-        await asyncio.gather(*tasks, stopping, return_exceptions=True)
-        for number in handlers:
-            with contextlib.suppress(ValueError, RuntimeError):
-                loop.remove_signal_handler(number)
-
-
-async def _until_one_fails(tasks: Sequence[asyncio.Future[None]], stopping: asyncio.Future[Any]) -> None:
-    running = set(tasks)
-    while running and not stopping.done():
-        done, _ = await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        for task in done - {stopping}:
-            task.result()
-        running -= done

@@ -39,10 +39,6 @@ def needing_simulation(what: str) -> Iterator[None]:
         raise UserError(reason, "name a real cluster (`--kubeconfig FILE`), or run it from a checkout (`make up`)") from error
 
 
-def keep_running() -> None:
-    """SIGHUP asks a server to read its settings again; these have none that could change."""
-
-
 def url_of(sock: socket.socket, scheme: str = "http") -> str:
     """An address of the socket that a person can open; one that listens everywhere is named by loopback."""
     host, port = sock.getsockname()[:2]

@@ -19,11 +19,11 @@ from typing import Final
 from msgspec import Struct, structs, to_builtins
 
 from fairlead import settings
-from fairlead.apps import cluster_exporter, gpu_exporter
+from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
-from fairlead.apps.gpu_exporter import GpuExporterSettings
-from fairlead.apps.laptop import run_all
-from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
+from fairlead.apps.server import bind_socket
+from fairlead.apps.service import Service, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
@@ -79,14 +79,13 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
         files.write_kubeconfig(api_url, credentials, pages)
         async with KubeApi(connection_to_laptop(api_url, credentials)) as api:
             cluster = KubeCluster(api, simulation)
-            exported = exporter_settings(sockets.gpu_exporter, is_large=simulation.is_large)
+            exported = exporter_settings(is_large=simulation.is_large)
             page = url(sockets.gpu_exporter) + "/metrics"
             readings = ExporterPages(
                 [page], simulation, interval_seconds=exported.interval_seconds, stale_after_seconds=2 * exported.stale_after_seconds
             )
             world = Ports(cluster, readings, simulation, is_simulated=True, name=life.origin, timekeeper=simulation.driver)
             past = simulation.past(SLOTS * TICK_SECONDS, TICK_SECONDS)
-            console = ConsoleServer(world, ConsoleSettings(port=port_of(sockets.console)), past)
             api_server = ApiServer(
                 simulation.world.cluster,
                 simulation.world.clock,
@@ -95,27 +94,25 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
                 logs=simulation.world.logs,
                 catch_up=simulation.driver.catch_up,
             )
-            told = cluster_exporter.ClusterExporterSettings(port=port_of(sockets.cluster_exporter))
-            served = life.served(api_server)
-            await run_all(
-                [
-                    lambda ready: serve(served, sock=sockets.api, ssl=credentials.ssl, ready=ready, stopping=api_server.stop),
-                    lambda ready: gpu_exporter.run(simulation, simulation, exported, sock=sockets.gpu_exporter, ready=ready),
-                    lambda ready: cluster_exporter.run(cluster, readings, simulation, told, sock=sockets.cluster_exporter, ready=ready),
-                    lambda ready: console.run(sockets.console, ready),
-                ],
-                [simulation.driver.run(), cluster.run(), read_cards(readings, cluster, is_large=simulation.is_large), *life.loops()],
-                probed=[sockets.gpu_exporter, sockets.cluster_exporter, sockets.console],
+            api_app = life.served(api_server)
+            reading = read_cards(readings, cluster, is_large=simulation.is_large)
+            await run(
+                Service(app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop),
+                GpuExporter(simulation, simulation, exported).service(sockets.gpu_exporter),
+                ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(sockets.cluster_exporter),
+                ConsoleServer(world, ConsoleSettings(), past).service(sockets.console),
+                loops=(simulation.driver.run(), cluster.run(), reading, *life.loops()),
                 on_ready=lambda: announce(sockets, files, moved, messages, stdout),
+                ends_on_hangup=True,
             )
     finally:
         files.remove()
         life.end()
 
 
-def exporter_settings(sock: socket.socket, *, is_large: bool) -> GpuExporterSettings:
+def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
     """Of a large world only what the console reads, and less often: forty thousand cards have 800 MB to say each time."""
-    chosen = gpu_exporter.settings_from_flags(address=(HOST, port_of(sock)))
+    chosen = settings_from_flags()
     if not is_large:
         return chosen
     return structs.replace(chosen, compat=(), only=frozenset(NATIVE_METRICS), interval_seconds=LARGE_INTERVAL_SECONDS)
