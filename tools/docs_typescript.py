@@ -1,6 +1,7 @@
-"""Write web/src/api/schema.ts, the client's types of every answer, from docs/openapi.json's schemas. `tests/docs` compares.
+"""Writes web/src/api/schema.ts, the client's types of every answer, from the schemas of docs/openapi.json.
 
-A small generator of our own: the answers use objects, arrays, tuples, unions with null, maps and string literals only.
+`tests/docs` compares. A small generator of our own: the answers use objects, arrays, tuples, unions with
+null, maps and string literals only.
 """
 
 from __future__ import annotations

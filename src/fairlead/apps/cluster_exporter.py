@@ -72,11 +72,11 @@ class ClusterExporter:
         self._refreshed_at = time.monotonic()
         self.page = MetricsPage()
         self.health = Health(self._trouble, self._unready)
+        self.app = pages_app("cluster exporter", self.health, self._metrics)
 
     def service(self, sock: socket.socket) -> Service:
         """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
-        app = pages_app("cluster exporter", self.health, self._metrics)
-        return Service(app=app, sock=sock, loops=(self.run,), health=self.health, read_seconds=self._chosen.read_seconds)
+        return Service(app=self.app, sock=sock, loops=(self.run,), health=self.health, read_seconds=self._chosen.read_seconds)
 
     async def run(self) -> None:
         """Refresh on changes, at most once a second, at least every five, or as much later as `LEISURE` asks for a page that takes long.
@@ -124,5 +124,5 @@ class ClusterExporter:
     def _unready(self) -> str:
         if self._state.is_synced:
             return ""
-        waiting = [source for source in self._cluster.snapshot().main_sources.values() if source.state != "ok"]
+        waiting = [source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok]
         return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])

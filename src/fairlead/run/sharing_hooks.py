@@ -56,7 +56,7 @@ def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
 
 
 class SharedGpus:
-    """Fills `sim.hooks.Extender`: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
+    """The `SchedulingHook` of the laptop: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
 
     def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
         self._cluster = cluster

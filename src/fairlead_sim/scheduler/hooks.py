@@ -32,7 +32,7 @@ class Victims(NamedTuple):
     violations: int
 
 
-class Extender(Protocol):
+class SchedulingHook(Protocol):
     """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over HTTP."""
 
     def wants(self, pod: Object) -> bool:
@@ -62,7 +62,7 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs."""
 
-    extender: Extender | None = None
+    extender: SchedulingHook | None = None
     admission: Admission | None = None
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
 

@@ -18,7 +18,7 @@ from fairlead_sim.objects.conditions import conditions_of, find_condition, phase
 from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
 from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
-from fairlead_sim.scheduler.hooks import Extender, Victims
+from fairlead_sim.scheduler.hooks import SchedulingHook, Victims
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
@@ -46,7 +46,7 @@ MOST_ALIKE = 64
 
 
 class Scheduler:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: Extender | None) -> None:
+    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: SchedulingHook | None) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -55,7 +55,7 @@ class Scheduler:
         self._waiting = WaitingPods()
         self._round: Timer | None = None
         self._start = 0
-        self._looks = 0
+        self.looks = 0
         self._changed_rooms: dict[str, bool] = {}
         self._pods_moved = False
         self._all_helped = False
@@ -161,11 +161,11 @@ class Scheduler:
     def _run_round(self) -> None:
         """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of its own."""
         self._round = None
-        self._looks = 0
+        self.looks = 0
         self._rouse()
         now = self._timers.clock.now()
         while (group := self._waiting.pop(now)) is not None:
-            if self._looks >= MOST_LOOKS:
+            if self.looks >= MOST_LOOKS:
                 self._wake_at(now)
                 return
             self._try_group(group)
@@ -204,7 +204,7 @@ class Scheduler:
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
-            if self._looks >= MOST_LOOKS:
+            if self.looks >= MOST_LOOKS:
                 return
             if uid not in group.untried:
                 continue
@@ -222,16 +222,16 @@ class Scheduler:
     def _try(self, pod: Object, waiting: Waiting, group: Group) -> bool:
         """Place one pod; whether it got its place. What holds for equal pods too becomes the group's answer."""
         asker = group.example = Tenant(pod, waiting.needs, waiting.priority)
-        self._looks += 1
+        self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
             group.answer = "SchedulerError", NO_EXTENDER
         if group.answer is not None:
-            self._looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
+            self.looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
             return False
         neighbours = self.ledger.neighbours(pod)
         fullest = self._fullest(asker, neighbours)
         fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
-        self._looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
+        self.looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
         if fitting:
             return self._bind(asker, waiting, self._choose(asker, fitting, neighbours))
         message, is_shared = self._preempt(asker, refused)
@@ -275,7 +275,7 @@ class Scheduler:
         refused |= self._refused_outside(asker.pod, fitting)
         return [room for room in fitting if room.name not in refused], refused
 
-    def _extender_of(self, pod: Object) -> Extender | None:
+    def _extender_of(self, pod: Object) -> SchedulingHook | None:
         """The extender, if the pod is its business."""
         return self._extender if self._extender is not None and self._extender.wants(pod) else None
 
