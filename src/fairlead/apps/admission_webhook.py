@@ -1,7 +1,8 @@
-"""Who asks our admission rules where a server has no admission policies? The API server itself, over HTTPS: two questions, two paths.
+"""The admission webhook: our admission rules over HTTPS, for API servers that have no admission policies.
 
-What a newcomer gets wrong: nothing here decides (`rules/sharing/admission` does), and nothing here is secret: whoever asks learns only what
-our rules say of a pod that he sent himself. The API server trusts the answer because of the certificate.
+Two questions, two paths. Nothing here decides (`rules/sharing/admission` does), and nothing here is secret:
+whoever asks learns only what our rules say of a pod that they sent themselves. The API server trusts the
+answer because of the certificate.
 """
 
 from __future__ import annotations

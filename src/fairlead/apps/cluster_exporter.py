@@ -1,7 +1,9 @@
-"""The cluster exporter (`:9401`): watch the cluster, keep one page ready, hand it to every scraper (telemetry contract 3).
+"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready (telemetry contract
+3).
 
-What a newcomer gets wrong: a scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at
-most once a second, and also while nothing changes, because durations grow. Before the first full read there are self metrics only.
+A scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at most
+once a second, and also while nothing changes, because durations grow. Before the first full read it has self
+metrics only.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 5.0
 LEISURE: Final = 4.0
-"""Pauses are so many times as long as making the last page took: a cluster that never rests does not keep a core busy."""
+"""A pause is at least so many times as long as the last page took: a restless cluster keeps no core busy."""
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
 
 class ClusterExporterSettings(Struct, frozen=True):
-    """`compat`: families of the reference suite beside the native ones. `node`: the host this process runs on.
+    """`compat`: families of the reference suite beside the native ones. `node`: the host of this process.
 
     `read_seconds`: how long a client may take to send a request.
     """
@@ -52,7 +54,10 @@ class ClusterExporterSettings(Struct, frozen=True):
 
 
 def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
-    """All families of a cluster, the reference's first. Lazy, so that one half is rendered before the other is made."""
+    """All families of a cluster, the reference's first.
+
+    Lazy, so that one half is rendered before the other is made.
+    """
     summary = summarize(snapshot, all_instances(snapshot), now, chosen.max_jobs)
     if "arena" in chosen.compat:
         yield from arena_families(summary)
@@ -79,7 +84,7 @@ class ClusterExporter:
         return Service(app=self.app, sock=sock, loops=(self.run,), health=self.health, read_seconds=self._chosen.read_seconds)
 
     async def run(self) -> None:
-        """Refresh on changes, at most once a second, at least every five, or as much later as `LEISURE` asks for a page that takes long.
+        """Refresh on changes, at most once a second, at least every five; more seldom where `LEISURE` asks.
 
         A page that cannot be made leaves the last one.
         """

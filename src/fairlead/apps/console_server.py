@@ -1,7 +1,7 @@
-"""The console's process: keep the board state current, sample the built-in series, hint at changes, serve the page and its API.
+"""The console's server: it keeps the board state current, samples the built-in series and hints at changes.
 
-What a newcomer gets wrong: there is no sign-in yet, so this server listens on loopback only unless told otherwise, and answers only
-to names of this machine (a strange web page could reach a loopback server under its own name otherwise).
+There is no sign-in yet, so it listens on loopback only unless told otherwise, and answers only to names of
+this machine: a strange web page could reach a loopback server under its own name otherwise.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ _log = logging.getLogger(__name__)
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """How the console listens. `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
-    `read_seconds` is how long a client may take to send a request."""
+    """How the console listens.
+
+    `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
+    `read_seconds` is how long a client may take to send a request.
+    """
 
     host: str = LOOPBACK
     base_path: str = "/"
@@ -55,9 +58,10 @@ class ConsoleSettings(Struct, frozen=True):
 
 
 class ConsoleServer:
-    """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it.
+    """One console over one world, whose own loops run beside it.
 
-    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read slowly, in a thread.
+    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read
+    slowly, in a thread.
     """
 
     def __init__(self, world: Ports, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
@@ -90,7 +94,7 @@ class ConsoleServer:
         )
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each, and only once the board state shows what they announce."""
+        """Announce changed topics, at most once a second each, once the board state shows the change."""
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
@@ -118,7 +122,10 @@ class ConsoleServer:
                     self._first_sample.set()
 
     async def _remember(self) -> None:
-        """The past goes behind the first live sample. It may take a while, and is no reason to let anybody wait."""
+        """The past goes behind the first live sample.
+
+        It may take a while, and is no reason to let anybody wait.
+        """
         await self._first_sample.wait()
         try:
             while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
@@ -132,7 +139,10 @@ class ConsoleServer:
         return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 
     async def newest_board_state(self, purpose: str) -> BoardState | None:
-        """The board state, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
+        """The board state; None where none can be made, and a traceback in the log, once per reason.
+
+        A loop outlives an object that no page can show.
+        """
         try:
             board_state = await self.board_states.renew()
         except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
@@ -184,7 +194,10 @@ class UnderPath:
 
 
 def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that others can reach, unless told: nobody signs in yet, so whoever reaches the page sees the whole cluster."""
+    """Refuse an address that others can reach, unless told.
+
+    Nobody signs in yet, so whoever reaches the page sees the whole cluster.
+    """
     if settings.insecure_listen or is_loopback(settings.host):
         return
     raise UserError(

@@ -1,7 +1,7 @@
-"""The GPU exporter (`:9400`): sample the devices, render one page, hand it to every scraper (telemetry contract 1).
+"""The GPU exporter (`:9400`): samples the devices and keeps a page of metrics ready (telemetry contract 1).
 
-What a newcomer gets wrong: a scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample
-fails, the last values stay until they are stale, and the page is always 200.
+A scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample fails,
+the last values stay until they are stale, and the page is always 200.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _log = logging.getLogger(__name__)
 
 
 class GpuExporterSettings(Struct, frozen=True):
-    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
+    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no others at all; None = all.
-    `read_seconds`: how long a client may take to send a request.
+    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
+    others at all; None = all. `read_seconds`: how long a client may take to send a request.
     """
 
     collectors: str = ""
@@ -63,7 +63,10 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds."""
+    """The loop and its page.
+
+    `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds.
+    """
 
     def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings, wall: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
@@ -106,7 +109,7 @@ class GpuExporter:
                 await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (self._wall() - began)))
 
     def reload(self) -> None:
-        """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
+        """Read the counters file again now, whether it seems to have changed or not, and make a page."""
         self._reload_asked.set()
 
     async def sample_once(self) -> None:

@@ -1,7 +1,8 @@
 """Listen addresses, bound sockets, and `serve`: one shell around uvicorn for every HTTP app.
 
-The port is taken with `bind_socket` before anything else starts, so that a taken port is one sentence and no half-started process.
-`serve` is stopped by cancelling its task: signals belong to `service.run`, never to uvicorn.
+The port is taken with `bind_socket` before anything else starts: a taken port is one sentence, no
+half-started process. `serve` is stopped by cancelling its task: signals belong to `service.run`, never to
+uvicorn.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from fairlead.errors import UserError
 from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
-"""How long running requests may finish after a stop; a client that never reads costs a stop no more than this."""
+"""How long running requests may finish after a stop, even one whose client never reads."""
 _KEEP_ALIVE_SECONDS: Final = 120
-"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST could meet a closing one."""
+"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST
+could meet a closing one.
+"""
 _BACKLOG: Final = 1024
 _log = logging.getLogger(__name__)
 
@@ -49,7 +52,10 @@ def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]
 
 @lru_cache(maxsize=1024)  # asked about the same few peers with every request
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address. "" (every interface) is not; a name counts only if it is `localhost`."""
+    """Whether only this machine can reach the address.
+
+    "" (every interface) is not; a name counts only if it is `localhost`.
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -66,7 +72,10 @@ def require_loopback(host: str, is_told: bool, flag: str) -> None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`). Raises UserError when the address cannot be taken."""
+    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`).
+
+    Raises UserError when the address cannot be taken.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -94,7 +103,7 @@ def _bind_hint(error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, patient for `read_seconds` with whoever connects, telling when it accepts connections."""
+    """uvicorn without signal handlers, patient for `read_seconds`, telling when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
         super().__init__(config)
@@ -106,7 +115,10 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake (asyncio lets it take a minute)."""
+        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake.
+
+        asyncio lets a handshake take a minute.
+        """
         loop, tls = asyncio.get_running_loop(), self.config.ssl
         handshake_seconds = self._read_seconds if tls is not None else None
         self.servers = [
@@ -124,7 +136,7 @@ class _Server(uvicorn.Server):
 
 
 class _Heard:
-    """The app, without its complaint that a client went away in the middle of its own request: nobody is left to be answered."""
+    """The app, without its complaint that a client went away within its own request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -136,22 +148,19 @@ class _Heard:
 
 async def serve(
     app: ASGIApp,
-    host: str = "127.0.0.1",
-    port: int = 0,
     *,
-    sock: socket.socket | None = None,
+    sock: socket.socket,
     ssl: SSLContext | None = None,
     ready: asyncio.Event | None = None,
     stopping: Callable[[], None] | None = None,
     read_seconds: float = READ_SECONDS,
 ) -> None:
-    """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`. No lifespan: an app's loops are tasks beside it.
+    """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
-    `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here. `stopping` is called as soon as
-    the stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole request within
-    `read_seconds` is let go.
+    No lifespan: an app's loops run beside it (`service.Service`). `sock`: of `bind_socket`, closed at the
+    end. `stopping` is called as soon as the stop begins: an app that streams without end (watches) ends its
+    streams there. Who has not sent a whole request within `read_seconds` is let go.
     """
-    sock = sock or bind_socket(host, port)
     config = uvicorn.Config(
         _Heard(app),
         ws="none",

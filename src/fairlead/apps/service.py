@@ -1,7 +1,8 @@
-"""What every server shares beside its own answers: the `Service` value, its probes, and `run`, which serves some as one process.
+"""What all servers share: the `Service` value, its probes, and `run`, which serves some as one process.
 
-The loop that fails first ends the process with its error. Whatever the reason for an end, every other loop is then cancelled once and
-waited for; a signal that comes meanwhile changes nothing. The socket is bound by whoever makes the `Service`, before anything else starts.
+The loop that fails first ends the process with its error. Whatever the reason for an end, every other loop is
+then cancelled once and waited for; a signal that comes meanwhile changes nothing. Whoever makes a `Service`
+has bound its socket before anything else started.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _probe(why: Callable[[], str]) -> Page:
 
 
 def pages_app(title: str, health: Health, metrics: Page, more: Mapping[str, Page] | None = None) -> Starlette:
-    """The app of a server that people and scrapers only read: `/metrics`, the probes, at `/` an index of them, and `more` paths."""
+    """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more` pages."""
 
     async def index(request: Request) -> Response:
         return PlainTextResponse(f"Fairlead {title} {__version__}\n/metrics\n/healthz\n/readyz\n")
@@ -70,9 +71,10 @@ def pages_app(title: str, health: Health, metrics: Page, more: Mapping[str, Page
 class Service(Struct, frozen=True, kw_only=True):
     """An app on a bound socket, and the loops that feed it.
 
-    `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is answered before it is set.
-    `stopping` is called as soon as the end begins: whoever streams without end ends the streams there. `reload` is what SIGHUP asks for.
-    `accepting` is set once connections are accepted.
+    `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is
+    answered before it is set. `stopping` is called as soon as the end begins: whoever streams without end
+    ends the streams there. `reload` is what SIGHUP asks for. `accepting` is set once connections are
+    accepted.
     """
 
     app: ASGIApp
@@ -106,7 +108,10 @@ class Service(Struct, frozen=True, kw_only=True):
 
 
 async def together(*loops: Loop) -> None:
-    """Run all until the first failure, which is raised when the others have been cancelled and have ended. A loop may return."""
+    """Run all until the first failure, which is raised when the others have been cancelled and have ended.
+
+    A loop may return.
+    """
     tasks = [asyncio.ensure_future(loop) for loop in loops]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -124,10 +129,11 @@ async def run(
     on_ready: Callable[[], None],
     ends_on_hangup: bool = False,
 ) -> None:
-    """Serve all, with `loops` beside them, until the first failure, which is raised, or until SIGTERM or SIGINT.
+    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure, which is raised.
 
-    `on_ready` is called once: when all accept connections and none is unready. SIGHUP lets every service read its files again;
-    with `ends_on_hangup` it is what a terminal that closes says, the end (unless `nohup` said otherwise).
+    `on_ready` is called once: when all accept connections and none is unready. SIGHUP lets every service read
+    its files again; with `ends_on_hangup` it is what a terminal that closes says, the end (unless `nohup`
+    said otherwise).
     """
     told = asyncio.Event()
 

@@ -1,6 +1,7 @@
 """The certificate that a server shows: the newest of its two files, without a restart.
 
-A new pair is tried apart first: a certificate that does not fit its key, half of a renewal, must not spoil the one that is in use.
+A new pair is tried apart first: half of a renewal, a certificate that does not fit its key, must not spoil
+the one that is in use.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _log = logging.getLogger(__name__)
 
 
 class ServingCertificate:
-    """The certificate of a server, read again when its files change: a Secret that is renewed needs no restart.
+    """The certificate of a server, read again when its files change (as a renewed Secret's do).
 
-    A client may show a certificate, too, when `client_ca` is the file of an authority; one that another signed is refused.
+    A client may show a certificate, too, when `client_ca` is the file of an authority; one that another
+    signed is refused.
     """
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
@@ -33,7 +35,7 @@ class ServingCertificate:
             self._trust(client_ca)
 
     async def follow(self) -> None:
-        """Look every `RELOAD_SECONDS`; a pair that does not fit together is logged, and the old one goes on."""
+        """Look every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one goes on."""
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
             self.reload()

@@ -1,8 +1,8 @@
-"""`fairlead up`: a simulated cluster served as a Kubernetes API, and everything of Fairlead reading it over loopback like any cluster.
+"""`fairlead up`: a simulated cluster served as a Kubernetes API, and every server of Fairlead reading it.
 
-What a newcomer gets wrong: the exporters and the console here are the very ones that run against a real cluster. They know the
-simulated one only through HTTP; nothing takes a short cut because it lives in the same process. What charts show of the hour before
-the start is the one thing no server could have seen: there the history itself is lived through again.
+The exporters and the console are the very ones that run against a real cluster. They know the simulated one
+only through HTTP over loopback; nothing takes a short cut because it lives in the same process. What charts
+show of the hour before the start no server could have seen: there the history itself is lived through again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class Sockets(Struct, frozen=True):
 
 
 async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages: Messages, stdout: Output) -> None:
-    """Until SIGTERM or Ctrl-C. Raises UserError for what a person asked for and cannot have: a port, a scenario, a file."""
+    """Until SIGTERM or Ctrl-C.
+
+    Raises UserError for what a person asked for and cannot have: a port, a scenario, a file.
+    """
     with interruptible():
         asked = asked_beginning(args)
         if args.use_context and not args.kubeconfig:
@@ -111,7 +114,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
 
 
 def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
-    """Of a large world only what the console reads, and less often: forty thousand cards have 800 MB to say each time."""
+    """Of a large world only what the console reads, less often: forty thousand cards say 800 MB each time."""
     chosen = settings_from_flags()
     if not is_large:
         return chosen
@@ -119,7 +122,7 @@ def exporter_settings(*, is_large: bool) -> GpuExporterSettings:
 
 
 async def read_cards(readings: ExporterPages, cluster: KubeCluster, *, is_large: bool) -> None:
-    """Follow the cards: those of a large world once its objects have been read, which is what everybody waits for."""
+    """Follow the cards; those of a large world after its objects, for which everybody waits."""
     while is_large and not cluster.is_ready:
         await cluster.wait_changed(cluster.version, 1.0)
     await readings.run()
@@ -158,9 +161,10 @@ def _bind_default(name: str, port: int, moved: list[str]) -> socket.socket:
 
 
 class LaptopFiles:
-    """What a laptop leaves on disk while it runs. Only what the person named must be writable; for the rest a warning does.
+    """What a laptop leaves on disk while it runs.
 
-    Its own kubeconfig is in the state directory; the one that the person named may be others', too.
+    Only what the person named must be writable; for the rest a warning does. Its own kubeconfig is in the
+    state directory; the one that the person named may be others', too.
     """
 
     def __init__(self, args: argparse.Namespace, env: Mapping[str, str], messages: Messages) -> None:
@@ -171,7 +175,8 @@ class LaptopFiles:
         self._state = OwnFile(home / laptop_state.FILE, STATE_FILE, 0o644)
         is_elsewhere = default not in (home, *home.parents)
         self._sign = OwnFile(laptop_state.own_folder(default) / laptop_state.FILE, STATE_FILE, 0o644) if is_elsewhere else None
-        """Of a laptop that keeps its files elsewhere: it runs, as commands find that were told no directory."""
+        """Of a laptop that keeps its files elsewhere: commands that were told no directory find it by this.
+        """
         self._ready = OwnFile(absolute(args.ready_file), READY_FILE, 0o644) if args.ready_file else None
         self._named = SharedKubeconfig(absolute(args.kubeconfig), is_made_current=args.use_context) if args.kubeconfig else None
         self._is_own_named = self._named is not None and os.path.realpath(self._named.path) == os.path.realpath(self._own.path)
@@ -195,7 +200,9 @@ class LaptopFiles:
             self._named.check(laptop_state.running_laptops(self._env))
 
     def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
-        """In the state directory, else among the temporary files: kubectl should work on a machine with a full disk, too."""
+        """In the state directory, else among the temporary files: kubectl should work on a machine with a
+        full disk, too.
+        """
         entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
         is_opened_by_named = False
         if self._named is not None:
@@ -248,7 +255,9 @@ class LaptopFiles:
                 self._sign.write(told, with_folder=True)
 
     def remove(self) -> None:
-        """At the end: what opens nothing is only in the way, but a whole kubeconfig that the person named is theirs."""
+        """What opens nothing is only in the way at the end; a whole kubeconfig that the person named is
+        theirs.
+        """
         for file in (self._state, self._sign, self._ready, None if self._is_own_named else self._own):
             if file is not None:
                 file.remove()
@@ -263,7 +272,10 @@ class LaptopFiles:
 
 
 def _own_home(home: Path, messages: Messages) -> Path:
-    """The state directory, or a folder in it when another laptop lives there: two must not write over each other's kubeconfig."""
+    """The state directory, or a folder in it when another laptop lives there.
+
+    Two must not write over each other's kubeconfig.
+    """
     other = laptop_state.laptop_in(home)
     if other is None:
         return home
@@ -273,7 +285,7 @@ def _own_home(home: Path, messages: Messages) -> Path:
 
 
 def announce(sockets: Sockets, files: LaptopFiles, moved: Sequence[str], messages: Messages, stdout: Output) -> None:
-    """All is up: tell programs in files, and the person on stdout, who learns of ports only what still matters now."""
+    """All is up: tell programs in files, and the person on stdout."""
     files.write_ready(
         {
             "console": url(sockets.console) + "/",

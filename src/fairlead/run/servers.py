@@ -1,6 +1,7 @@
-"""The pieces that each server of a real cluster gets; those of the simulated one are in `simulated_servers`, loaded when asked for.
+"""The servers of a real cluster, each with the pieces that it needs.
 
-Sockets are bound before anything else is built, so that a taken port is one sentence and not half a process.
+Sockets are bound before anything else is built: a taken port is one sentence, no half-started process. The
+servers of the simulated cluster are in `simulated_servers`, loaded when asked for.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _process(name: str) -> Process:
 
 
 def _expected(group: BaseExceptionGroup) -> BaseException:
-    """The failure with a sentence inside a task group's bundle, if there is one; else the bundle, which is a bug."""
+    """The failure with a sentence inside a task group's bundle, or the bundle, which is a bug."""
     found: BaseException | None = group.subgroup(FairleadError)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
@@ -125,7 +126,10 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
 
 
 def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
-    """TLS, if it is asked for; a client that shows a certificate of `--client-ca-file` may place pods, others may read."""
+    """TLS, if it is asked for.
+
+    Who shows a certificate of `--client-ca-file` may place pods, others may read.
+    """
     if not args.tls_cert_file and not args.tls_private_key_file and not args.client_ca_file:
         return None
     if not args.tls_cert_file or not args.tls_private_key_file:
@@ -142,7 +146,10 @@ async def _run_reader(
     *,
     with_events: bool = False,
 ) -> None:
-    """A server that only reads a cluster, and the loops that keep this current. `shown`: what a person finds there, and on which path."""
+    """A server that only reads a cluster, and the loops that keep this current.
+
+    `shown`: what a person finds there, and on which path.
+    """
     what, path = shown
     async with _asked_world(asked, with_events=with_events) as world:
         asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
@@ -162,7 +169,7 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
 
 
 def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
-    """A board without device values looks like one of an idle cluster, so say it; unless that is what was asked for."""
+    """A board without device values looks like an idle cluster's: say it, unless that was asked for."""
     source = world.gpus.source()
     if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))

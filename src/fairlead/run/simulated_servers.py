@@ -1,4 +1,4 @@
-"""The servers that live on the simulated cluster: the laptop (`up`), its API server alone, and the GPU exporter of its devices."""
+"""The servers of the simulated cluster: the laptop (`up`), the API server, the devices' GPU exporter."""
 
 from __future__ import annotations
 
