@@ -68,10 +68,11 @@ class Cluster(Protocol):
         ...
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
-        """Carry it out, on this very object where it names a uid, and say how it ended. Failures are outcomes and never raised.
+        """Carry the action out, on this very object where it names a uid, and say how it ended.
 
-        `left`: seconds for which we may write, of who writes under a Lease. It is asked right before each sending; nothing is sent when
-        none are left, and the API server is told to decide within them.
+        Failures are outcomes and never raised. `left`: seconds for which we may write, of who writes under a
+        Lease. It is asked right before each sending; nothing is sent when none are left, and the API server
+        is told to decide within them.
         """
         ...
 
@@ -95,7 +96,7 @@ class GpuReadings(Protocol):
 
 
 class Devices(Protocol):
-    """The GPUs that a node exporter speaks for (all nodes' in the simulated world)."""
+    """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
 
     def sample(self) -> Sequence[DeviceSample]:
         """One sample of every device now, ordered by (node, index)."""

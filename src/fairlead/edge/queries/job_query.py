@@ -113,7 +113,7 @@ class JobQuery:
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
 
     def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-        from fairlead.edge.kube.exec_stream import execute  # wsproto is for those who attach
+        from fairlead.edge.attach.exec_stream import execute  # wsproto is for those who attach
 
         return execute(self._api, namespace, pod, container, command, streams)
 

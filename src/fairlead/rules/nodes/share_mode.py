@@ -21,7 +21,7 @@ _MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_
 
 
 class ShareMode(Struct, frozen=True, gc=False):
-    """`placement` is the node's own wish for its cards, "" = none.
+    """`placement` is the node's own wish for its cards.
 
     `conflict`: labels that contradict each other, as a sentence.
     """

@@ -73,8 +73,10 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
 
     `snapshot` None: nobody has read topology ConfigMaps.
 
-    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7})))
-    exclusive mig
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})))
+    exclusive
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7})))
+    mig
     """
     capacity = node.capacity
     if capacity.get(GPU_MEMORY, 0) > 0:

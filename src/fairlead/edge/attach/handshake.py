@@ -12,10 +12,10 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, Event, RejectConnection, RejectData, Request
 from wsproto.utilities import RemoteProtocolError
 
+from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.kube.api_failure import ApiFailure, failure_of_answer, failure_of_connection
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_blocking import Dialled, KubeBlocking
-from fairlead.edge.kube.web_socket import WebSocket
 
 _PIECE: Final = 1 << 16
 _HINT: Final = "this needs Kubernetes 1.30 or later, and nothing on the way that forbids WebSockets"

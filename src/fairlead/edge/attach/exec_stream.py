@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.edge.attach.handshake import open_web_socket
+from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.kube.api_failure import Unreachable
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
-from fairlead.edge.kube.web_socket import WebSocket
-from fairlead.edge.kube.web_socket_handshake import open_web_socket
 from fairlead.errors import OutsideError
 from fairlead.ports import Streams
 from fairlead.wire.kube import exec_channels
