@@ -1,7 +1,8 @@
 """The hooks of the simulated cluster, filled with the sharing machine and the admission rules of a real one.
 
-This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as little as they do. The ledger
-lives from the cluster's own events, so a world that goes on after a stop finds every grant again.
+This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as
+little as they do. The ledger lives from the cluster's own events, so a world that goes on after a stop finds
+every grant again.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None) -> World:
-    """A simulated world that shares GPUs by our rules: the one that every command, server and board lives on."""
+    """A simulated world that shares GPUs by our rules: every command, server and board lives on it."""
     return World(scenario, seed, epoch, sharing_hooks, saved)
 
 
@@ -55,7 +56,7 @@ def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
 
 
 class SharedGpus:
-    """The `SchedulingHook` of the laptop: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
+    """The `SchedulingHook` of the laptop: a driver of the sharing machine whose every call ends at once."""
 
     def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
         self._cluster = cluster
@@ -95,7 +96,7 @@ class SharedGpus:
         planned = plan_preemption(self.ledger, _pod(pod), proposed)
         return {node: HookVictims(each.uids, each.violations) for node, each in planned.items()}
 
-    # --- what the API tells ------------------------------------------------------------------------------------------------------
+    # --- what the API tells ---------------------------------------------------------------------------------
 
     def _on_node(self, event: WatchEvent) -> None:
         uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
@@ -120,7 +121,7 @@ class SharedGpus:
             _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
             self._look()
 
-    # --- what the machine wants --------------------------------------------------------------------------------------------------
+    # --- what the machine wants -----------------------------------------------------------------------------
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
@@ -164,7 +165,7 @@ def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:
 
 
 def asks_share(pod: Object) -> bool:
-    """Whether kube-scheduler would ask the extender: a container names one of its resources, whatever the amount."""
+    """Whether kube-scheduler would ask the extender: a container names a resource of it, in any amount."""
     spec = pod["spec"]
     parts = (*spec["containers"], *spec["initContainers"]) if spec.get("initContainers") else spec["containers"]
     amounts = ((part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests"))
@@ -172,7 +173,7 @@ def asks_share(pod: Object) -> bool:
 
 
 def admit(write: Write) -> Object:
-    """The admission policies of Fairlead: which scheduler a pod is for, and that nobody else writes grants."""
+    """Fairlead's admission policies: which scheduler a pod is for, and that nobody else writes grants."""
     if write.ref is not PODS:
         return write.new
     new, metadata = write.new, write.new.get("metadata") or {}

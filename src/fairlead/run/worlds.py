@@ -1,7 +1,8 @@
-"""Which world does this command speak to? The one place that knows both the real world (`edge`) and the simulated one (`sim`).
+"""The world that a command speaks to: a real cluster, a snapshot, a laptop, or the embedded simulated one.
 
-Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster (all of that is `edge.kubeconfig`), then a
-running laptop, then the embedded simulated cluster. Every import stands in the branch that needs it.
+Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster
+(`edge/connection/kubeconfig`), then a running laptop, then the embedded simulated cluster. Every import
+stands in the branch that needs it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 
 
 class ChosenWorld:
-    """The world that the options, the environment and this machine's files mean. `is_writing`: something will be changed in it."""
+    """The world that the options, the environment and this machine's files mean.
+
+    `is_writing`: something will be changed in it.
+    """
 
     def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
         self._is_writing = is_writing
@@ -146,7 +150,10 @@ class ChosenWorld:
 
     @property
     def _named_laptop(self) -> LaptopPages | None:
-        """The laptop that a person named by its kubeconfig. A cluster that flags name must be one; that of the variable need not."""
+        """The laptop that a person named by its kubeconfig.
+
+        A cluster that flags name must be one; that of the variable need not.
+        """
         if not self._is_named or self._connection is None:
             return None
         if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
@@ -167,7 +174,10 @@ class ChosenWorld:
             self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
+        """The API server, how to ask for GPU values, and the time there.
+
+        Of a named cluster, else of the laptop that runs here.
+        """
         connection = self._connection or self._running_laptop
         if connection is None:
             return None
@@ -191,7 +201,7 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.
+        """How to ask for GPU values: the Prometheus that is named, else a laptop's page or the cluster's own.
 
         The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
         """
@@ -247,7 +257,7 @@ def _laptop_now(console: str) -> float:
 
 
 def _log_to(messages: Messages) -> None:
-    """What `edge` logs (an object left out, a server that asks to wait) reaches the person in the command's own dialect."""
+    """What `edge` logs (an object left out, a server that asks to wait), in the command's own dialect."""
     import logging
 
     class ToMessages(logging.Handler):
