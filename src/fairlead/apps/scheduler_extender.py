@@ -16,7 +16,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics, generate_latest
 
 from fairlead import __version__
-from fairlead.apps.extender import REBUILDING, Extender
+from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.question_protocol import TEXT, Answer, Question
 from fairlead.apps.server import is_loopback
@@ -135,9 +135,8 @@ class SchedulerExtender:
         return 200, _JSON, msgspec.json.encode(__version__)
 
     def _readyz(self) -> Answer:
-        if not self._extender.machine.feed.is_rebuilt:
-            return 503, TEXT, f"{REBUILDING}\n".encode()
-        return 200, TEXT, b"ok\n"
+        why = self._extender.unready
+        return (503, TEXT, f"{why}\n".encode()) if why else (200, TEXT, b"ok\n")
 
     def _metrics(self) -> Answer:
         leader, bindings = self._extender.leader, self._extender.machine.bindings
