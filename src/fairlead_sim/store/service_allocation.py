@@ -182,13 +182,12 @@ def _even_addresses(spec: Object, before: Object | None) -> None:
 
 def _give_families(name: str, spec: Object, before: Object | None) -> None:
     """The cluster has one family, IPv4: a Service has it whatever it would prefer."""
-    if not has_address(spec) or _is_content_with_one(spec, before):
+    if not has_address(spec):
         return
     if spec.get("ipFamilyPolicy") is None:
         selects_nobody = is_headless(spec) and not spec.get("selector")
         spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or ("RequireDualStack" if selects_nobody else "SingleStack")
     _refuse(name, address_errors(spec))
-    _refuse(name, _policy_errors(spec, before))
     families = list(spec.get("ipFamilies") or ())
     addresses = () if is_headless(spec) else spec.get("clusterIPs") or ()
     for address in addresses[len(families) :]:
@@ -208,31 +207,6 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     errors += [wrong_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster") for index, family in others]
     _refuse(name, errors)
     spec["ipFamilies"] = families or ["IPv4"]
-
-
-def _is_content_with_one(spec: Object, before: Object | None) -> bool:
-    """Whether a Service that prefers two families and has been given one leaves all of that as it is."""
-    keys = ("type", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-    return before is not None and spec.get("ipFamilyPolicy") == "PreferDualStack" and all(spec.get(key) == before.get(key) for key in keys)
-
-
-def _policy_errors(spec: Object, before: Object | None) -> list[FieldError]:
-    policy, errors = spec["ipFamilyPolicy"], []
-    told = (("clusterIPs", "cluster IPs", "cluster IP"), ("ipFamilies", "IP families", "IP family"))
-    if before is not None and policy == "SingleStack":
-        for key, _, _ in told:
-            if len(spec.get(key) or ()) > 1 and spec[key] == before.get(key):
-                spec[key] = spec[key][:1]
-    elif before is not None:
-        for key, _, one in told:
-            if 0 < len(spec.get(key) or ()) < len(before.get(key) or ()):
-                why = f"must be 'SingleStack' to release the secondary {one}"
-                errors.append(wrong_value("spec.ipFamilyPolicy", policy, why))
-    for key, many, _ in told if policy == "SingleStack" else ():
-        if len(spec.get(key) or ()) == 2:
-            why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {many} are specified"
-            errors.append(wrong_value("spec.ipFamilyPolicy", policy, why))
-    return errors
 
 
 # --- address and ports -------------------------------------------------------------------------------------------------------------

@@ -214,8 +214,6 @@ def address_errors(spec: Object) -> list[FieldError]:
     for index, family in enumerate(families):
         if family not in _FAMILIES:
             errors.append(unsupported(f"spec.ipFamilies[{index}]", family, _FAMILIES))
-        if family in families[:index]:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
         errors.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
@@ -230,12 +228,8 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
     if faulty:
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [wrong_value(f"{field}[{index}]", address, why) for index, address in faulty]
-    errors = [wrong_value(field, addresses, "may only hold up to 2 values")] if len(addresses) > 2 else []
+    if len(addresses) > 1:
+        return [wrong_value(field, addresses, "may specify no more than one IP for each IP family")]
     kinds = ["IPv6" if ":" in address else "IPv4" for address in addresses if address != "None"]
-    if len(kinds) > 1 and sorted(kinds) != list(_FAMILIES):
-        errors.append(wrong_value(field, addresses, "may specify no more than one IP for each IP family"))
-    for index, (kind, family) in enumerate(zip(kinds, families, strict=False)):
-        if family in _FAMILIES and kind != family:
-            why = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-            errors.append(wrong_value(f"{field}[{index}]", addresses[index], why))
-    return errors
+    why = "expected an {} value as indicated by `ipFamilies[0]`"
+    return [wrong_value(f"{field}[0]", addresses[0], why.format(families[0])) for kind in kinds if families and kind != families[0]]
