@@ -41,8 +41,8 @@ def _read() -> dict[ResourceKind, StoredKind]:
     for one in told:
         stored_as = next(ref for ref in kinds if ref.kind == one.kind) if one.is_view else None
         names = (one.group, one.version, one.kind, one.plural, one.kind.lower(), one.short_names, one.namespaced)
-        more: dict[str, Any] = {"categories": one.categories, "subresources": one.subresources, "stored_as": stored_as, "note": one.note}
-        kinds[ResourceKind(*names, **more)] = one
+        shared = {key: getattr(one, key) for key in ("categories", "subresources", "note", "has_generation")}
+        kinds[ResourceKind(*names, stored_as=stored_as, **shared)] = one
     return kinds
 
 

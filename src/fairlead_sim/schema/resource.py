@@ -22,7 +22,7 @@ class ResourceKind:
 
     `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind` inside of lists; `custom` is
     the rest of what it says. `stored_as` is the kind in which the objects are stored when this is another view of them; `note` warns
-    whoever writes one of what they might wrongly expect.
+    whoever writes one of what they might wrongly expect. `has_generation`: whether `metadata.generation` counts the writers' wishes.
     """
 
     group: str
@@ -38,6 +38,7 @@ class ResourceKind:
     is_custom: bool = False
     stored_as: ResourceKind | None = None
     note: str = ""
+    has_generation: bool = True
     custom: CustomVersion | None = None
 
     @property

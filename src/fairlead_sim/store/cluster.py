@@ -173,7 +173,7 @@ class Cluster:
         self._name_new(ref, metadata)
         self._check_namespace(ref, metadata)
         metadata |= {"uid": self.names.uid(), "creationTimestamp": render_time(self.clock.now())}
-        if defaults.has_generation(ref):
+        if ref.has_generation:
             metadata["generation"] = 1
         new = {**obj, "metadata": metadata}
         if ref is PODS:
@@ -344,7 +344,7 @@ class Cluster:
             return old
         if not is_trusted:
             validation.check(ref, new, old)
-        if is_wish and defaults.has_generation(ref) and defaults.is_new_generation(ref, old, new):
+        if is_wish and ref.has_generation and defaults.is_new_generation(ref, old, new):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         stored = self._store(ref, new, old, MODIFIED)
         return deletion.finish_if_free(self, ref, stored)

@@ -10,37 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead_sim.objects import resources as served
-from fairlead_sim.objects.stored_kinds import STORED
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.validation import rbac_objects
 from fairlead_sim.validation.custom import with_defaults as custom_resource_definition
 from fairlead_sim.validation.stored_rules import first_status, stored_defaults
-
-_WITHOUT_GENERATION = {
-    served.CONFIG_MAPS,
-    served.CONTROLLER_REVISIONS,
-    served.ENDPOINTS,
-    served.EVENTS,
-    served.NAMESPACES,
-    served.NODES,
-    served.PERSISTENT_VOLUME_CLAIMS,
-    served.PERSISTENT_VOLUMES,
-    served.SECRETS,
-    served.SERVICE_ACCOUNTS,
-    served.SERVICES,
-    served.LEASES,
-    served.CLUSTER_ROLES,
-    served.CLUSTER_ROLE_BINDINGS,
-    served.ROLES,
-    served.ROLE_BINDINGS,
-    served.STORAGE_CLASSES,
-    *(ref for ref, kind in STORED.items() if not kind.has_generation),
-}
-
-
-def has_generation(ref: ResourceKind) -> bool:
-    return ref not in _WITHOUT_GENERATION
 
 
 def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
