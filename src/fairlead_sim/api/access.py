@@ -1,6 +1,6 @@
-"""May this request be served? Who sends it, as whom, and what roles and bindings of the store say.
+"""Who sends a request, as whom, and whether roles and bindings of the store let it be served.
 
-What a newcomer gets wrong: the administrator pays for none of it. Members of system:masters are let through before a role is read, and
+The administrator pays for none of it. Members of system:masters are let through before a role is read, and
 what the roles say is worked out again only after one of them was written.
 """
 
@@ -46,10 +46,11 @@ class Access:
         self._watches: list[StoreWatch] = []
         self._policy = Policy({}, ())
 
-    # --- who ---------------------------------------------------------------------------------------------------------------------
+    # --- who ------------------------------------------------------------------------------------------------
 
     def admit(self, http: Request) -> Identity:
-        """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles do not allow."""
+        """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles
+        do not allow."""
         who = self._authenticated(http)
         request: AccessRequest | None = None
         if any(header.startswith(_IMPERSONATE) for header, _ in http.scope["headers"]):
@@ -86,7 +87,7 @@ class Access:
             raise no_right(who, _narrower(wanted, request) or refused)
         return _completed(wanted)
 
-    # --- what --------------------------------------------------------------------------------------------------------------------
+    # --- what -----------------------------------------------------------------------------------------------
 
     def check(self, who: Identity, request: AccessRequest) -> None:
         """Raise 403 unless `who` may."""
@@ -122,10 +123,11 @@ class Access:
         )
         return Policy(roles, bindings)
 
-    # --- giving rights away ------------------------------------------------------------------------------------------------------
+    # --- giving rights away ---------------------------------------------------------------------------------
 
     def check_gift(self, who: Identity, request: ApiRequest, new: Object, old: Object | None) -> None:
-        """Raise 403 when a role or binding would give rights that its writer neither has nor may give (`escalate`, `bind`)."""
+        """Raise 403 when a role or binding would give rights that its writer neither has nor may give
+        (`escalate`, `bind`)."""
         if request.ref.group != RBAC_GROUP or who.is_master or (old is not None and _is_same_gift(old, new)):
             return
         if request.ref.plural in ("roles", "clusterroles"):
@@ -209,7 +211,8 @@ def _impersonations(wanted: Identity) -> list[AccessRequest]:
 
 
 def _narrower(wanted: Identity, request: AccessRequest) -> AccessRequest | None:
-    """How the real server words a refused impersonation: by the narrower right that would have done for this one request."""
+    """How the real server words a refused impersonation: by the narrower right that would have done for
+    this one request."""
     is_plain = not (wanted.uid or wanted.groups or wanted.extra)
     if wanted.name.startswith("system:node:"):
         mode = "arbitrary-node" if is_plain else ""

@@ -1,4 +1,4 @@
-"""How are a container's lines read: whole, its tail, since a time, or followed while it runs?
+"""A container's lines over HTTP: whole, the tail, since a time, or followed while it runs.
 
 And what is said to those who want to get into a container: nothing runs there.
 """
@@ -43,7 +43,8 @@ class Logs:
         self._ending = ending
 
     def open(self, request: ApiRequest) -> ASGIApp:
-        """The stream of one request. Refuses (400) a container that is not there, is not named, or has not started."""
+        """The stream of one request. Refuses (400) a container that is not there, is not named, or has not
+        started."""
         pod = self._reads.existing(request)
         container = _container_name(pod, request.query.get("container", ""))
         since = self._since(request)

@@ -1,6 +1,7 @@
-"""What does a patch make of an object, and how is a patch refused that cannot be applied or leaves no object of its kind?
+"""Patches in requests: what they make of an object, and how those that cannot be applied are refused.
 
-The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils 500.
+The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils
+500.
 """
 
 from __future__ import annotations

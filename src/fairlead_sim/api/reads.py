@@ -1,7 +1,7 @@
-"""How are objects read over HTTP: one, a list in pages, as `Table`, as metadata only?
+"""Objects read over HTTP: one, a list in pages, as `Table`, as metadata only.
 
-A list that is continued is kept as it was at its first page (objects never change, so that costs one reference each); only so many
-are kept, and who continues an older one gets 410 as from the real server.
+A list that is continued is kept as it was at its first page (objects never change, so that costs one
+reference each); only so many are kept, and who continues an older one gets 410 as from the real server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Who am I, who is this, may they? The kinds that are questions: posted, answered, and never stored.
+"""The kinds that are questions: posted, answered, and never stored.
 
-TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the question of a ServiceAccount.
+TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the
+question of a ServiceAccount.
 """
 
 from __future__ import annotations

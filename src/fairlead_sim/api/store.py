@@ -1,4 +1,4 @@
-"""What must a cluster be able to do so that `api_server` can serve it? The Protocols that the simulated one fills.
+"""The Protocols of a cluster that `api/server` can serve.
 
 Objects are plain dicts in the API's own shape; whoever gets one must not change it.
 """
@@ -99,7 +99,8 @@ class PodLogs(Protocol):
     """What containers wrote."""
 
     def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
-        """(epoch seconds, line) oldest first; None when there is no such run of the container. It may only grow at its end."""
+        """(epoch seconds, line) oldest first; None when there is no such run of the container. It may only
+        grow at its end."""
         ...
 
 

@@ -1,7 +1,9 @@
-"""Whose token is this? The laptop's own admin tokens, and those that ServiceAccounts are given by TokenRequest.
+"""Whose token a request carries: the laptop's administrators', or one that TokenRequest gave a
+ServiceAccount.
 
-What a newcomer gets wrong: a token lives by the clock of the world that issued it, not by the wall's: at `--speed 60` one that is good
-for an hour is good for a minute. And it is bound to the uid of its account: delete the account, make it anew, and old tokens are void.
+A token lives by the clock of the world that issued it, not by the wall's: at `--speed 60` one that is good
+for an hour is good for a minute. And it is bound to the uid of its account: delete the account, make it anew,
+and old tokens are void.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Tokens:
         self._key = key
         self._issued = 0
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def read(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[Identity, tuple[str, ...]]:
         """Who holds the token, and which of the audiences it is for. Raises BadToken."""
@@ -83,10 +85,11 @@ class Tokens:
         found = self._found(plural, namespace, name)
         return str(found["metadata"]["uid"]) if found else ""
 
-    # --- issuing -----------------------------------------------------------------------------------------------------------------
+    # --- issuing --------------------------------------------------------------------------------------------
 
     def issue(self, account: Object, wish: Object) -> Object:
-        """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what cannot be had."""
+        """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what cannot
+        be had."""
         metadata, spec = account["metadata"], wish.get("spec") or {}
         _check_addressed(wish.get("metadata") or {}, metadata)
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS

@@ -1,7 +1,7 @@
-"""How do objects get from the version in which they are asked for to the one in which they are stored, and back?
+"""A store in front of the store, which knows every served version of every kind.
 
-A store in front of a store. What the schema of a custom resource refuses or fills in, it does here, at the door: controllers inside the
-cluster write to the store itself. Objects that need no change pass as they are.
+What the schema of a custom resource refuses or fills in, it does here, at the
+door: controllers inside the cluster write to the store itself. Objects that need no change pass as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Versions:
 
     served_kinds = kinds
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
         obj = self._store.get(ref.stored_as or ref, namespace, name)
@@ -73,7 +73,7 @@ class Versions:
         shown = matches and (lambda obj: matches(_shown(obj, ref)))
         return VersionedWatch(self._store.watch(ref.stored_as, namespace, since, shown), ref)
 
-    # --- writing -----------------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "") -> Object:
         ref = self._kind_of(obj)
@@ -147,7 +147,8 @@ def _without_status(obj: Object) -> Object:
 
 
 def _shown(obj: Object, view: ResourceKind) -> Object:
-    """A stored object in the version of `view`, with the defaults that came into the schema after it was stored."""
+    """A stored object in the version of `view`, with the defaults that came into the schema after it was
+    stored."""
     if view.custom is not None:
         obj = defaulted(view.custom.stored_schema, obj)
     return from_stored(obj, view)

@@ -1,7 +1,8 @@
-"""How do watchers follow a kind over HTTP?
+"""Watches over HTTP.
 
-One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the watcher asked for too old a
-version or read too slowly. Nothing is queued for a watcher: a slow one blocks itself, falls behind the log, and is told so.
+One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the
+watcher asked for too old a version or read too slowly. Nothing is queued for a watcher: a slow one blocks
+itself, falls behind the log, and is told so.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _Shape = Callable[[Object], Object]
 
 
 class LineStream:
-    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for `STALL_SECONDS`, or `ending` is set."""
+    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for
+    `STALL_SECONDS`, or `ending` is set."""
 
     def __init__(self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event) -> None:
         self._pieces = pieces
@@ -77,7 +79,8 @@ class Watches:
         self._ending = ending
 
     def open(self, request: ApiRequest) -> LineStream:
-        """The stream of one watch request. Refuses versions from the future (504) before the stream begins."""
+        """The stream of one watch request. Refuses versions from the future (504) before the stream
+        begins."""
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
         since = request_version(request)
         if since is not None and since > self._store.resource_version:
@@ -138,7 +141,8 @@ class Watches:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read is one or two of them."""
+    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read
+    is one or two of them."""
     held: list[bytes] = []
     size = 0
     for line in lines:

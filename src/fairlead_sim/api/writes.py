@@ -1,7 +1,7 @@
-"""How are objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs?
+"""Objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs.
 
-A patch is computed here and stored as an update of the object it was computed from; nothing can come between, because the store is
-only ever used from one event loop.
+A patch is computed here and stored as an update of the object it was computed from; nothing can come between,
+because the store is only ever used from one event loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _ANSWER_WITH_OBJECT = frozenset(
 class Writes:
     """All verbs that change a store. Each returns (HTTP status, answer).
 
-    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what their writer may not write.
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what
+    their writer may not write.
     """
 
     def __init__(
@@ -137,7 +138,8 @@ class Writes:
         )
 
     def _addressed(self, request: ApiRequest, obj: Object) -> Object:
-        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
+        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says
+        something else."""
         ref, path = request.ref, request.path
         given = obj.get("metadata")
         if not isinstance(given or {}, dict):
@@ -167,7 +169,8 @@ def _warned_of(request: ApiRequest, stored: Object) -> Object:
 
 
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
-    """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
+    """The object with the fields that its kind has; others are refused, told or dropped, as
+    `fieldValidation` asks."""
     read, unknown = typed(api_version, kind, obj, schema)
     told = [f'unknown field "{path}"' for path in unknown]
     wanted = request.query.get("fieldValidation") or "Warn"

@@ -1,6 +1,8 @@
-"""The kinds that the simulated cluster keeps without doing anything about them, as `stored_kinds.toml` tells them.
+"""The kinds that the simulated cluster keeps without doing anything about them, as `stored_kinds.toml` tells
+them.
 
-People and charts create them, so they are stored, listed, watched, checked and filled in as the real server does it.
+People and charts create them, so they are stored, listed, watched, checked and filled in as the real server
+does it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from fairlead_sim.schema.resource import ResourceKind
 
 
 class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says of a kind; it tells what the fields mean. `is_view`: stored as the kind of this name that stands before it."""
+    """What the file says of a kind; it tells what the fields mean. `is_view`: stored as the kind of this
+    name that stands before it."""
 
     kind: str
     plural: str

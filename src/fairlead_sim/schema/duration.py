@@ -1,4 +1,4 @@
-"""How does kubectl print a length of time?
+"""Lengths of time as kubectl prints them.
 
 Two units at most, and fewer the longer it is: `95s`, `3m20s`, `47m`, `5h10m`, `3d4h`, `412d`, `3y20d`.
 """
@@ -12,7 +12,8 @@ _YEAR = 365 * _DAY
 
 
 def render_duration(seconds: float) -> str:
-    """The words of `duration.HumanDuration`. Up to two seconds in the future count as now, more is `<invalid>`.
+    """The words of `duration.HumanDuration`. Up to two seconds in the future count as now, more is
+    `<invalid>`.
 
     >>> [render_duration(s) for s in (119, 120, 135, 700, 8 * 3600 - 60, 30 * 3600, 50 * 3600, 9 * 86400, 1000 * 86400)]
     ['119s', '2m', '2m15s', '11m', '7h59m', '30h', '2d2h', '9d', '2y270d']

@@ -1,8 +1,9 @@
-"""Which address and which ports on the nodes does a Service get, keep and give back?
+"""The address and the ports on the nodes that a Service gets, keeps and gives back.
 
-The real server's order: what an update leaves out is what the Service had, then families, address and ports are given, then what the new
-type has no use for is dropped. What is taken is read from the Services that are there, so that nothing has to be given back: a deleted
-Service is not among them any more, and those of a restored world are.
+The real server's order: what an update leaves out is what the Service had, then families, address and ports
+are given, then what the new type has no use for is dropped. What is taken is read from the Services that are
+there, so that nothing has to be given back: a deleted Service is not among them any more, and those of a
+restored world are.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _status_of(spec: Object, status: Object) -> Object:
     return status if service_type(spec) == "LoadBalancer" or not status.get("loadBalancer") else {**status, "loadBalancer": {}}
 
 
-# --- what was given before ---------------------------------------------------------------------------------------------------------
+# --- what was given before ----------------------------------------------------------------------------------
 
 
 def _keep_what_was_given(spec: Object, before: Object) -> None:
@@ -162,7 +163,8 @@ def _keep_what_was_given(spec: Object, before: Object) -> None:
 
 
 def _even_addresses(spec: Object, before: Object | None) -> None:
-    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the other was changed."""
+    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the other
+    was changed."""
     one, many = spec.get("clusterIP"), spec.get("clusterIPs")
     if before is None:
         if one and not many:
@@ -177,7 +179,7 @@ def _even_addresses(spec: Object, before: Object | None) -> None:
             spec.pop("clusterIPs", None)
 
 
-# --- families ----------------------------------------------------------------------------------------------------------------------
+# --- families -----------------------------------------------------------------------------------------------
 
 
 def _give_families(name: str, spec: Object, before: Object | None) -> None:
@@ -209,7 +211,7 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     spec["ipFamilies"] = families or ["IPv4"]
 
 
-# --- address and ports -------------------------------------------------------------------------------------------------------------
+# --- address and ports --------------------------------------------------------------------------------------
 
 
 def _give_address(name: str, spec: Object, before: Object | None, pool: _Pool) -> None:
@@ -292,11 +294,12 @@ def _refused(name: str, field: str, value: Any, why: str) -> ApiStatus:
     return invalid(SERVICES, name, [wrong_value(field, value, why)])
 
 
-# --- what another type has no use for ----------------------------------------------------------------------------------------------
+# --- what another type has no use for -----------------------------------------------------------------------
 
 
 def _drop_what_has_no_use(spec: Object, before: Object) -> None:
-    """What was given or filled in, and what nobody changed together with the type; anything else is for validation to refuse."""
+    """What was given or filled in, and what nobody changed together with the type; anything else is for
+    validation to refuse."""
     if has_address(before) and not has_address(spec):
         if all(spec.get(key) == before.get(key) for key in ("clusterIP", "clusterIPs")):
             _drop(spec, "clusterIP", "clusterIPs")
