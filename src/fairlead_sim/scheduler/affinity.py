@@ -61,7 +61,8 @@ def _term_holds(term: Object, name: str, labels: Labels) -> bool:
 
 
 def _holds(expression: Object, labels: Labels) -> bool:
-    """>>> [_holds({"key": "gpus", "operator": operator, "values": ["4"]}, {"gpus": "8"}) for operator in ("In", "NotIn", "Gt", "Lt")]
+    """
+    >>> [_holds({"key": "gpus", "operator": operator, "values": ["4"]}, {"gpus": "8"}) for operator in ("In", "NotIn", "Gt", "Lt")]
     [False, True, True, False]
     """
     held, operator, values = labels.get(expression["key"]), expression["operator"], expression.get("values") or ()
