@@ -1,15 +1,16 @@
-"""The extender over HTTP: a filter against an echo server of the same stack; pods bound by a real kube-scheduler with it and without.
+"""The extender over HTTP: answers against an echo server, and pods bound by a real kube-scheduler.
 
     .venv/bin/python -m bench.scheduler_extender filter [--nodes 5000] [--names 500]
     .venv/bin/python -m bench.scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]
     .venv/bin/python -m bench.scheduler_extender rebuild [--nodes 500] [--pods 10000] [--rounds 2]
 
-`filter`: both servers are processes of their own (uvloop, httptools, the shell of all our servers), asked over one kept-alive connection in
-turns; the echo reads the same question and sends back as many bytes as the answer has. `bind`: kube-apiserver, KWOK, and for each side a
-kube-scheduler (client qps 500) that finds all pods waiting when it starts. Two rates: from the first pod bound to the last, and from the
-first bound until all run. The first flatters whoever binds fastest on a machine without spare cores: what the kubelets (KWOK) have to do
-for each pod is put off until afterwards. `rebuild`: an extender that starts beside a cluster full of pods that hold cards, until it is
-ready. The last two need the programs that `tools/build_kube.py` builds.
+`filter`: both servers are processes of their own (uvloop, httptools, the shell of all our servers), asked
+over one kept-alive connection in turns; the echo reads the same question and sends back as many bytes as the
+answer has. `bind`: kube-apiserver, KWOK, and for each side a kube-scheduler (client qps 500) that finds all
+pods waiting when it starts. Two rates: from the first pod bound to the last, and from the first bound until
+all run. The first flatters whoever binds fastest on a machine without spare cores: what the kubelets (KWOK)
+have to do for each pod is put off until afterwards. `rebuild`: an extender that starts beside a cluster full
+of pods that hold cards, until it is ready. The last two need the programs that `tools/build_kube.py` builds.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ ROUNDS = 2000
 Object = dict[str, Any]
 
 
-# --- filter ----------------------------------------------------------------------------------------------------------------------------
+# --- filter -------------------------------------------------------------------------------------------------
 
 
 def _serve_extender(told: Connection, node_count: int) -> None:
@@ -133,7 +134,7 @@ def _ask(connection: http.client.HTTPConnection, body: bytes) -> bytes:
     return answer.read()
 
 
-# --- bind ------------------------------------------------------------------------------------------------------------------------------
+# --- bind ---------------------------------------------------------------------------------------------------
 
 
 def bench_bind(node_count: int, pod_count: int, rounds: int) -> None:
@@ -217,7 +218,7 @@ def _rebuild(cluster: ControlPlane, extender: Extender) -> None:
     assert held == sum(len(card["pods"]) for found in extender.inspect().values() for card in found["devs"])
 
 
-# --- rebuild ---------------------------------------------------------------------------------------------------------------------------
+# --- rebuild ------------------------------------------------------------------------------------------------
 
 
 def bench_rebuild(node_count: int, pod_count: int, rounds: int) -> None:

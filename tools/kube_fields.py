@@ -1,7 +1,8 @@
 """Writes `src/fairlead_sim/schema/fields.txt`, the fields of Kubernetes' built-in kinds, from the Go types.
 
-The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the programs of
-the tests are built from them). Run it after a change of the pinned version: `python3 tools/kube_fields.py`.
+The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the
+programs of the tests are built from them). Run it after a change of the pinned version: `python3
+tools/kube_fields.py`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,10 @@ def _api_version(group: str) -> str:
 
 
 def _key(group: str, name: str) -> str:
-    """`core.Pod`; versions beyond the first have their number in it: `autoscaling2.HorizontalPodAutoscaler`."""
+    """`core.Pod`.
+
+    Versions beyond the first have their number in it: `autoscaling2.HorizontalPodAutoscaler`.
+    """
     path, _, version = group.partition("/")
     return f"{path.partition('.')[0]}{version.removeprefix('v').removeprefix('1')}.{name}"
 

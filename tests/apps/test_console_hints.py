@@ -73,9 +73,9 @@ async def test_new_readings_are_a_change_though_the_cluster_stands_still() -> No
         assert (await page.json("/overview"))["gpuUtilPercent"] == 25
 
 
-async def test_a_quiet_stream_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quiet_stream_gets_heartbeats() -> None:
     async with console() as page:
-        page.server.hints._heartbeat_seconds = 0.05
+        page.server.hints.heartbeat_seconds = 0.05
         async with page.session.get(f"{page.url}{BASE}/changes") as stream:
             async with asyncio.timeout(30):
                 while (await stream.content.readline()).strip() != b": heartbeat":

@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import shutil
 import subprocess
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import aiohttp
 import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from tests.asgi import ask
 
 from fairlead.apps import counters_file, gpu_exporter
 from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
@@ -197,15 +197,16 @@ async def test_base_units() -> None:
 
 
 async def test_a_failing_driver_keeps_values_until_they_are_stale_then_only_self_metrics() -> None:
-    devices, chosen = FakeDevices([device()]), GpuExporterSettings(node="gpu-1", interval_seconds=0.1)
-    made = GpuExporter(devices, FixedClock(), chosen)
+    devices, chosen, wall = FakeDevices([device()]), GpuExporterSettings(node="gpu-1", interval_seconds=0.1), FixedClock()
+    made = GpuExporter(devices, FixedClock(), chosen, wall.now)
     await made.sample_once()
     devices.failure = RuntimeError("the driver is gone")
+    wall.at += 0.1
     await made.sample_once()
     kept = parse_page(b"".join(made.page.pieces).decode()).samples
     assert named(kept, "fairlead_gpu_up") and named(kept, "fairlead_exporter_nvml_up")[0].value == 0
     assert named(kept, "fairlead_exporter_collector_errors_total", error="RuntimeError")[0].value == 1
-    made._sampled_at -= 100
+    wall.at += 15.1
     await made.sample_once()
     bare = parse_page(b"".join(made.page.pieces).decode()).samples
     assert not [each for each in bare if each.name.startswith(("fairlead_gpu_", "DCGM_", "nvidia_"))]
@@ -217,14 +218,14 @@ async def test_a_failing_driver_keeps_values_until_they_are_stale_then_only_self
 async def test_how_long_the_collector_took_and_how_often_it_failed_is_told_from_the_first_page_on() -> None:
     class SlowDevices(FakeDevices):
         def sample(self) -> Sequence[DeviceSample]:
-            time.sleep(0.05)
+            wall.at += 0.5
             return super().sample()
 
     class DriverGone(OutsideError):
         pass
 
-    devices = SlowDevices([device()])
-    made = GpuExporter(devices, FixedClock(), DEFAULTS)
+    devices, wall = SlowDevices([device()]), FixedClock()
+    made = GpuExporter(devices, FixedClock(), DEFAULTS, wall.now)
 
     async def told() -> tuple[float, dict[str, float]]:
         await made.sample_once()
@@ -234,10 +235,10 @@ async def test_how_long_the_collector_took_and_how_often_it_failed_is_told_from_
         return seconds.value, {each.labels["error"]: each.value for each in errors}
 
     seconds, errors = await told()
-    assert 0.05 <= seconds < 20 and errors == {"OutsideError": 0}
+    assert seconds == 0.5 and errors == {"OutsideError": 0}
     devices.failure = DriverGone("nvml", "the driver is gone")
     seconds, errors = await told()
-    assert 0.05 <= seconds < 20 and errors == {"OutsideError": 1}
+    assert seconds == 0.5 and errors == {"OutsideError": 1}
     devices.failure = ZeroDivisionError()
     assert (await told())[1] == {"OutsideError": 1, "ZeroDivisionError": 1}
 
@@ -345,8 +346,11 @@ def test_promtool_finds_nothing_in_native_families_and_never_an_error() -> None:
 
 
 async def test_an_exporter_whose_loop_stands_still_is_not_alive() -> None:
-    made = exporter([device()])
+    wall = FixedClock()
+    made = GpuExporter(FakeDevices([device()]), FixedClock(), DEFAULTS, wall.now)
     await made.sample_once()
-    made._ticked_at -= 26
-    response = await made._healthz(None)  # type: ignore[arg-type]
-    assert response.status_code == 503
+
+    wall.at += 24
+    assert await ask(made.app, "GET", "/healthz") == (200, "ok\n")
+    wall.at += 2
+    assert await ask(made.app, "GET", "/healthz") == (503, "no sample for 26 s\n")

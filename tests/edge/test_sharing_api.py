@@ -24,7 +24,9 @@ BIND = BindPod(pod(), "n", GRANTS, 15)
 BUSY = status(429, "TooManyRequests", "slow down", {"Retry-After": "1"})
 
 
-def applied(server: ScriptedServer, action: Action, left: Callable[[], float], *, per_second: float = 100, burst: int = 200) -> Outcome:
+def applied(
+    server: ScriptedServer, action: Action, left: Callable[[], float] | None, *, per_second: float = 100, burst: int = 200
+) -> Outcome:
     async def whole() -> Outcome:
         async with KubeApi(connection_to(server.url), rng=random.Random(1), sleep=lambda _: asyncio.sleep(0)) as api:
             return await KubeSharingApi(api, ("ns", "lease"), per_second, burst).apply(action, left)
@@ -85,14 +87,17 @@ def test_how_a_binding_ended(reply: Reply, result: Result) -> None:
         assert applied(server, BIND, lasting(2.5)).result is result
 
 
-@pytest.mark.parametrize("code", [404, 409])
-def test_a_pod_whose_annotation_cannot_be_written_because_it_is_another_one_is_gone(code: int) -> None:
-    with ScriptedServer({POD: [status(code, "NotFound", "gone")]}) as server:
-        assert applied(server, TouchPod(pod()), lasting()).result is Result.GONE
+@pytest.mark.parametrize(
+    "answer",
+    [status(404, "NotFound", "gone"), status(422, "Invalid", 'Pod "p" is invalid: metadata.uid: Invalid value: "u": field is immutable')],
+)
+def test_a_pod_whose_annotation_cannot_be_written_because_it_is_another_one_is_gone(answer: Reply) -> None:
+    with ScriptedServer({POD: [answer]}) as server:
+        assert applied(server, TouchPod(pod()), None).result is Result.GONE
 
 
 def test_an_event_about_a_pod() -> None:
     with ScriptedServer({"/api/v1/namespaces/default/events": [Reply({}, status=201)]}) as server:
-        assert applied(server, TellEvent(pod(), "GPUShareNoRoom", "no"), lasting()) == Outcome()
+        assert applied(server, TellEvent(pod(), "GPUShareNoRoom", "no"), None) == Outcome()
         event = server.seen[0].json()
     assert (event["involvedObject"]["uid"], event["reason"], event["type"]) == ("uid-p", "GPUShareNoRoom", "Warning")

@@ -140,7 +140,7 @@ class ClusterExporter:
 
 
 def _unsynced(sources: Iterable[Source]) -> str:
-    lines = [f"{source.name}: {source.state} {source.message}".rstrip() for source in sources if source.state != "ok"]
+    lines = [f"{source.name}: {source.state} {source.message}".rstrip() for source in sources if not source.is_ok]
     return "not yet read:\n" + "".join(f"{line}\n" for line in lines)
 
 

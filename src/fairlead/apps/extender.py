@@ -16,7 +16,7 @@ from typing import Final
 
 from fairlead.apps.leader import Leader
 from fairlead.errors import OutsideError
-from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
+from fairlead.model.actions import BindPod, Outcome, Result, SharingAction, TellEvent, TouchPod, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -139,7 +139,7 @@ class Extender:
 
     # --- steps of the machine ----------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, steps: Iterable[Step | Action]) -> None:
+    def _carry_out(self, steps: Iterable[Step | SharingAction]) -> None:
         for step in steps:
             if isinstance(step, AnswerBind):
                 answer = self._answers.pop(step.asked, None)
@@ -190,10 +190,11 @@ class Extender:
                 raise
             answer.set_exception(error)
 
-    async def _apply(self, action: Action) -> Outcome:
+    async def _apply(self, action: SharingAction) -> Outcome:
         term = self.leader.term  # what was decided before the Lease was lost is not written after it came back
+        needs_lease = isinstance(action, BindPod | WriteGrants)
         try:
-            return await self._api.apply(action, lambda: self.leader.left() if self.leader.term == term else 0.0)
+            return await self._api.apply(action, (lambda: self.leader.left() if self.leader.term == term else 0.0) if needs_lease else None)
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
             _log.warning("%s of %s ended in %r", type(action).__name__, _subject(action).name, error)
             return Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
@@ -262,7 +263,7 @@ class Extender:
             if not self.trouble:
                 await self._carry_out_in_slices(self.machine.hints.due(self._monotonic()))
 
-    async def _carry_out_in_slices(self, actions: Iterator[Action | None]) -> None:
+    async def _carry_out_in_slices(self, actions: Iterator[SharingAction | None]) -> None:
         """None of them: here other work may come between."""
         pause = _Pauses(self._monotonic)
         for action in actions:
@@ -290,5 +291,5 @@ class _Pauses:
             self._began = self._monotonic()
 
 
-def _subject(action: Action) -> Pod | Node:
+def _subject(action: SharingAction) -> Pod | Node:
     return action.subject if isinstance(action, TellEvent) else action.pod

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
@@ -67,9 +67,10 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled."""
+    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds."""
 
-    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings) -> None:
+    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings, wall: Callable[[], float] = time.monotonic) -> None:
+        self._wall = wall
         self._devices = devices
         self._clock = clock
         self._chosen = chosen
@@ -77,7 +78,7 @@ class GpuExporter:
         self._state = ExporterState(node=chosen.node, version=__version__)
         self._samples: Sequence[DeviceSample] = ()
         self._sampled_at = float("-inf")
-        self._ticked_at = time.monotonic()
+        self._ticked_at = self._wall()
         self._failures = {OutsideError.__name__: 0}  # a counter that is born at 1 is missed by increase()
         self._scrapes = 0
         self._scrape_seconds: float | None = None
@@ -97,11 +98,11 @@ class GpuExporter:
     async def run(self) -> None:
         """Sample now and then on a steady beat; a late turn is not caught up."""
         while True:
-            began = time.monotonic()
+            began = self._wall()
             await self.sample_once()
             self._has_sampled.set()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (self._wall() - began)))
 
     def reload(self) -> None:
         """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
@@ -115,23 +116,23 @@ class GpuExporter:
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
-        began = time.monotonic()
+        began = self._wall()
         self._counters.reload_if_changed(is_asked=self._reload_asked.is_set())
         self._reload_asked.clear()
-        sampling = time.monotonic()
+        sampling = self._wall()
         try:
             self._samples = self._wanted(self._devices.sample())
-            self._sampled_at = time.monotonic()
+            self._sampled_at = self._wall()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
             self._fail(error)
-        device_seconds = time.monotonic() - sampling
-        is_stale = time.monotonic() - self._sampled_at > self._chosen.stale_after_seconds
+        device_seconds = self._wall() - sampling
+        is_stale = self._wall() - self._sampled_at > self._chosen.stale_after_seconds
         if is_stale:
             self._samples = ()
         self._state = structs.replace(
             self._state,
             is_driver_up=self._sampled_at >= began,
-            cycle_seconds=time.monotonic() - began,
+            cycle_seconds=self._wall() - began,
             device_seconds=device_seconds,
             scrapes=self._scrapes,
             scrape_seconds=self._scrape_seconds,
@@ -141,7 +142,7 @@ class GpuExporter:
             failures=tuple(("device", error, count) for error, count in sorted(self._failures.items())),
         )
         self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
-        self._ticked_at = time.monotonic()
+        self._ticked_at = self._wall()
 
     def _wanted(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
         chosen = self._chosen.devices
@@ -167,10 +168,10 @@ class GpuExporter:
             _log.warning("devices cannot be sampled: %s: %s", kind, error)
 
     async def _metrics(self, request: Request) -> Response:
-        began = time.monotonic()
+        began = self._wall()
         response = PageResponse(self.page, request)
         self._scrapes += 1
-        self._scrape_seconds = time.monotonic() - began
+        self._scrape_seconds = self._wall() - began
         return response
 
     async def _health(self, request: Request) -> Response:
@@ -178,7 +179,7 @@ class GpuExporter:
         return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
 
     async def _healthz(self, request: Request) -> Response:
-        silent = time.monotonic() - self._ticked_at
+        silent = self._wall() - self._ticked_at
         if silent > 3 * self._chosen.interval_seconds + 10:
             return PlainTextResponse(f"no sample for {silent:.0f} s\n", 503)
         return PlainTextResponse("ok\n")

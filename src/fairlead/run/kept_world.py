@@ -56,14 +56,14 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class KeptWorld:
-    """`world` with the file that it is kept in. Close it at the end."""
+    """`world` with the `file` that it is kept in. Close it at the end."""
 
     def __init__(self, file: WorldFile, world: World, header: Header, credentials: Credentials, *, is_restored: bool) -> None:
         self.world = world
         self.origin = header.origin
         self.credentials = credentials
         self.is_restored = is_restored
-        self._file = file
+        self.file = file
         self._header = header
         self._dropped: set[Key] = set()
         self._changed = self._unsaved(header.resource_version if is_restored else 0)
@@ -98,7 +98,7 @@ class KeptWorld:
         except OutsideError as error:
             _log.error("the last moments of the world are not saved: %s", error.log_line)
         finally:
-            self._file.close()
+            self.file.close()
 
     # --- what changed ------------------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class KeptWorld:
         """Set more versions aside. When the disk does not take it, nothing is answered either until a save succeeds."""
         self._header = replace(self._header, resource_version=version + RESERVED_VERSIONS)
         try:
-            self._file.write((), (), msgspec.json.encode(self._header))
+            self.file.write((), (), msgspec.json.encode(self._header))
         except OutsideError as error:
             _log.error("the world is not saved: %s", error.log_line)
 
@@ -139,7 +139,7 @@ class KeptWorld:
             resource_version=max(self._header.resource_version, world.cluster.resource_version + RESERVED_VERSIONS // 2),
             saved_by=__version__,
         )
-        self._file.write(self._dropped, (self._row(key, obj) for key, obj in self._changed.items()), msgspec.json.encode(header))
+        self.file.write(self._dropped, (self._row(key, obj) for key, obj in self._changed.items()), msgspec.json.encode(header))
         self._header = header
         self._dropped.clear()
         self._changed.clear()

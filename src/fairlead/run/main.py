@@ -10,7 +10,8 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from fairlead.cli.frame.context import Context
@@ -51,30 +52,34 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     verb, rest = split_verb(argv, program)
     if verb is None:
         raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
-    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    with _without_typing_extensions():
+        module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     options = global_options(args)
     messages.level = options.loglevel if options.loglevel in LEVELS else "info"
 
     if getattr(module, "READS_A_CLUSTER", True):
-        _import_msgspec()
+        with _without_typing_extensions():
+            import msgspec  # noqa: F401
     from fairlead.run.worlds import ChosenWorld
 
     world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
     return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
 
 
-def _import_msgspec() -> None:
-    """Import it without `typing_extensions`: where that is installed, msgspec takes from it what Python 3.11 has itself.
+@contextmanager
+def _without_typing_extensions() -> Iterator[None]:
+    """Where it is installed, msgspec takes from it what Python 3.11 has itself, when it is imported for the first time.
 
     It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
     """
     unwanted = "typing_extensions"
     if unwanted in sys.modules or "msgspec" in sys.modules:
+        yield
         return
     sys.modules[unwanted] = None  # type: ignore[assignment]  # how Python spells "there is none"
     try:
-        import msgspec  # noqa: F401
+        yield
     finally:
         del sys.modules[unwanted]
 

@@ -33,6 +33,9 @@ from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import Placement
+from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.rules.sharing.placement import SharePolicies
 from fairlead.run.invocation import Invocation, Process, keep_running, needing_simulation, url_of
@@ -134,7 +137,7 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
-        policies = SharePolicies(args.node_policy, args.gpu_policy, args.memory_unit)
+        policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
         extender = Extender(sharing, identity, lease_name=lease, policies=policies)
         scheme = "https" if certificate else "http"
         app, tls = SchedulerExtender(extender), certificate.context if certificate else None
@@ -176,7 +179,7 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
 def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
     """A board without device values looks like one of an idle cluster, so say it; unless that is what was asked for."""
     source = world.gpus.source()
-    if source.state == "off" and asked.args.gpu_source != "none":
+    if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.frame.parser import check_namespace
+from fairlead.cli.frame.object_names import check_namespace
 from fairlead.errors import UserError
 from fairlead.settings import LAPTOP_CONTEXT
 

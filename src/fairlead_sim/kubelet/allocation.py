@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
 from fairlead_sim.gpus.devices import Devices, Owner
@@ -54,7 +55,7 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices
         why = f"requested number of devices unavailable for {NVIDIA_GPU}. Requested: {wanted}, Available: {len(free)}"
         return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
     for card in free[:wanted]:
-        devices.hold(card, owner, container["name"], mode="exclusive", limit_mib=card.model.memory_mib)
+        devices.hold(card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib)
     return ""
 
 
@@ -69,7 +70,7 @@ def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, de
         return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
     for card, mib in cards:
         assert card is not None
-        devices.hold(card, owner, container["name"], mode="share", limit_mib=int(mib))
+        devices.hold(card, owner, container["name"], mode=GpuMode.SHARE, limit_mib=int(mib))
     return ""
 
 

@@ -56,7 +56,7 @@ class Scheduler:
         self._waiting = WaitingPods()
         self._round: Timer | None = None
         self._start = 0
-        self._looks = 0
+        self.looks = 0
         self._changed_rooms: dict[str, bool] = {}
         self._pods_moved = False
         self._all_helped = False
@@ -163,11 +163,11 @@ class Scheduler:
         """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of
         its own."""
         self._round = None
-        self._looks = 0
+        self.looks = 0
         self._rouse()
         now = self._timers.clock.now()
         while (group := self._waiting.pop(now)) is not None:
-            if self._looks >= MOST_LOOKS:
+            if self.looks >= MOST_LOOKS:
                 self._wake_at(now)
                 return
             self._try_group(group)
@@ -208,7 +208,7 @@ class Scheduler:
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
-            if self._looks >= MOST_LOOKS:
+            if self.looks >= MOST_LOOKS:
                 return
             if uid not in group.untried:
                 continue
@@ -227,16 +227,16 @@ class Scheduler:
         """Place one pod; whether it got its place. What holds for equal pods too becomes the group's
         answer."""
         asker = group.example = Tenant(pod, waiting.needs, waiting.priority)
-        self._looks += 1
+        self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
             group.answer = "SchedulerError", NO_EXTENDER
         if group.answer is not None:
-            self._looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
+            self.looks += self._tell(pod, group.answer[1], group.answer[0]) * LOOKS_PER_WRITE
             return False
         neighbours = self.ledger.neighbours(pod)
         fullest = self._fullest(asker, neighbours)
         fitting, refused = ([fullest], {}) if fullest is not None else self._filter(asker, neighbours)
-        self._looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
+        self.looks += len(fitting) + len(refused) + LOOKS_PER_WRITE
         if fitting:
             return self._bind(asker, waiting, self._choose(asker, fitting, neighbours))
         message, is_shared = self._preempt(asker, refused)

@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.inspection import DrainingCards
 from fairlead.wire.gpus.draining import render_draining
 from fairlead_sim.gpus.devices import Devices
@@ -50,7 +51,7 @@ class Draining:
         node = self._cluster.get(NODES, None, name)
         if node is None or not waiting:
             return
-        old = [hold for card in waiting for hold in card.holds if (hold.mode == "share") is not card.is_shared]
+        old = [hold for card in waiting for hold in card.holds if (hold.mode == GpuMode.SHARE) is not card.is_shared]
         holders = sorted({f"{hold.namespace}/{hold.pod}" for hold in old})
         told = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
         self._recorder.normal(node, DRAINING, render_draining(told), COMPONENT, name)

@@ -1,6 +1,7 @@
-"""What goes into the built-in series each tick? Every chart's numbers, taken from the board state that the pages show.
+"""What goes into the built-in history each tick: every chart's numbers, from the board state that pages show.
 
-Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are left out and become gaps.
+Of a large cluster only the first 200 GPU nodes by name are kept (decision 9); unknown numbers are left out
+and become gaps.
 """
 
 from __future__ import annotations

@@ -117,12 +117,11 @@ def patch_request(
     return ApiRequest("patch", "PATCH", path, encode_body(patch), _PATCH_TYPES[kind])
 
 
-def delete_request(
-    resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", grace_seconds: int | None = None
-) -> ApiRequest:
+def delete_request(resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", uid: str = "") -> ApiRequest:
+    """`uid`: of the one that is meant; another one of that name stays, and the answer is 409."""
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
-    if grace_seconds is not None:
-        options["gracePeriodSeconds"] = grace_seconds
+    if uid:
+        options["preconditions"] = {"uid": uid}
     return ApiRequest("delete", "DELETE", resource.path(namespace, name), encode_body(options))
 
 

@@ -22,7 +22,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
@@ -113,15 +113,15 @@ class Followed(Generic[Row]):
         """`trouble` is why discovery failed, for a resource that was never followed."""
         name, reflector = self.subject.name, self.reflector
         if reflector is None:
-            return Source(name, "failing", trouble.what, trouble.hint) if trouble else Source(name, "syncing")
+            return Source(name, SourceState.FAILING, trouble.what, trouble.hint) if trouble else Source(name, SourceState.SYNCING)
         error = reflector.last_error
         if error is not None:
             return Source(name, _state_of(error), error.what, error.hint, reflector.good_at)
         if not reflector.is_synced:
-            return Source(name, "syncing")
+            return Source(name, SourceState.SYNCING)
         return Source(
             name,
-            "ok",
+            SourceState.OK,
             _left_out(reflector),
             "look into this server's log for all of them" if reflector.unreadable else "",
             reflector.good_at,
@@ -129,13 +129,15 @@ class Followed(Generic[Row]):
 
     def missing_source(self) -> Source:
         label = self.subject.resource.label
-        return Source(self.subject.name, "missing", f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted")
+        return Source(
+            self.subject.name, SourceState.MISSING, f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted"
+        )
 
 
-def _state_of(error: FairleadError) -> str:
+def _state_of(error: FairleadError) -> SourceState:
     if isinstance(error, Forbidden):
-        return "forbidden"
-    return "missing" if isinstance(error, NotFound) else "failing"
+        return SourceState.FORBIDDEN
+    return SourceState.MISSING if isinstance(error, NotFound) else SourceState.FAILING
 
 
 def _left_out(reflector: Reflector[Any]) -> str:

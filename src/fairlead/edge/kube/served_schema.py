@@ -40,7 +40,7 @@ class _OpenApi(Struct):
 def spec_fields(api: KubeBlocking, group: str, version: str, kind: str) -> frozenset[str] | None:
     """The fields of `spec`; None when the server does not tell."""
     try:
-        body, _ = api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{group}/{version}"))
+        body = api.send(ApiRequest("get", "GET", f"/openapi/v3/apis/{group}/{version}")).body
         document = decoder_of(_OpenApi).decode(body)
     except (OutsideError, *NOT_JSON):
         return None

@@ -18,7 +18,7 @@ from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings, with_idle_since
 
@@ -70,11 +70,11 @@ class PrometheusReadings:
 
     def source(self) -> Source:
         if self._failure is not None:
-            return Source(GPU_TELEMETRY, "failing", self._failure.what, self._failure.hint, self._good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, self._failure.what, self._failure.hint, self._good_at)
         if self._good_at is not None and not self._latest:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
-            return Source(GPU_TELEMETRY, "failing", what, "let it scrape a GPU exporter (port 9400)", self._good_at)
-        return Source(GPU_TELEMETRY, "syncing" if self._good_at is None else "ok", good_at=self._good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
+        return Source(GPU_TELEMETRY, SourceState.SYNCING if self._good_at is None else SourceState.OK, good_at=self._good_at)
 
 
 def readings_of(found: Iterable[PrometheusSample], now: float) -> tuple[GpuReading, ...]:

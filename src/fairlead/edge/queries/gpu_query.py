@@ -17,7 +17,7 @@ from fairlead.edge.kube.api_failure import ApiFailure
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import SERVICES
 from fairlead.edge.prometheus import answer as prometheus_answer
 from fairlead.edge.prometheus.answer import QUERY_PATH, TIMEOUT_SECONDS, PrometheusFailure, instant_form, parse_instant
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
@@ -27,7 +27,6 @@ from fairlead.model.metric import Sample
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings
 from fairlead.wire.metrics.prom_text import parse_page
 
-SERVICES: Final = Resource("", "v1", "services", kind="Service")
 KNOWN_SERVICES: Final = (
     ("kubernetes.io/service-name=prometheus-admin", 9335),
     ("kubernetes.io/service-name=prometheus-server", 9090),
@@ -76,7 +75,7 @@ def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading
     request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
     try:
         with KubeBlocking(api.connection, read_seconds=TIMEOUT_SECONDS) as impatient:
-            body, _ = impatient.send(request)
+            body = impatient.send(request).body
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error

@@ -7,7 +7,6 @@ So a namespace that we may not read is no error, and isolates nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
@@ -15,14 +14,11 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.errors import NotFound
 from fairlead.wire.names import LABEL_ISOLATE_USER
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
-
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
-NAMESPACES: Final = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespace")
 
 
 class _Meta(Struct, frozen=True):

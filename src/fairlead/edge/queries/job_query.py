@@ -19,20 +19,22 @@ from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, NotSer
 from fairlead.edge.kube.api_page import UNREADABLE, ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import EVENTS, PODS, Resource
+from fairlead.edge.kube.object_writer import ObjectWriter
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.queries.companions import delete_with_companions
-from fairlead.edge.queries.isolation import CONFIG_MAPS, config_data, isolated_namespaces
+from fairlead.edge.queries.isolation import config_data, isolated_namespaces
 from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import kind_of, one_per_resource
+from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire.kube.objects import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from fairlead.ports import Streams
     from fairlead.wire.kube.exec_channels import ProgramEnd
 
-SERVICES: Final = Resource("", "v1", "services", kind="Service")
 CHART_LABEL: Final = ("createdBy", "arena")
 """On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
 
@@ -75,7 +76,9 @@ class JobQuery:
         types = frozenset(kind.TYPE for kind in kinds)
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
-        sources = {source_of(kind): Source(source_of(kind), "missing", "not served") for kind, resource in served if resource is None}
+        sources = {
+            source_of(kind): Source(source_of(kind), SourceState.MISSING, "not served") for kind, resource in served if resource is None
+        }
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
         snapshot = build_snapshot(pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated)
@@ -94,10 +97,8 @@ class JobQuery:
         resource = self._resource(kind)
         if resource is None:
             return False
-        deleted, _ = delete_with_companions(
-            self._api, partial(self._api.delete, resource, job.name, job.namespace), beside_job(job), job.namespace
-        )
-        if isinstance(deleted, NotFound):
+        deleted, _ = delete_with_companions(self._api, resource.ref(job.name, job.namespace), beside_job(job), job.namespace)
+        if deleted.result is Result.GONE:
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
             delete_chart_note(self._api, f"{job.name}-{job.type}", job.namespace)
@@ -105,7 +106,7 @@ class JobQuery:
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
         companions = of_gone_job(name, [kind.TYPE for kind in kinds])
-        return delete_with_companions(self._api, lambda: None, companions, namespace)[1]
+        return delete_with_companions(self._api, None, companions, namespace)[1]
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
@@ -155,7 +156,7 @@ class JobQuery:
 
     def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
         """Pods of operators of earlier years. Asked for only where a job is under way and none of its pods was found by today's labels."""
-        if "pods" in sources and sources["pods"].state != "ok":
+        if "pods" in sources and not sources["pods"].is_ok:
             return []
         snapshot = ClusterSnapshot(pods=tuple(pods))
         bare = [job for job in jobs if job.started_at is not None and not job.suspended and (name or job.finished_at is None)]
@@ -207,7 +208,7 @@ class JobQuery:
         try:
             found = self._readings(namespace)
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.FAILING, error.what, error.hint))
         mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
         return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
 
@@ -255,7 +256,7 @@ def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
     try:
         labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
         if labels.get(label) == value:
-            api.delete(CONFIG_MAPS, name, namespace)
+            ObjectWriter(api).apply(DeleteObject(CONFIG_MAPS.ref(name, namespace))).expect()
     except (NotFound, ForbiddenByServer):
         return  # nobody misses it: only the reference reads it
 
@@ -268,11 +269,13 @@ def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
             rows += result
             sources.setdefault(name, Source(name))
         elif isinstance(result, NotServed):
-            sources[name] = Source(name, "missing", result.message)
+            sources[name] = Source(name, SourceState.MISSING, result.message)
         elif isinstance(result, ForbiddenByServer):
-            sources[name] = Source(name, "forbidden", f"forbidden: {result.message}", result.hint)
+            sources[name] = Source(name, SourceState.FORBIDDEN, f"forbidden: {result.message}", result.hint)
         elif isinstance(result, OutsideError) and not isinstance(result, Unauthorized | Unreachable):
-            sources[name] = Source(name, "failing", result.message if isinstance(result, ApiFailure) else result.what, result.hint)
+            sources[name] = Source(
+                name, SourceState.FAILING, result.message if isinstance(result, ApiFailure) else result.what, result.hint
+            )
         else:
             raise result
     return rows

@@ -1,7 +1,7 @@
-"""What do the reference suite's four boards read? Every `arena_*` family, exactly spelt (telemetry contract 3.2).
+"""The `arena_*` families that the reference suite's four boards read, exactly spelt (telemetry contract 3.2).
 
-What a newcomer gets wrong: the four metrics of a node (and of a job) must carry identical label values, because tables merge equal
-rows, so they share one `keys` list; and for nodes and jobs, unlike everywhere else, unknown is -1.
+The four metrics of a node (and of a job) carry identical label values, because the boards' tables merge equal
+rows; so they share one `keys` list. For nodes and jobs, unlike everywhere else, unknown is -1.
 """
 
 from __future__ import annotations
@@ -135,7 +135,10 @@ def _job_key(row: JobRow) -> Key:
 
 
 def _instances(jobs: Sequence[JobRow]) -> list[Family]:
-    """Unknown is absent here, and so is an allocation of nothing: used is divided by allocated; -1 / -1 and 0 / 0 are no shares."""
+    """Unknown is absent here, and so is an allocation of nothing.
+
+    Boards divide used by allocated; -1 / -1 and 0 / 0 are no shares.
+    """
     keys: list[Key] = []
     uses: list[PodUse] = []
     for row in jobs:
@@ -199,7 +202,10 @@ def _or_unknown(mib: float | None) -> int:
 
 
 def _held(use: PodUse, mib: float | None, unknown: int | None) -> int | None:
-    """Memory of whoever holds GPUs; a launcher, and a job that waits or is over, holds none: that is a zero, not an unknown."""
+    """Memory of whoever holds GPUs.
+
+    A launcher, and a job that waits or is over, holds none: that is a zero, not an unknown.
+    """
     if use.gpus == 0:
         return 0
     return unknown if mib is None else round(mib * _MIB)

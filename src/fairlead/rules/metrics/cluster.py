@@ -1,7 +1,7 @@
-"""What do our own metrics say about the cluster? `fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*` in base units (telemetry contract 3.3).
+"""Our own metrics of the cluster, in base units (telemetry contract 3.3).
 
-What a newcomer gets wrong: labels are never `job`, `pod`, `namespace` or `node` (Prometheus puts those on targets), and a value that
-is not known has no series.
+`fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or `node`,
+which Prometheus puts on targets. A value that is not known has no series.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
@@ -195,7 +196,7 @@ def _instances(jobs: Sequence[JobRow]) -> list[Family]:
 
 
 def _gpu_pods(pods: Iterable[Pod]) -> list[Family]:
-    found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != "none"]
+    found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != GpuMode.NONE]
     keys = [(pod.namespace, pod.name, pod.node) for pod, _ in found]
     facts = [(*key, *_pod_facts(pod, kind)) for key, (pod, kind) in zip(keys, found, strict=True)]
     restarts = [sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)) for pod, _ in found]

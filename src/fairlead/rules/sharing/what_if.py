@@ -1,7 +1,7 @@
-"""Where would pods go that share GPUs, and what would have to go for them to fit? The scheduler's rules, on a ledger of one's own.
+"""Where pods that share GPUs would go, and what would have to go for them to fit.
 
-What a newcomer gets wrong: only shared GPUs are looked at, on nodes that labels and taints leave to the pod. kube-scheduler also looks at
-cpu, memory, ports, other pods.
+The scheduler's rules, on a ledger of one's own. Only shared GPUs are looked at, on nodes that labels and
+taints leave to the pod; kube-scheduler also looks at cpu, memory, ports and other pods.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class Outcome(Struct, frozen=True, gc=False):
 
 
 def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
-    """Each pod in turn, on the node that scores best, ties to the first name. The ledger keeps what they take."""
+    """Each pod in turn, on the node that scores best, ties to the first name.
+
+    The ledger keeps what they take.
+    """
     planned: set[str] = set()
     outcomes = []
     for pod in pods:
@@ -49,7 +52,10 @@ def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
 
 
 def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
-    """The cheapest way to make room by ending other pods, whatever their priority; None if none does. Who is only `planned` stays."""
+    """The cheapest way to make room by ending other pods, whatever their priority; None if none does.
+
+    Who is only `planned` stays.
+    """
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
     plans = plan_preemption(ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned)
     ways = [Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids)) for node, victims in plans.items()]

@@ -1,6 +1,6 @@
 """TrainingJobs of et-operator (`kai.alibabacloud.com`), decoded as far as Fairlead looks.
 
-What a newcomer gets wrong: elastic and DeepSpeed jobs are objects of one kind; only the label `app` tells which of the two arena made.
+Elastic and DeepSpeed jobs are objects of one kind: only the label `app` tells which of the two arena made.
 """
 
 from __future__ import annotations

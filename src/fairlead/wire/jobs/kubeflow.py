@@ -1,8 +1,8 @@
 """Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob), decoded as far as Fairlead looks.
 
-The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct per kind
-renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has another shape: one template for the
-workers and a launcher without GPUs, and one word instead of conditions.
+The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct
+per kind renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has
+another shape: one template for the workers and a launcher without GPUs, and one word instead of conditions.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
 
 
 def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """An MPIJob of v1alpha1. Its end is known from completionTime alone; one that counts GPUs instead of replicas has no roles."""
+    """An MPIJob of v1alpha1. Its end is known from completionTime alone.
+
+    One that counts GPUs instead of replicas has no roles.
+    """
     job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     worker = WireReplica(spec.replicas, spec.template)
     return msgspec.structs.replace(
@@ -113,7 +116,10 @@ def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str)
 
 
 def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:
-    """Roles in the order written, names in lower case (`launcher`, `ps`). Absent `replicas` is 1, as the operators default it."""
+    """Roles in the order written, names in lower case (`launcher`, `ps`).
+
+    Absent `replicas` is 1, as the operators default it.
+    """
     return tuple(_parse_role(name, wire or WireReplica()) for name, wire in replicas.items())
 
 

@@ -1,6 +1,6 @@
 """Jobs of Volcano (`batch.volcano.sh`), decoded as far as Fairlead looks.
 
-What a newcomer gets wrong: their kind is `Job`, like Kubernetes' own; only the group tells the two apart.
+Their kind is `Job`, like Kubernetes' own: only the group tells the two apart.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ _ENDED: Final = ("Completed", "Failed", "Terminated", "Aborted")
 
 
 def parse_volcano_job(wire: WireVolcanoJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job. It has no start of its own: it counts from its creation, until its phase became one that ends it."""
+    """The job. It has no start of its own.
+
+    It counts from its creation, until its phase became one that ends it.
+    """
     meta, spec = wire.metadata, wire.spec or WireVolcanoSpec()
     state = (wire.status and wire.status.state) or WireVolcanoState()
     phase = state.phase or ""

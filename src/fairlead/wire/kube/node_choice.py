@@ -1,6 +1,7 @@
-"""How does a pod's spec say which nodes it may use? Decoded only for pods that share GPUs: nobody asks it of the others.
+"""Which nodes a pod may use, as its spec says: node selector, affinity and tolerations.
 
-What a newcomer gets wrong: what does not decode rules nothing out; such a spec no API server would have taken.
+Decoded only for pods that share GPUs: nobody asks it of the others. What does not decode rules nothing out:
+no API server would have taken such a spec.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _tolerations = msgspec.json.Decoder(list[Toleration] | None)
 
 
 def parse_node_choice(selector: Raw, affinity: Raw, tolerations: Raw) -> NodeChoice:
-    """
+    """The choice of these parts of a spec, each as it was sent; absent ones are empty.
+
     >>> parse_node_choice(Raw(b'{"pool":"a"}'), Raw(), Raw(b'[{"operator":"Exists"}]')).selector
     (('pool', 'a'),)
     """

@@ -1,7 +1,8 @@
-"""What does kube-scheduler send to an extender, and what does it want back? The wire forms of sharing contract 2.
+"""What kube-scheduler sends to an extender, and what it wants back: the wire forms of sharing contract 2.
 
-What a newcomer gets wrong: keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
-object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole Nodes for whole Nodes.
+Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
+object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole
+Nodes for whole Nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ class BadBody(ValueError):
 
 
 class FilterAsked(Struct, frozen=True):
-    """`names` are the nodes in the order sent. `nodes`: the same as raw objects when whole Nodes were sent, else None."""
+    """`names` are the nodes in the order sent.
+
+    `nodes`: the same as raw objects when whole Nodes were sent, else None.
+    """
 
     pod: Pod
     names: list[str]
@@ -95,6 +99,7 @@ def render_filter(asked: FilterAsked, passed: Sequence[str], failed: Mapping[str
 
 
 def render_filter_error(why: str) -> bytes:
+    """ExtenderFilterResult of a filter that could not be answered."""
     return _filter_result(None, None, None, None, why)
 
 
