@@ -25,8 +25,9 @@ from fairlead.model.access import (
 from fairlead_sim.access.judge import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, missing_roles, uncovered
 from fairlead_sim.api.kube_path import parse_path
 from fairlead_sim.api.request import ApiRequest
-from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
 from fairlead_sim.api.tokens import BadToken, Tokens
+from fairlead_sim.api.versions import Versions, Watch
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.rbac import escalation, no_right, parse_binding, parse_rules
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, forbidden, not_found, unauthorized
@@ -40,10 +41,10 @@ _EXTRA: Final = "impersonate-extra-"
 class Access:
     """Authentication, impersonation and authorization of requests over a store."""
 
-    def __init__(self, store: ObjectStore, tokens: Tokens) -> None:
+    def __init__(self, store: Versions, tokens: Tokens) -> None:
         self._store = store
         self._tokens = tokens
-        self._watches: list[StoreWatch] = []
+        self._watches: list[Watch] = []
         self._policy = Policy({}, ())
 
     # --- who ------------------------------------------------------------------------------------------------

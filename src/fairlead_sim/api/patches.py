@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ApiRequest, decode_patch, media_type
-from fairlead_sim.api.store import Object
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch

@@ -1,6 +1,6 @@
 """The simulated cluster as a Kubernetes API, well enough for real `kubectl` and real clients.
 
-One ASGI callable over an `ObjectStore`: authentication, discovery and OpenAPI, then resources by path. TLS,
+One ASGI callable over the store: authentication, discovery and OpenAPI, then resources by path. TLS,
 sockets and signals are the shell's that all servers share; certificate and kubeconfig are `credentials`'.
 """
 
@@ -22,19 +22,20 @@ from fairlead.ports import Clock
 from fairlead_sim.api import discovery
 from fairlead_sim.api.access import Access, asked
 from fairlead_sim.api.kube_path import parse_path
-from fairlead_sim.api.logs import IDLE, Logs, nothing_runs
+from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, nothing_runs
 from fairlead_sim.api.options import check_options
 from fairlead_sim.api.reads import Reads
 from fairlead_sim.api.request import APPLY_PATCH, ApiRequest, media_type, read_body, wanted_form
 from fairlead_sim.api.reviews import REVIEWS, Reviews
-from fairlead_sim.api.store import NoLogs, Object, ObjectStore, PodLogs
 from fairlead_sim.api.tokens import Tokens
 from fairlead_sim.api.versions import Versions
 from fairlead_sim.api.watch import Watches
 from fairlead_sim.api.writes import Writes, no_such_verb
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, method_not_allowed, render_status, unknown_path
+from fairlead_sim.store.cluster import Cluster
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 BOOKMARK_SECONDS: Final = 60.0
@@ -53,7 +54,7 @@ class ApiServer:
 
     def __init__(
         self,
-        store: ObjectStore,
+        cluster: Cluster,
         clock: Clock,
         tokens: Sequence[str],
         *,
@@ -62,7 +63,7 @@ class ApiServer:
         catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
-        self._store = store = Versions(store)
+        self._store = store = Versions(cluster)
         self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)

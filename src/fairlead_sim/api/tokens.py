@@ -16,7 +16,8 @@ from fairlead.model.access import AUTHENTICATED, MASTERS, Identity, account_grou
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.api.kube_token import ISSUER, Bound, Claims, Named, looks_like_token, parse_token, render_token, token_id
-from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.versions import Versions
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import bad_request, conflict, invalid, not_found, wrong_value
 
@@ -34,7 +35,7 @@ class BadToken(Exception):
 class Tokens:
     """Issues and reads tokens. `key` signs them: whoever knows it is everybody."""
 
-    def __init__(self, store: ObjectStore, clock: Clock, admin_tokens: Sequence[str], key: bytes) -> None:
+    def __init__(self, store: Versions, clock: Clock, admin_tokens: Sequence[str], key: bytes) -> None:
         self._store = store
         self._clock = clock
         self._admin_tokens = [token.encode() for token in admin_tokens]
@@ -145,7 +146,7 @@ class Tokens:
         return Bound(bound.namespace, bound.serviceaccount, pod=named, node=at)
 
 
-def _core_kind(store: ObjectStore, plural: str) -> ResourceKind:
+def _core_kind(store: Versions, plural: str) -> ResourceKind:
     return next(ref for ref in store.kinds() if ref.group == "" and ref.plural == plural)
 
 

@@ -18,7 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
 from fairlead_sim.api.request import ApiRequest, wanted_form
-from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
+from fairlead_sim.api.versions import Versions, Watch
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
@@ -72,7 +73,7 @@ async def _until_gone(receive: Receive) -> None:
 class Watches:
     """`watch` over a store."""
 
-    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
+    def __init__(self, store: Versions, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
         self._store = store
         self._reads = reads
         self._bookmark_seconds = bookmark_seconds
@@ -112,7 +113,7 @@ class Watches:
 
         return table
 
-    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+    async def _lines(self, request: ApiRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
         wants_bookmarks = request.is_true("allowWatchBookmarks")

@@ -14,8 +14,9 @@ from fairlead_sim.api.options import check_delete_options
 from fairlead_sim.api.patches import Patch
 from fairlead_sim.api.reads import Reads, render_list
 from fairlead_sim.api.request import ApiRequest, decode_object
-from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.versions import Versions
 from fairlead_sim.api.warnings import service_warnings
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
 from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
@@ -39,7 +40,7 @@ class Writes:
     """
 
     def __init__(
-        self, store: ObjectStore, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
+        self, store: Versions, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
     ) -> None:
         self._store = store
         self._reads = reads
@@ -106,7 +107,7 @@ class Writes:
         kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
         return decode_object(body, request.http.headers.get("content-type", ""), kind)
 
-    def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
+    def _store_for(self, request: ApiRequest, options: Any = None) -> Versions:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
 
     def _create(self, request: ApiRequest, obj: Object) -> Object:

@@ -14,6 +14,7 @@ from typing import Any
 from fairlead_sim.schema.status import ApiStatus, too_old
 
 Object = dict[str, Any]
+Objects = list[Object]  # for classes in which `list` is a method
 Predicate = Callable[[Object], bool]
 
 ADDED = "ADDED"

@@ -16,7 +16,7 @@ from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
 from fairlead_sim.objects.resources import NAMESPACES, PODS, RESOURCES, SERVICES
-from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
+from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Objects, Predicate, Subscription, WatchEvent
 from fairlead_sim.schema.patch import apply_merge_patch
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import (
@@ -38,8 +38,7 @@ from fairlead_sim.store.priority import with_priority
 from fairlead_sim.store.service_allocation import allocated
 from fairlead_sim.validation import objects as validation
 
-Objects = list[Object]  # inside the class `list` is the method
-Names = list[str]
+Names = list[str]  # inside the class `list` is the method
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 LOG_CAPACITY = 10_000  # events kept per kind: about what the real watch cache keeps for a busy kind
 

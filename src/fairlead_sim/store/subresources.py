@@ -68,7 +68,7 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
             metadata[key] = {**(metadata.get(key) or {}), **given[key]}
     status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
-    status["conditions"] = [*(held for held in status.get("conditions", ()) if held["type"] != "PodScheduled"), scheduled]
+    status["conditions"] = [*(held for held in status.get("conditions") or () if held["type"] != "PodScheduled"), scheduled]
     return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
 
