@@ -27,6 +27,7 @@ from fairlead_sim.api.kube_path import parse_path
 from fairlead_sim.api.request import ApiRequest
 from fairlead_sim.api.tokens import BadToken, Tokens
 from fairlead_sim.api.versions import Versions, Watch
+from fairlead_sim.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.rbac import escalation, no_right, parse_binding, parse_rules
 from fairlead_sim.schema.resource import ResourceKind
@@ -36,6 +37,9 @@ NOBODY: Final = Identity(ANONYMOUS, groups=(UNAUTHENTICATED,))
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
+
+_ROLES = (CLUSTER_ROLES, ROLES)
+_BINDINGS = (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS)
 
 
 class Access:
@@ -112,17 +116,13 @@ class Access:
     def _read_policy(self) -> Policy:
         for watch in self._watches:
             watch.close()
-        kinds = {ref.plural: ref for ref in self._store.kinds() if ref.group == RBAC_GROUP}
-        self._watches = [self._store.watch(ref) for ref in kinds.values()]
+        self._watches = [self._store.watch(ref) for ref in (*_ROLES, *_BINDINGS)]
         roles = {
             (role["metadata"].get("namespace", ""), role["metadata"]["name"]): parse_rules(role)
-            for plural in ("clusterroles", "roles")
-            for role in self._store.list(kinds[plural])
+            for ref in _ROLES
+            for role in self._store.list(ref)
         }
-        bindings = (
-            parse_binding(binding) for plural in ("clusterrolebindings", "rolebindings") for binding in self._store.list(kinds[plural])
-        )
-        return Policy(roles, bindings)
+        return Policy(roles, (parse_binding(binding) for ref in _BINDINGS for binding in self._store.list(ref)))
 
     # --- giving rights away ---------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Access:
     def _check_binding(self, who: Identity, request: ApiRequest, new: Object) -> None:
         role = new.get("roleRef") or {}
         kind, name = role.get("kind", ""), role.get("name", "")
-        ref = next((ref for ref in self._store.kinds() if ref.group == RBAC_GROUP and ref.kind == kind), None)
+        ref = next((ref for ref in (*_ROLES, *_BINDINGS) if ref.kind == kind), None)
         if ref is None or self._may_give(who, "bind", ref, request.namespace, name):
             return
         rules = self.policy().rules_of(kind, name, request.namespace)

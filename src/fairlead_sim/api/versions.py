@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fairlead_sim.objects.watch_log import Object, Objects, Predicate, Subscription
 from fairlead_sim.schema.crd_schema import defaulted, schema_errors
@@ -104,18 +105,9 @@ class Versions:
             _check(ref, obj, self._old(ref, obj))
         return _shown(self._store.update_status(to_stored(obj, ref)), ref)
 
-    def delete(
-        self,
-        ref: ResourceKind,
-        namespace: str | None,
-        name: str,
-        grace_seconds: int | None = None,
-        uid: str | None = None,
-        propagation: str = "Background",
-        resource_version: str | None = None,
-    ) -> Object:
-        obj = self._store.delete(ref.stored_as or ref, namespace, name, grace_seconds, uid, propagation, resource_version)
-        return _shown(obj, ref)
+    def delete(self, ref: ResourceKind, namespace: str | None, name: str, **options: Any) -> Object:
+        """`options` are those of the store."""
+        return _shown(self._store.delete(ref.stored_as or ref, namespace, name, **options), ref)
 
     def rehearsal(self) -> Versions:
         return Versions(self._store.rehearsal())
