@@ -1,4 +1,4 @@
-"""What does one kubeconfig file say? YAML to typed entries, paths made absolute, every mistake named with its place.
+"""Parses one kubeconfig file: YAML to typed entries, paths made absolute, every mistake named with its place.
 
 Every field is optional and may be null, as kubectl reads it; an unknown field is ignored.
 """

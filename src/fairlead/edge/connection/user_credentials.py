@@ -1,6 +1,7 @@
-"""Which credentials does a kubeconfig user have? Chooses as client-go does and says plainly what it does not support.
+"""Chooses the credentials of a kubeconfig user as client-go does, and says plainly what is not supported.
 
-Order: token file, token, user name and password, exec plugin; a client certificate may stand beside any of them.
+The order is: token file, token, user name and password, exec plugin; a client certificate may stand beside
+any of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ Source = Callable[[], Issued]
 def credentials_of(
     user: User, cluster: Cluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
 ) -> Credentials:
-    """The user's credentials. Certificate files are read (and checked for expiry) now; plugins run at the first request."""
+    """The user's credentials.
+
+    Certificate files are read (and checked for expiry) now; plugins run at the first request.
+    """
     _refuse_unsupported(user, user_name)
     token_source = _token_source(user, cluster, ca_pem, user_name, now)
     certificate_source = _certificate_source(user, user_name, now)

@@ -1,7 +1,7 @@
-"""What stands in a page of a list and in a line of a watch? Typed in one decode when all is well, item by item when not.
+"""Decodes pages of a list and lines of a watch into rows: typed at once, or item by item where one is odd.
 
-What a newcomer gets wrong: an object that cannot be read is neither an error of the page nor absent. It is reported with its key, so
-that the reader keeps the row it had.
+An object that cannot be read is neither an error of the page nor absent. It is reported with its key, so that
+the reader keeps the row it had.
 """
 
 from __future__ import annotations
@@ -65,9 +65,11 @@ class WirePage(Struct, Generic[Wire]):
 
 
 def early_token(body: bytes) -> str:
-    """The next page's token before the page is decoded; "" when there is none, or when it does not stand where API servers write it.
+    """The next page's token before the page is decoded; "" when there is none, or when it does not stand
+    where API servers write it.
 
-    >>> early_token(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"eyJ2"},"items":[')
+    >>> meta = b'"metadata":{"resourceVersion":"7","continue":"eyJ2"}'
+    >>> early_token(b'{"kind":"PodList","apiVersion":"v1",' + meta + b',"items":[')
     'eyJ2'
     >>> early_token(b'{"items":[{"continue":"x"}]}')
     ''
@@ -122,7 +124,9 @@ class Change(Struct, Generic[Row], gc=False):
 
 
 def key_of(meta: Any) -> str:
-    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does not share."""
+    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does
+    not share.
+    """
     return meta.uid or f"{meta.namespace or ''}/{meta.name or ''}"
 
 
@@ -135,9 +139,11 @@ class WatchEnded(Exception):
 
 
 class ItemReader(Generic[Row]):
-    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse` makes the row.
+    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
+    makes the row.
 
-    `malformed_total` counts objects left out since the start. Each is logged once until another reason appears.
+    `malformed_total` counts objects left out since the start. Each is logged once until another reason
+    appears.
     """
 
     def __init__(self, resource: Resource, wire: type[Any], parse: Callable[[Any], Row]) -> None:
@@ -152,11 +158,11 @@ class ItemReader(Generic[Row]):
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
 
-    def read_page(self, body: bytes) -> Page[Row]:
-        return self.parse_page(self.decode_page(body))
-
     def decode_page(self, body: bytes) -> WirePage[Any]:
-        """The first half of reading a page, which is fast and tells the next page's token. Raises DecodeError when it is no list."""
+        """The first half of reading a page, which is fast and tells the next page's token.
+
+        Raises DecodeError when it is no list.
+        """
         try:
             return self._page.decode(body)
         except UNREADABLE:
@@ -179,8 +185,8 @@ class ItemReader(Generic[Row]):
     def read_changes(self, lines: bytes) -> list[Change[Row]]:
         """The changes of complete lines of a watch, all or none.
 
-        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object that makes no row gives a
-        Change without one.
+        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object
+        that makes no row gives a Change without one.
         """
         try:
             return [self._read_change(event) for event in self._event.decode_lines(lines)]

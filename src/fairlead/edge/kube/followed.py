@@ -1,4 +1,4 @@
-"""One resource of the real cluster, being followed: its rows, its reflector, and how well it can be read, in a sentence."""
+"""One followed resource of the real cluster: its rows, its reflector, and how well it can be read."""
 
 from __future__ import annotations
 

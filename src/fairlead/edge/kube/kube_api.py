@@ -1,7 +1,7 @@
-"""The Kubernetes API for services: `conversation` driven with tasks and one aiohttp session, and watches as batches of changes.
+"""The Kubernetes API for services: drives conversations with tasks and aiohttp, and reads watches.
 
-`list_all` and `watch` do not survive failures, they report them (`api_failure`). Coming back is the business of `reflector`, so that
-every loop waits in one way.
+`list_all` and `watch` do not survive failures, they report them (`api_failure`). Coming back is the business
+of `reflector`, so that every loop waits in one way.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.conversation import READ_SECONDS as READ_SECONDS
-from fairlead.edge.kube.conversation import Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
+from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -96,11 +95,13 @@ class KubeApi:
     async def watch(
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING
     ) -> AsyncGenerator[list[Change[Row]], None]:
-        """Changes after `resource_version`, in batches as they arrive, until the server ends the watch (normal: every 5 to 10 minutes).
+        """Changes after `resource_version`, in batches as they arrive, until the server ends the watch
+        (normal: every 5 to 10 minutes).
 
-        The first batch is empty and comes as soon as the server has accepted the watch.
-        Raises Gone when the version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped, and a
-        batch with an unreadable line is not delivered: the next watch from the last delivered version has it all again.
+        The first batch is empty and comes as soon as the server has accepted the watch. Raises Gone when the
+        version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped,
+        and a batch with an unreadable line is not delivered: the next watch from the last delivered version
+        has it all again.
         """
         seconds = self._rng.randint(*WATCH_SECONDS)
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
@@ -127,7 +128,7 @@ class KubeApi:
             response.close()
 
     async def run(self, steps: Steps[Result]) -> Result:
-        """A conversation from its first step to its result. What it has begun and not finished ends with it."""
+        """A conversation from its first step to its result; what it has begun ends with it."""
         begun: list[asyncio.Task[Any]] = []
         try:
             step = next(steps)
@@ -163,14 +164,14 @@ class KubeApi:
 
     async def ask(self, asked: Ask) -> Answer:
         """One request and its answer."""
+        session, request = self._session_for(asked.certificate), asked.made()
         self.requests_total += 1
-        request, seconds = asked.request, asked.request.seconds
-        response = await self._session_for(asked.certificate).request(
+        response = await session.request(
             request.method,
             URL(self.connection.server + request.path, encoded=True),
             data=request.body,
             headers=asked.headers,
-            timeout=ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            timeout=_limits(request.seconds),
             read_bufsize=WATCH_BUFFER_BYTES if asked.is_stream else PAGE_BUFFER_BYTES,
             proxy=self.conversation.proxy,
             server_hostname=self.connection.tls_server_name,
@@ -196,8 +197,12 @@ class KubeApi:
         return self._session
 
 
+def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
+    return ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+
+
 def _keepalive_socket(address: Any) -> socket.socket:
-    """A socket that notices within a minute that its peer has gone without a word, as a silent watch never would."""
+    """A socket that notices within a minute that its peer has gone, as a silent watch never would."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

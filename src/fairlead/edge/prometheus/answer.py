@@ -1,6 +1,6 @@
-"""How does Prometheus spell requests and answers? Values only, for the async and the blocking client.
+"""Prometheus' requests and answers as values, for the async and the blocking client.
 
-What a newcomer gets wrong: sample values are JSON *strings* (`"NaN"`, `"+Inf"`), times are seconds with a fraction, and a range answer
+Sample values are JSON *strings* (`"NaN"`, `"+Inf"`), times are seconds with a fraction, and a range answer
 has no point where there is no data, so gaps must be made visible here.
 """
 
@@ -88,7 +88,7 @@ def parse_range(address: str, status: int, body: bytes, step: float) -> list[Sam
 
 
 def with_gaps(values: list[tuple[float, str]], step: float) -> tuple[tuple[float, float | None], ...]:
-    """Points with a None where samples are missing (one per hole) or are no number, so that a chart's line breaks there.
+    """Points with a None where samples are missing (one per hole) or no number: there a chart's line breaks.
 
     >>> with_gaps([(0, "1"), (15, "NaN"), (60, "3")], 15.0)
     ((0, 1.0), (15, None), (30.0, None), (60, 3.0))

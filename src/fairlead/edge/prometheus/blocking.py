@@ -1,4 +1,4 @@
-"""The same queries for the command line: the blocking twin of `prometheus` on `http.client`, without aiohttp."""
+"""Prometheus queries for the command line: the blocking twin of `client`, without aiohttp."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairlead.edge.prometheus.answer import (
 
 
 class PrometheusBlocking:
-    """One Prometheus; a connection per query. `connection` is made by `prometheus_address.prometheus_connection`."""
+    """One Prometheus; a connection per query. `address.prometheus_connection` makes `connection`."""
 
     def __init__(self, connection: Connection, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
@@ -63,7 +63,9 @@ class PrometheusBlocking:
 
 
 def _read_until(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The whole body; raises TimeoutError past the deadline, so that a trickle of bytes does not hold a command for ever."""
+    """The whole body; raises TimeoutError past the deadline, so that a trickle of bytes does not hold a
+    command for ever.
+    """
     pieces = []
     while piece := response.read(1 << 18):
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""What did it look like over time? Instant and range queries to a Prometheus, for services (`ports.Series`)."""
+"""Instant and range queries to a Prometheus, for services (`ports.Series`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAME = "prometheus"
 
 
 class Prometheus:
-    """One Prometheus. `connection` is made by `prometheus_address.prometheus_connection`. Close it when done."""
+    """One Prometheus. `address.prometheus_connection` makes `connection`. Close it when done."""
 
     name = NAME
 
