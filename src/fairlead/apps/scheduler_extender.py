@@ -20,6 +20,7 @@ from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.question_protocol import TEXT, Answer, Question
 from fairlead.apps.server import is_loopback
+from fairlead.model.refusal import Refusal
 from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
 from fairlead.rules.sharing.metrics import share_families
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE, render_page
@@ -108,8 +109,8 @@ class SchedulerExtender:
     async def _filter(self, body: bytes) -> bytes:
         asked = parse_filter(body)
         answer = await self._extender.filter(asked)
-        if isinstance(answer, str):
-            return render_filter_error(answer)
+        if isinstance(answer, Refusal):
+            return render_filter_error(answer.reason)
         return render_filter(asked, answer.passed, answer.failed, answer.hopeless)
 
     async def _prioritize(self, body: bytes) -> bytes:
