@@ -149,13 +149,14 @@ class QuestionProtocol(asyncio.Protocol):
         method = self._parser.get_method().decode("ascii")
         self._asked = Question(method, unquote(path), self._client, self._has_certificate, self._is_of_page)
         self._refusal = self._answerer.refusal(self._asked)
-        if self._refusal is None:
+        self._keeps_body = self._refusal is None and method == "POST"  # that of a GET means nothing (RFC 9110)
+        if self._keeps_body:
             self._check(self._told)
             if self._expects and not self._is_answering:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        if self._refusal is None:
+        if self._keeps_body:
             self._size += len(body)
             self._check(self._size)
             self._pieces.append(body)

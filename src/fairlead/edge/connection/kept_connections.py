@@ -1,4 +1,4 @@
-"""Kept connections to one server for short writes, in HTTP/1.1 of our own: a client library costs more than they.
+"""Kept connections to one server for short writes: HTTP/1.1 without a client library, which costs more.
 
 A request is written once. Whatever happens after its first byte, nobody here knows whether the server has had
 it: it is never sent again, and a connection is used again only when its answer was read to the end.
