@@ -1,7 +1,7 @@
-"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs over HTTP, and what people may read.
+"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs, and pages for people.
 
-A refusal is HTTP 200 with `Error`; 4xx is only for what is no question at all. Who may place pods is whoever reaches the loopback
-address, or shows a client certificate; everybody else may read.
+A refusal is HTTP 200 with `Error`; 4xx is only for what is no question at all. Who may place pods is whoever
+reaches the loopback address, or shows a client certificate; everybody else may read.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class SchedulerExtender:
         }
 
     def refusal(self, asked: Question) -> Answer | None:
-        """Who may not ask, or asks for what is not there. A browser on this machine is no scheduler: it says where its page came from."""
+        """Who may not ask, or asks for what is not there.
+
+        A browser on this machine is no scheduler: it says where its page came from.
+        """
         path, method = asked.path, asked.method
         if path in self._verbs:
             if method != "POST":
