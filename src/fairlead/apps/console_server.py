@@ -23,7 +23,7 @@ from fairlead.apps.service import Health, Service
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.charts.counters import ConsoleCounters
-from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
@@ -134,7 +134,7 @@ class ConsoleServer:
         except Exception:  # noqa: BLE001 - told; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
 
-    def _next_of_past(self) -> tuple[float, list[Sample]] | None:
+    def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)
         return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 

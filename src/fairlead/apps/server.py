@@ -16,22 +16,19 @@ import socket
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ssl import SSLContext
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.apps.patient_protocol import PatientProtocol
+from fairlead.apps.question_protocol import KEEP_ALIVE_SECONDS, Answerer, QuestionProtocol
 from fairlead.errors import UserError
 from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
 """How long running requests may finish after a stop, even one whose client never reads."""
-_KEEP_ALIVE_SECONDS: Final = 120
-"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST
-could meet a closing one.
-"""
 _BACKLOG: Final = 1024
 _log = logging.getLogger(__name__)
 
@@ -105,8 +102,9 @@ def _bind_hint(error: OSError) -> str:
 class _Server(uvicorn.Server):
     """uvicorn without signal handlers, patient for `read_seconds`, telling when it accepts connections."""
 
-    def __init__(self, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
+    def __init__(self, app: ASGIApp | Answerer, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
         super().__init__(config)
+        self._answerer = app if isinstance(app, Answerer) else None
         self._read_seconds = read_seconds
         self._ready = ready
 
@@ -129,7 +127,9 @@ class _Server(uvicorn.Server):
         if self._ready is not None:
             self._ready.set()
 
-    def _connection(self) -> PatientProtocol:
+    def _connection(self) -> PatientProtocol | QuestionProtocol:
+        if self._answerer is not None:
+            return QuestionProtocol(self._answerer, self.server_state, self._read_seconds)
         return PatientProtocol(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state, read_seconds=self._read_seconds
         )
@@ -147,7 +147,7 @@ class _Heard:
 
 
 async def serve(
-    app: ASGIApp,
+    app: ASGIApp | Answerer,
     *,
     sock: socket.socket,
     ssl: SSLContext | None = None,
@@ -157,12 +157,13 @@ async def serve(
 ) -> None:
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
-    No lifespan: an app's loops run beside it (`service.Service`). `sock`: of `bind_socket`, closed at the
+    What is no ASGI app answers whole questions (`question_protocol`). No lifespan: an app's loops run beside it (`service.Service`). `sock`: of `bind_socket`, closed at the
     end. `stopping` is called as soon as the stop begins: an app that streams without end (watches) ends its
     streams there. Who has not sent a whole request within `read_seconds` is let go.
     """
+    asgi: Any = app if isinstance(app, Answerer) else _Heard(app)
     config = uvicorn.Config(
-        _Heard(app),
+        asgi,
         ws="none",
         loop="none",
         lifespan="off",
@@ -170,13 +171,13 @@ async def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=_BACKLOG,
     )
     config.load()
     config.ssl = ssl
-    server = _Server(config, read_seconds, ready)
+    server = _Server(app, config, read_seconds, ready)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     try:
         await asyncio.shield(serving)

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fairlead import __version__
+from fairlead.apps.question_protocol import Answerer
 from fairlead.apps.server import serve
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.settings import READ_SECONDS
@@ -77,7 +78,7 @@ class Service(Struct, frozen=True, kw_only=True):
     accepted.
     """
 
-    app: ASGIApp
+    app: ASGIApp | Answerer
     sock: socket.socket
     loops: tuple[Callable[[], Loop], ...] = ()
     health: Health = Health()

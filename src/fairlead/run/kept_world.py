@@ -21,7 +21,7 @@ from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning
-from fairlead_sim.api.credentials import Credentials, make_credentials, parse_credentials, render_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials, parse_credentials, render_credentials
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
@@ -64,7 +64,7 @@ class Header(Struct, frozen=True, kw_only=True):
 class KeptWorld:
     """`world` with the `file` that it is kept in. Close it at the end."""
 
-    def __init__(self, file: WorldFile, world: World, header: Header, credentials: Credentials, *, is_restored: bool) -> None:
+    def __init__(self, file: WorldFile, world: World, header: Header, credentials: ServerCredentials, *, is_restored: bool) -> None:
         self.world = world
         self.origin = header.origin
         self.credentials = credentials

@@ -19,7 +19,7 @@ from fairlead.cli.servers import laptop_state
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.run.laptop_kubeconfig import OWN_KUBECONFIG, SharedKubeconfig, end_kubeconfig
-from fairlead_sim.api.credentials import Credentials, kubeconfig_entries, render_kubeconfig
+from fairlead_sim.api.credentials import ServerCredentials, kubeconfig_entries, render_kubeconfig
 
 STATE_FILE: Final = FileKind("state file", laptop_state.FILE, json_with("pid", "kubeconfig", "console"))
 READY_FILE: Final = FileKind("ready file", "ready.json", json_with("kubeconfig", "console", "cluster_exporter", "gpu_exporter"))
@@ -63,7 +63,7 @@ class LaptopFiles:
         if self._named is not None:
             self._named.check(laptop_state.running_laptops(self._env))
 
-    def write_kubeconfig(self, server: str, credentials: Credentials, pages: LaptopPages) -> None:
+    def write_kubeconfig(self, server: str, credentials: ServerCredentials, pages: LaptopPages) -> None:
         """In the state directory, else among the temporary files: kubectl shall work on a full disk, too."""
         entries = kubeconfig_entries(server, credentials, {settings.LAPTOP_EXTENSION: pages})
         is_opened_by_named = False

@@ -24,7 +24,7 @@ from fairlead.cli.frame.own_files import FileKind, replace_whole
 from fairlead.cli.servers.laptop_state import RunningLaptop
 from fairlead.edge.connection.certificate import common_name
 from fairlead.edge.connection.connection import laptop_pages
-from fairlead.edge.connection.kubeconfig_file import Cluster, Kubeconfig, parse_kubeconfig
+from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, parse_kubeconfig
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
 from fairlead.wire.files.bounded import load_yaml
@@ -254,7 +254,7 @@ def _namesake(path: Path, what: str, name: str) -> UserError:
     return UserError(told, f"rename that one, or {_ELSEWHERE}")
 
 
-def _is_our_cluster(cluster: Cluster) -> bool:
+def _is_our_cluster(cluster: KubeconfigCluster) -> bool:
     """By its extension, or by the name of its authority, which older laptops wrote as well."""
     if any(extension.name == LAPTOP_EXTENSION for extension in cluster.extensions or ()):
         return True

@@ -17,7 +17,7 @@ from fairlead.errors import UserError
 from fairlead.run.beginnings import Beginning, scenario_beginning, snapshot_beginning
 from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
-from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.saved import saved_first
 
 
@@ -28,7 +28,7 @@ class Life(Struct, frozen=True):
     """
 
     simulation: Simulation
-    credentials: Credentials
+    credentials: ServerCredentials
     origin: str
     kept: KeptWorld | None = None
 

@@ -22,8 +22,7 @@ from fairlead.rules.nodes.share_mode import share_mode
 from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
-from fairlead.rules.sharing.preempt import Victims as PlannedVictims
-from fairlead.rules.sharing.preempt import plan_preemption
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
@@ -31,7 +30,7 @@ from fairlead_sim.objects.resources import CONFIG_MAPS, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
 from fairlead_sim.scenario.scenario import Scenario
-from fairlead_sim.scheduler.hooks import Hooks, Object, Unfit, Victims
+from fairlead_sim.scheduler.hooks import Hooks, HookVictims, Object, Unfit
 from fairlead_sim.schema.status import ApiStatus, forbidden
 from fairlead_sim.store.admission import CREATE, Write
 from fairlead_sim.store.cluster import Cluster
@@ -92,10 +91,10 @@ class SharedGpus:
                 found = self._cluster.get(PODS, step.asked.namespace, step.asked.name)
                 steps = bindings.read(step, None if found is None else _pod(found))
 
-    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
-        proposed = {node: PlannedVictims(tuple(each.uids), each.violations) for node, each in victims.items()}
+    def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
+        proposed = {node: Victims(tuple(each.uids), each.violations) for node, each in victims.items()}
         planned = plan_preemption(self.ledger, _pod(pod), proposed)
-        return {node: Victims(each.uids, each.violations) for node, each in planned.items()}
+        return {node: HookVictims(each.uids, each.violations) for node, each in planned.items()}
 
     # --- what the API tells ---------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued, bearer
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead_sim.api.credentials import Credentials as ServerCredentials
+from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.time.clock import FASTEST
 from fairlead_sim.world.driver import Driver

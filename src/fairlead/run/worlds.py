@@ -14,7 +14,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
+from fairlead.cli.frame.context import (
+    ClusterCrons,
+    ClusterJobs,
+    ClusterObjects,
+    ClusterReader,
+    ClusterServings,
+    GlobalOptions,
+    TimeOfLaptop,
+)
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.errors import UserError
@@ -110,19 +118,19 @@ class ChosenWorld:
         connection = None if named or self._options.snapshot else self._connection or self._running_laptop
         return connection.laptop.console if connection is not None and connection.laptop is not None else named
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
-        from fairlead.edge.files.laptop_clock import LaptopClock as Running
+        from fairlead.edge.files.laptop_clock import LaptopClock
 
         home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         named = None if state_dir else self._named_laptop
         if named is not None:
-            return Running(named.console)
+            return LaptopClock(named.console)
         laptop = laptop_in(home) if state_dir else running_laptop(self._env)
         if laptop is None:
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
-        return Running(laptop.console)
+        return LaptopClock(laptop.console)
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.run.servers import run_process
@@ -239,11 +247,11 @@ class ChosenWorld:
 def _laptop_now(console: str) -> float:
     """The simulated time, from which ages count; while nobody tells it, the machine's."""
     from fairlead.edge.connection.timestamp import parse_rfc3339
-    from fairlead.edge.files.laptop_clock import LaptopClock as Running
+    from fairlead.edge.files.laptop_clock import LaptopClock
     from fairlead.errors import FairleadError
 
     try:
-        return parse_rfc3339(Running(console).read().now)
+        return parse_rfc3339(LaptopClock(console).read().now)
     except FairleadError:
         return time.time()
 

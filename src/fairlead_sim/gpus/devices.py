@@ -1,4 +1,4 @@
-"""Which GPUs does the simulated cluster have, and who got which? The port `Devices`, over all nodes.
+"""Which GPUs does the simulated cluster have, and who got which? The port `SimulatedDevices`, over all nodes.
 
 Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for samples.
 """
@@ -23,7 +23,7 @@ Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
 
 
-class Devices:
+class SimulatedDevices:
     def __init__(self, seed: int, clock: SimClock) -> None:
         self._seed = seed
         self._clock = clock
