@@ -29,7 +29,7 @@ from fairlead.apps.extender import Extender
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket
-from fairlead.apps.service import Service
+from fairlead.apps.service import ServedApp
 from fairlead.settings import READ_SECONDS
 from fairlead_sim.api.credentials import make_credentials
 from fairlead_sim.api.server import ApiServer
@@ -38,38 +38,38 @@ from fairlead_sim.world.driver import Driver
 
 TOKEN: Final = "a-token"
 CREDENTIALS: Final = make_credentials()
-Start = Callable[[socket, float], Service]
+Start = Callable[[socket, float], ServedApp]
 """The server on this socket, which waits so many seconds for a request."""
 
 
-def _console(sock: socket, patience: float) -> Service:
+def _console(sock: socket, patience: float) -> ServedApp:
     world = structs.replace(still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0))
     return ConsoleServer(world, ConsoleSettings(read_seconds=patience)).service(sock)
 
 
-def _gpu_exporter(sock: socket, patience: float) -> Service:
+def _gpu_exporter(sock: socket, patience: float) -> ServedApp:
     chosen = GpuExporterSettings(node="gpu-1", read_seconds=patience)
     return GpuExporter(FakeDevices(four_cards()), FixedClock(), chosen).service(sock)
 
 
-def _cluster_exporter(sock: socket, patience: float) -> Service:
+def _cluster_exporter(sock: socket, patience: float) -> ServedApp:
     chosen = ClusterExporterSettings(node="host-1", read_seconds=patience)
     return ClusterExporter(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen).service(sock)
 
 
-def _scheduler_extender(sock: socket, patience: float) -> Service:
+def _scheduler_extender(sock: socket, patience: float) -> ServedApp:
     chance = random.Random(1)
     driver = Extender(FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance), "me", lease_name="ns/lease")
-    return Service(app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience)
+    return ServedApp(app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience)
 
 
-def _admission_webhook(sock: socket, patience: float) -> Service:
-    return Service(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
+def _admission_webhook(sock: socket, patience: float) -> ServedApp:
+    return ServedApp(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
 
 
-def _api_server(sock: socket, patience: float) -> Service:
+def _api_server(sock: socket, patience: float) -> ServedApp:
     app = ApiServer(Cluster(StillClock()), StillClock(), [TOKEN])
-    return Service(app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop)
+    return ServedApp(app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop)
 
 
 SERVERS: Final[dict[str, Start]] = {

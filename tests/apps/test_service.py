@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from tests.apps.fakes import until
 
 from fairlead.apps.server import bind_socket
-from fairlead.apps.service import Health, Loop, Service, pages_app, run, together
+from fairlead.apps.service import Loop, Probes, ServedApp, pages_app, run, together
 from fairlead.errors import UserError
 
 
@@ -25,8 +25,8 @@ async def failing() -> None:
     raise UserError("no", "yes")
 
 
-def service(unready: Callable[[], str] = lambda: "", **more: object) -> Service:
-    return Service(app=Starlette(), sock=bind_socket("127.0.0.1", 0), health=Health(unready=unready), **more)  # type: ignore[arg-type]
+def service(unready: Callable[[], str] = lambda: "", **more: object) -> ServedApp:
+    return ServedApp(app=Starlette(), sock=bind_socket("127.0.0.1", 0), probes=Probes(unready=unready), **more)  # type: ignore[arg-type]
 
 
 async def test_the_first_failure_ends_every_loop() -> None:
@@ -151,10 +151,10 @@ async def test_probes_are_told_the_reason_and_other_methods_are_refused() -> Non
     async def metrics(request: object) -> object:
         raise AssertionError
 
-    health = Health(lambda: trouble[0], lambda: unready[0])
+    probes = Probes(lambda: trouble[0], lambda: unready[0])
     sock = bind_socket("127.0.0.1", 0)
-    app = pages_app("tester", health, metrics)  # type: ignore[arg-type]
-    task = asyncio.create_task(Service(app=app, sock=sock, health=health).run())
+    app = pages_app("tester", probes, metrics)  # type: ignore[arg-type]
+    task = asyncio.create_task(ServedApp(app=app, sock=sock, probes=probes).run())
     assert await ask(sock, "GET /healthz") == (200, "ok\n")
     assert await ask(sock, "GET /readyz") == (503, "not yet read:\npods: syncing\n")
     trouble[0], unready[0] = "no page made for 61 s", ""

@@ -15,7 +15,7 @@ from tests.kube.certificates import Authority, KeyPair
 from fairlead.apps import serving_certificate
 from fairlead.apps.admission_webhook import webhook_app
 from fairlead.apps.server import bind_socket
-from fairlead.apps.service import Service
+from fairlead.apps.service import ServedApp
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.errors import UserError
 
@@ -43,7 +43,7 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
     certificate = ServingCertificate(*put(first, tmp_path))
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    serving = asyncio.create_task(Service(app=webhook_app(), sock=sock, tls=certificate).run())
+    serving = asyncio.create_task(ServedApp(app=webhook_app(), sock=sock, tls=certificate).run())
     try:
         before = await asyncio.to_thread(serial, port)
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairlead.apps.service import Health
+from fairlead.apps.service import Probes
 from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
@@ -52,7 +52,7 @@ def webhook_app() -> Starlette:
         routes=[
             Route(SCHEDULER_PATH, _answering(answer_scheduler), methods=["POST"]),
             Route(GRANTS_PATH, _answering(answer_grants), methods=["POST"]),
-            *(Route(path, page) for path, page in Health().pages().items()),
+            *(Route(path, page) for path, page in Probes().pages().items()),
         ]
     )
 

@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from fairlead import __version__, settings
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
-from fairlead.apps.service import Health, Service, pages_app
+from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot
@@ -76,12 +76,12 @@ class ClusterExporter:
         self._scrapes = 0
         self._refreshed_at = time.monotonic()
         self.page = MetricsPage()
-        self.health = Health(self._trouble, self._unready)
-        self.app = pages_app("cluster exporter", self.health, self._metrics)
+        self.probes = Probes(self._trouble, self._unready)
+        self.app = pages_app("cluster exporter", self.probes, self._metrics)
 
-    def service(self, sock: socket.socket) -> Service:
+    def service(self, sock: socket.socket) -> ServedApp:
         """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
-        return Service(app=self.app, sock=sock, loops=(self.run,), health=self.health, read_seconds=self._chosen.read_seconds)
+        return ServedApp(app=self.app, sock=sock, loops=(self.run,), probes=self.probes, read_seconds=self._chosen.read_seconds)
 
     async def run(self) -> None:
         """Refresh on changes, at most once a second, at least every five; more seldom where `LEISURE` asks.

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from fairlead.apps.server import is_loopback
-from fairlead.apps.service import Health, Service
+from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.charts.counters import ConsoleCounters
@@ -75,20 +75,20 @@ class ConsoleServer:
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
-        self.health = Health(unready=self._unready)
+        self.probes = Probes(unready=self._unready)
         self.app = self._app()
 
     def speed(self) -> float:
         """Seconds of the world's clock per second of ours. Simulated clocks say it; others run at 1."""
         return float(getattr(self.world.clock, "speed", 1.0))
 
-    def service(self, sock: socket.socket) -> Service:
+    def service(self, sock: socket.socket) -> ServedApp:
         """Streams end first, so that a stop never waits for a browser."""
-        return Service(
+        return ServedApp(
             app=self.app,
             sock=sock,
             loops=(self._follow, self._sample, self._remember),
-            health=self.health,
+            probes=self.probes,
             stopping=self.hints.close,
             read_seconds=self.settings.read_seconds,
         )
@@ -163,7 +163,7 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             base_path=base_path_of(self.settings.base_path),
         )
-        app = UnderPath(console_routes(console, {**self.health.pages(), "/metrics": self._metrics}), console.base_path)
+        app = UnderPath(console_routes(console, {**self.probes.pages(), "/metrics": self._metrics}), console.base_path)
         return Guard(
             app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
         )

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
-from fairlead.apps.service import Health, Service, pages_app
+from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.ports import Clock, Devices
@@ -84,16 +84,16 @@ class GpuExporter:
         self._has_sampled = asyncio.Event()
         self._reload_asked = asyncio.Event()
         self.page = MetricsPage()
-        self.health = Health(self._trouble)
-        self.app = pages_app("GPU exporter", self.health, self._metrics, {"/health": self._dcgm_health})
+        self.probes = Probes(self._trouble)
+        self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
 
-    def service(self, sock: socket.socket) -> Service:
+    def service(self, sock: socket.socket) -> ServedApp:
         """The first page exists before anybody is answered."""
-        return Service(
+        return ServedApp(
             app=self.app,
             sock=sock,
             loops=(self.run,),
-            health=self.health,
+            probes=self.probes,
             opens=self._has_sampled,
             reload=self.reload,
             read_seconds=self._chosen.read_seconds,

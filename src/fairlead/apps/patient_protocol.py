@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-
-from fairlead.apps.peer import TellingProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_BYTES_MAX: Final = 1 << 20
 """What Go's servers allow, kube-apiserver among them."""
 
 
-class PatientProtocol(TellingProtocol):
+class PatientProtocol(HttpToolsProtocol):
     """One connection. A request not complete after `read_seconds` is answered with 408, and that is its end.
 
     A connection on which no request begins at all ends without a word after the same time.
@@ -74,6 +72,9 @@ class PatientProtocol(TellingProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be installed."""
 
     def _begin_wait(self) -> None:
         self._end_wait()

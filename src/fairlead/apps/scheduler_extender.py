@@ -140,7 +140,7 @@ class SchedulerExtender:
 
     def _readyz(self) -> Answer:
         why = self._extender.unready
-        return (503, TEXT, f"{why}\n".encode()) if why else (200, TEXT, b"ok\n")
+        return _refused(503, why) if why else (200, TEXT, b"ok\n")
 
     def _metrics(self) -> Answer:
         leader, bindings = self._extender.leader, self._extender.machine.bindings

@@ -158,7 +158,7 @@ async def serve(
     """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
     What is no ASGI app answers whole questions (`question_protocol`). No lifespan: an app's loops run beside
-    it (`service.Service`). `sock`: of `bind_socket`, closed at the end. `stopping` is called as soon as the
+    it (`service.ServedApp`). `sock`: of `bind_socket`, closed at the end. `stopping` is called as soon as the
     stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole
     request within `read_seconds` is let go.
     """

@@ -1,7 +1,7 @@
-"""What all servers share: the `Service` value, its probes, and `run`, which serves some as one process.
+"""What all servers share: the `ServedApp` value, its probes, and `run`, which serves some as one process.
 
 The loop that fails first ends the process with its error. Whatever the reason for an end, every other loop is
-then cancelled once and waited for; a signal that comes meanwhile changes nothing. Whoever makes a `Service`
+then cancelled once and waited for; a signal that comes meanwhile changes nothing. Whoever makes a `ServedApp`
 has bound its socket before anything else started.
 """
 
@@ -37,7 +37,7 @@ def _nothing() -> str:
     return ""
 
 
-class Health(Struct, frozen=True):
+class Probes(Struct, frozen=True):
     """What probes ask. Each function returns what is wrong in plain words, "" when nothing is.
 
     `trouble`: why this process should be started anew. `unready`: why nobody should ask it yet.
@@ -59,17 +59,17 @@ def _probe(why: Callable[[], str]) -> Page:
     return answer
 
 
-def pages_app(title: str, health: Health, metrics: Page, more: Mapping[str, Page] | None = None) -> Starlette:
+def pages_app(title: str, probes: Probes, metrics: Page, more: Mapping[str, Page] | None = None) -> Starlette:
     """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more` pages."""
 
     async def index(request: Request) -> Response:
         return PlainTextResponse(f"Fairlead {title} {__version__}\n/metrics\n/healthz\n/readyz\n")
 
-    pages = {"/metrics": metrics, **health.pages(), "/": index, **(more or {})}
+    pages = {"/metrics": metrics, **probes.pages(), "/": index, **(more or {})}
     return Starlette(routes=[Route(path, page) for path, page in pages.items()])
 
 
-class Service(Struct, frozen=True, kw_only=True):
+class ServedApp(Struct, frozen=True, kw_only=True):
     """An app on a bound socket, and the loops that feed it.
 
     `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is
@@ -81,7 +81,7 @@ class Service(Struct, frozen=True, kw_only=True):
     app: ASGIApp | Answerer
     sock: socket.socket
     loops: tuple[Callable[[], Loop], ...] = ()
-    health: Health = Health()
+    probes: Probes = Probes()
     tls: ServingCertificate | SSLContext | None = None
     opens: asyncio.Event | None = None
     stopping: Callable[[], None] | None = None
@@ -125,7 +125,7 @@ async def together(*loops: Loop) -> None:
 
 
 async def run(
-    *services: Service,
+    *services: ServedApp,
     loops: Iterable[Loop] = (),
     on_ready: Callable[[], None],
     ends_on_hangup: bool = False,
@@ -160,10 +160,10 @@ async def _end(told: asyncio.Event) -> None:
     raise _Told
 
 
-async def _announce(services: Iterable[Service], on_ready: Callable[[], None]) -> None:
+async def _announce(services: Iterable[ServedApp], on_ready: Callable[[], None]) -> None:
     for service in services:
         await service.accepting.wait()
-        while service.health.unready():  # noqa: ASYNC110 - asked as a probe asks
+        while service.probes.unready():  # noqa: ASYNC110 - asked as a probe asks
             await asyncio.sleep(_LOOK_SECONDS)
     on_ready()
 

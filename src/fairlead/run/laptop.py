@@ -19,7 +19,7 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings, settings_from_flags
 from fairlead.apps.server import bind_socket
-from fairlead.apps.service import Service, run
+from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
@@ -90,7 +90,7 @@ async def run_laptop(args: argparse.Namespace, env: Mapping[str, str], messages:
             api_app = life.served(api_server)
             reading = read_cards(readings, cluster, is_large=simulation.is_large)
             await run(
-                Service(app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop),
+                ServedApp(app=api_app, sock=sockets.api, tls=credentials.ssl, stopping=api_server.stop),
                 GpuExporter(simulation, simulation, exported).service(sockets.gpu_exporter),
                 ClusterExporter(cluster, readings, simulation, ClusterExporterSettings()).service(sockets.cluster_exporter),
                 ConsoleServer(world, ConsoleSettings(), past).service(sockets.console),

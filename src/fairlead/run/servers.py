@@ -23,7 +23,7 @@ from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address
-from fairlead.apps.service import Health, Service, run
+from fairlead.apps.service import Probes, ServedApp, run
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.cli.frame.context import GlobalOptions
 from fairlead.cli.frame.messages import Messages
@@ -87,7 +87,7 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
     sock = bind_socket(*parse_address(args.listen))
     chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs)
 
-    def service(world: Ports) -> Service:
+    def service(world: Ports) -> ServedApp:
         return ClusterExporter(world.cluster, world.gpus, world.clock, chosen).service(sock)
 
     await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
@@ -99,7 +99,7 @@ async def _run_admission_webhook(asked: Invocation) -> None:
     certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
     sock = bind_socket(*address)
     said = f"admission webhook on {url_of(sock, 'https')}/scheduler and /grants"
-    await run(Service(app=webhook_app(), sock=sock, tls=certificate), on_ready=lambda: asked.messages.info(said))
+    await run(ServedApp(app=webhook_app(), sock=sock, tls=certificate), on_ready=lambda: asked.messages.info(said))
 
 
 async def _run_scheduler_extender(asked: Invocation) -> None:
@@ -114,11 +114,11 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
         policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
         extender = Extender(sharing, identity, lease_name=lease, policies=policies)
-        service = Service(
+        service = ServedApp(
             app=SchedulerExtender(extender),
             sock=sock,
             loops=(extender.run,),
-            health=Health(unready=lambda: extender.unready),
+            probes=Probes(unready=lambda: extender.unready),
             tls=certificate,
         )
         said = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
@@ -141,7 +141,7 @@ def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
 async def _run_reader(
     asked: Invocation,
     sock: socket.socket,
-    service: Callable[[Ports], Service],
+    service: Callable[[Ports], ServedApp],
     shown: tuple[str, str],
     *,
     with_events: bool = False,

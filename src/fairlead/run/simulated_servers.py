@@ -10,7 +10,7 @@ from typing import Final
 from fairlead import settings
 from fairlead.apps import gpu_exporter
 from fairlead.apps.server import bind_socket, parse_address, require_loopback
-from fairlead.apps.service import Service, run
+from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.own_files import absolute
 from fairlead.cli.frame.standard_streams import Stdout
 from fairlead.run.beginnings import scenario_beginning
@@ -75,7 +75,7 @@ async def _run_api_server(asked: Invocation) -> None:
     )
     try:
         await run(
-            Service(app=app, sock=sock, tls=credentials.ssl, stopping=app.stop, loops=(simulation.driver.run,)),
+            ServedApp(app=app, sock=sock, tls=credentials.ssl, stopping=app.stop, loops=(simulation.driver.run,)),
             on_ready=lambda: asked.messages.info(f"simulated cluster on {url_of(sock, 'https')}: {command}"),
         )
     finally:
