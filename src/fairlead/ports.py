@@ -214,6 +214,12 @@ class RowSink(Protocol[Row]):
     def remove(self, key: str) -> None: ...
 
 
+class PodRows(RowSink[Pod], Protocol):
+    def holds(self, key: str) -> bool:
+        """Whether a change of this pod matters though it may not name a shared GPU any more."""
+        ...
+
+
 class LeaseRecord(Struct, frozen=True):
     """Who may write.
 
@@ -243,10 +249,11 @@ class LeaseApi(Protocol):
 class SharingApi(LeaseApi, Protocol):
     """The API server, for the extender."""
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
         """List all three anew, then watch them until cancelled.
 
-        A kind that may not be read counts as empty where it is optional.
+        A kind that may not be read counts as empty where it is optional. Of pods that neither name a shared
+        GPU nor are held no change need be told.
         """
         ...
 

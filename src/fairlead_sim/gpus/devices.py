@@ -24,7 +24,7 @@ Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
 
 
-class Devices:
+class SimulatedDevices:
     def __init__(self, seed: int, clock: SimClock) -> None:
         self._seed = seed
         self._clock = clock

@@ -13,14 +13,14 @@ from typing import Any
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
-from fairlead_sim.gpus.devices import Devices, Owner
+from fairlead_sim.gpus.devices import Owner, SimulatedDevices
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.scheduler.needs import limit_of
 
 Object = dict[str, Any]
 
 
-def allocate(pod: Object, node: str, devices: Devices) -> str:
+def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
     """Take the pod's cards, all of them or none; the reason when that is impossible, else ""."""
     metadata = pod["metadata"]
     owner: Owner = (metadata["namespace"], metadata["name"], metadata["uid"])
@@ -34,7 +34,7 @@ def allocate(pod: Object, node: str, devices: Devices) -> str:
     return ""
 
 
-def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Devices) -> None:
+def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
     """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it
     keeps running without, too."""
     metadata = pod["metadata"]
@@ -48,7 +48,7 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Device
         allocate(pod, node, devices)
 
 
-def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_whole(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     wanted = limit_of(container, NVIDIA_GPU)
     free = [card for card in devices.free_cards(node) if not card.is_shared]
     if wanted > len(free):
@@ -59,7 +59,7 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices
     return ""
 
 
-def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     if not limit_of(container, GPU_MEMORY):
         return ""
     by_uuid = {card.uuid: card for card in devices.cards(node)}

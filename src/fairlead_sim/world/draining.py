@@ -10,7 +10,7 @@ from __future__ import annotations
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.inspection import DrainingCards
 from fairlead.wire.gpus.draining import render_draining
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
@@ -27,7 +27,7 @@ DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 
 
 class Draining:
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder) -> None:
+    def __init__(self, cluster: Cluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices

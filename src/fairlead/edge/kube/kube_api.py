@@ -21,7 +21,8 @@ from yarl import URL
 from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.credentials import ClientCertificate
 from fairlead.edge.connection.http_blocking import CONNECT_SECONDS
-from fairlead.edge.connection.lines import LineSplitter
+from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
+from fairlead.edge.connection.lines import LineSplitter, in_slices
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
@@ -36,7 +37,7 @@ WATCH_SECONDS = (300, 600)  # client-go's range; spread, so that watches do not 
 PAGE_BUFFER_BYTES = 4 << 20  # two pages' worth: the sender need not wait while a page is decoded
 WATCH_BUFFER_BYTES = 1 << 18  # what one batch may hold: other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
-_BROKEN = (aiohttp.ClientError, OSError, ValueError)
+_BROKEN = (aiohttp.ClientError, ValueError, *NO_ANSWER)
 
 
 def _spoken(
@@ -68,6 +69,7 @@ class KubeApi:
         self._rng = rng or random.Random()
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
+        self._kept: KeptConnections | None = None
         self._certificate: ClientCertificate | None = None
         self._closing: set[asyncio.Future[None]] = set()
 
@@ -79,6 +81,8 @@ class KubeApi:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        if self._kept is not None:
+            self._kept.close()
         if session is not None:
             await session.close()
 
@@ -116,7 +120,10 @@ class KubeApi:
             yield []
             async for chunk in response.content.iter_any():
                 if lines := splitter.feed(chunk):
-                    yield reader.read_changes(lines)
+                    for number, some in enumerate(in_slices(lines)):
+                        if number:
+                            await asyncio.sleep(0)
+                        yield reader.read_changes(some)
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
             raise failure_of_answer(self.conversation.label, request, end.status.code or 500, body) from None
@@ -164,7 +171,10 @@ class KubeApi:
 
     async def ask(self, asked: Ask) -> Answer:
         """One request and its answer."""
-        session, request = self._session_for(asked.certificate), asked.made()
+        session = self._session_for(asked.certificate)
+        if asked.anew is not None and self._kept is not None:
+            return await self._write(asked, self._kept)
+        request = asked.made()
         self.requests_total += 1
         response = await session.request(
             request.method,
@@ -184,14 +194,29 @@ class KubeApi:
         finally:
             response.release()
 
+    async def _write(self, asked: Ask, kept: KeptConnections) -> Answer:
+        """What is decided at the last moment goes over connections that say when they can be written to."""
+
+        def made() -> tuple[bytes, float]:
+            request = asked.made()
+            self.requests_total += 1
+            return kept.render(request.method, request.path, asked.headers, request.body), request.seconds or READ_SECONDS
+
+        reply = await kept.exchange(made)
+        return Answer(reply.status, {} if reply.retry_after is None else {"Retry-After": reply.retry_after}, reply.body)
+
     def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
         if self._session is None or certificate != self._certificate:
             if self._session is not None:  # the old one's watches end, and come back through the new one
                 closing = asyncio.ensure_future(self._session.close())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else False
-            connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
+                if self._kept is not None:
+                    self._kept.close()
+            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else None
+            if self.conversation.proxy is None:
+                self._kept = KeptConnections(self.connection.server, context, self.connection.tls_server_name)
+            connector = aiohttp.TCPConnector(ssl=context or False, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session

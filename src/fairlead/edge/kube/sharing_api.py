@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
-from fairlead.edge.kube.followed import NODE_SUBJECT, POD_SUBJECT
+from fairlead.edge.kube.followed import NODE_SUBJECT
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.reflector import Reflector
@@ -18,8 +18,9 @@ from fairlead.errors import Forbidden, NotFound
 from fairlead.model.actions import Action, Outcome
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.resources import SHARED_GPU_PREFIX
 from fairlead.model.sharing import Withheld
-from fairlead.ports import LeaseRecord, RowSink
+from fairlead.ports import LeaseRecord, PodRows, RowSink
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE
@@ -34,7 +35,7 @@ class KubeSharingApi:
         self._writer = KubeWriter(api, self._rate)
         self._lease = KubeLease(api, *lease)
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
         withheld_reader = ItemReader(CONFIG_MAPS, WireConfigMap, parse_withheld_map)
         of_system = Selection(namespace=UNHEALTHY_GPUS_NAMESPACE)
         optional: Reflector[Withheld] = Reflector(
@@ -43,7 +44,8 @@ class KubeSharingApi:
         async with asyncio.TaskGroup() as group:
             group.create_task(optional.run())
             group.create_task(Reflector(self._api, NODE_SUBJECT.reader(NODE_SUBJECT.resource), nodes).run())
-            group.create_task(Reflector(self._api, POD_SUBJECT.reader(POD_SUBJECT.resource), pods).run())
+            pod_reader = ItemReader(PODS, WirePod, parse_pod, SHARED_GPU_PREFIX.encode(), pods.holds)
+            group.create_task(Reflector(self._api, pod_reader, pods).run())
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         return await self._writer.apply(action, left)
