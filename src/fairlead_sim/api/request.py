@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -18,7 +17,7 @@ from starlette.requests import Request
 from fairlead.model.access import Identity
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead_sim.api.kube_path import ResourcePath
-from fairlead_sim.schema.go_json import go_type
+from fairlead_sim.schema.go_json import decode_json, go_type
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole
 from fairlead_sim.schema.protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead_sim.schema.protobuf import parse_protobuf
@@ -137,11 +136,7 @@ def decode_patch(body: bytes, media: str) -> Any:
 
 
 def _json(body: bytes) -> Any:
-    """Bytes that are no UTF-8 become U+FFFD, as on the real server."""
-    try:
-        return _shallow(lambda: msgspec.json.decode(body))
-    except UnicodeDecodeError:
-        return _shallow(lambda: msgspec.json.decode(body.decode(errors="replace")))
+    return _shallow(lambda: decode_json(body))
 
 
 def _yaml(body: bytes) -> Any:
