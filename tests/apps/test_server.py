@@ -105,7 +105,7 @@ async def test_the_first_failure_ends_every_loop() -> None:
 
     async def endless() -> None:
         try:
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         finally:
             cancelled.set()
 

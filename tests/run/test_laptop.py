@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.waiting import wait_until
 
 from fairlead.cli.servers.laptop_state import laptop_home, running_laptop
 
@@ -41,13 +42,13 @@ class Laptop:
         self.process = subprocess.Popen(argv, stdout=self.log, stderr=subprocess.STDOUT, env=environment(self.home), text=True)
 
     def wait_ready(self) -> dict[str, str]:
-        deadline = time.monotonic() + START_SECONDS
-        while not self.ready_file.exists():
-            assert self.process.poll() is None, self.output()
-            assert time.monotonic() < deadline, self.output()
-            time.sleep(0.05)
+        self.wait_for(self.ready_file)
         ready: dict[str, str] = json.loads(self.ready_file.read_text())
         return ready
+
+    def wait_for(self, file: Path) -> None:
+        wait_until(self.output, lambda: file.exists() or self.process.poll() is not None, START_SECONDS, 0.05)
+        assert self.process.poll() is None, self.output()
 
     def end(self, number: int = signal.SIGTERM) -> float:
         """Seconds until the process was gone."""
@@ -251,11 +252,8 @@ def test_a_signal_ends_all_within_five_seconds_and_takes_the_files_away(number: 
 def test_ctrl_c_while_a_large_world_is_made_ends_at_once_and_spoils_nothing(tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = Laptop(tmp_path, *PORTS, "--scenario", "large", "--state-dir", str(state))
-    deadline = time.monotonic() + START_SECONDS
-    while not (state / "world.sqlite").exists():
-        assert first.process.poll() is None and time.monotonic() < deadline, first.output()
-        time.sleep(0.05)
-    time.sleep(0.3)
+    first.wait_for(state / "world.sqlite")
+    time.sleep(0.3)  # well into its world, of which nothing tells
     seconds = first.end(signal.SIGINT)
     assert first.process.returncode == 130, first.output()
     assert seconds < 3, "it went on with its world"
@@ -273,10 +271,7 @@ def test_without_a_stdout_the_laptop_runs_all_the_same(tmp_path: Path) -> None:
     argv = ["sh", "-c", script, sys.executable, str(ready), *PORTS]
     process = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment(tmp_path), text=True)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not ready.exists():
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until("it is ready", lambda: ready.exists() or process.poll() is not None, START_SECONDS, 0.05)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=20)
         assert (process.returncode, "Traceback" in said) == (0, False), said

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.jobs.test_job_requests import collection, discovery, script
 from tests.edge.scripted import Reply, ScriptedServer
+from tests.waiting import wait_until
 
 ENDINGS = (130, -signal.SIGINT, 0)
 """0: it was done before it heard of it."""
@@ -38,10 +39,10 @@ def begin(words: list[str], folder: Path, url: str, code: str = STARTED) -> subp
 
 
 def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
-    deadline = time.monotonic() + 60
-    while sum(each.method == method for each in server.seen) < count:
-        assert time.monotonic() < deadline, [(each.method, each.path) for each in server.seen]
-        time.sleep(0.005)
+    def told() -> str:
+        return f"{count} {method}: {[(each.method, each.path) for each in server.seen]}"
+
+    wait_until(told, lambda: sum(each.method == method for each in server.seen) >= count, 60, 0.005)
 
 
 @pytest.mark.parametrize(
