@@ -82,13 +82,14 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
 
 def test_two_runs_take_turns(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom pathlib import Path\n"
-    code += f"with only_one(Path({str(tmp_path / 'lock')!r}), 'it'): print('in', flush=True); sys.stdin.read()"
+    code += f"over = Path({str(tmp_path / 'over')!r})\nwith only_one(Path({str(tmp_path / 'lock')!r}), 'it'):\n"
+    code += "    print(over.exists(), flush=True)\n    sys.stdin.read()\n    over.touch()\n"
     runs = [subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) for _ in range(2)]
     first, second = runs if select.select([each.stdout for each in runs], [], [], 30)[0] == [runs[0].stdout] else runs[::-1]
     assert second.stderr is not None
     assert f"waiting: process {first.pid} is at work on it" in second.stderr.readline()
-    assert first.communicate(timeout=30)[0] == "in\n" and first.returncode == 0
-    assert second.communicate(timeout=30)[0] == "in\n" and second.returncode == 0
+    assert (first.communicate(timeout=30)[0], first.returncode) == ("False\n", 0)
+    assert (second.communicate(timeout=30)[0], second.returncode) == ("True\n", 0)
 
 
 def test_envtest_assets_win_over_built_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
