@@ -82,24 +82,27 @@ def births(world: World, seconds: float) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job", *ROLES])
+@pytest.mark.parametrize(
+    "kind",
+    ["ReplicaSet", "StatefulSet", "Job", "MPIJob", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("TFJob", "PyTorchJob"))],
+)
 def test_many_pods_come_in_bursts_until_all_are_there(kind: str) -> None:
     world = small_world()
-    world.cluster.create(asking(kind, 1200))
+    world.cluster.create(asking(kind, 600))
     counts = births(world, 10)
     assert max(counts) <= BURST + 1, "an MPIJob's launcher may come in the same step"
     workers = [pod for pod in pods(world) if "launcher" not in pod["metadata"]["name"]]
-    assert len(workers) == 1200
+    assert len(workers) == 600
 
 
 def test_many_objects_that_ask_at_once_take_turns() -> None:
     world = small_world()
-    for number in range(6):
-        asked = asking("ReplicaSet", 400)
+    for number in range(4):
+        asked = asking("ReplicaSet", 300)
         world.cluster.create({**asked, "metadata": {**asked["metadata"], "name": f"a{number}"}})
     counts = births(world, 10)
     assert max(counts) < 2 * BURST
-    assert len(pods(world)) == 6 * 400
+    assert len(pods(world)) == 4 * 300
 
 
 async def test_the_driver_lets_others_have_their_turn() -> None:
