@@ -7,7 +7,7 @@ import time
 
 import pytest
 from hypothesis import strategies as st
-from tests.sim.examples import lives
+from tests.examples import examples
 
 from fairlead_sim.kubelet.program import INSTANT_SECONDS, Program, program_of
 
@@ -107,7 +107,7 @@ def test_what_it_does_not_know_it_does_not_guess(text: str) -> None:
 SIMPLE = st.sampled_from(["true", "false", "echo a", "echo b", "exit 2", "exit", ":", "echo -n c"])
 
 
-@lives(
+@examples(
     40,
     400,
     st.lists(st.tuples(SIMPLE, st.sampled_from([" ; ", " && ", " || ", "\n"])), min_size=1, max_size=6),

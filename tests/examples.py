@@ -1,4 +1,4 @@
-"""Properties whose examples are whole lives of a world: a few of them in `make check`, many where tests marked `long` run."""
+"""Properties whose examples take long: a few of them in `make check`, many where tests marked `long` run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import SearchStrategy
 
 
-def lives(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def examples(few: int, many: int, *strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """In place of `@given(*strategies)`; new examples with every run."""
 
     def decorate(check: Callable[..., None]) -> Callable[..., None]:
