@@ -1,7 +1,7 @@
-"""Which groups of tests are there, what runs in each, and what must be there first?
+"""The groups of tests: what runs in each, and what must be there first.
 
-The order is that of the run: what is quick and breaks most often comes first. A group of `CHECK` needs no real
-component; `REAL` needs the programs and packages that it names.
+The order is that of the run: what is quick and breaks most often comes first. `check_groups` need no real
+component; `real_groups` need the programs and packages that they name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulth
 
 @dataclass(frozen=True)
 class Step:
-    """One program of a group. `junit` is the report that it writes; without one the whole step counts as one case."""
+    """One program of a group.
+
+    `junit` is the report that it writes; without one the whole step counts as one case.
+    """
 
     title: str
     argv: tuple[str, ...]
@@ -39,7 +42,8 @@ class Step:
 class Group:
     """Steps under one name, each with the same limit.
 
-    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start (it failed).
+    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start
+    (it failed).
     """
 
     name: str

@@ -458,7 +458,7 @@ def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> Non
     world.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "namespace": NAMESPACE}, "data": {"gpus": "0"}})
     found = take_snapshot(world)
     assert (found.withheld, found.was_read("gpu-withheld")) == ({node: (1,)}, True)
-    assert [card.trouble for card in ledger_of(found).nodes[node].cards] == ["", "unhealthy"]
+    assert [card.trouble for card in ledger_of(found).nodes[node].cards] == [None, "unhealthy"]
 
 
 def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:

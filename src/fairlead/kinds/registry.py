@@ -1,4 +1,4 @@
-"""The job kinds Fairlead knows. A new kind is one module like `mpijob` and one word in this tuple."""
+"""The job kinds Fairlead knows. A new kind is one module like `training.mpijob` and one word in this tuple."""
 
 from __future__ import annotations
 

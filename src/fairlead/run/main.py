@@ -1,7 +1,7 @@
-"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins are all one function here, and every error ends here.
+"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins, where every error ends.
 
-What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
-milliseconds). Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
+Nothing but the parser may be imported before the verb is known (`arena version` is measured in milliseconds).
+Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from fairlead.cli.frame.context import Context
@@ -21,7 +22,7 @@ from fairlead.errors import INTERRUPTED, FairleadError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
-    """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
+    """Run one command line; the exit status (1 a person can mend it, 2 the outside, 3 a bug, 130 Ctrl-C)."""
     fill_standard_streams()
     messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)
     try:
@@ -51,30 +52,34 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     verb, rest = split_verb(argv, program)
     if verb is None:
         raise HelpWanted(overview(program, [word for word in argv if not word.startswith("-") and word != "help"]))
-    module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
+    with _without_typing_extensions():
+        module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     options = global_options(args)
     messages.level = options.loglevel if options.loglevel in LEVELS else "info"
 
     if getattr(module, "READS_A_CLUSTER", True):
-        _import_msgspec()
+        with _without_typing_extensions():
+            import msgspec  # noqa: F401
     from fairlead.run.worlds import ChosenWorld
 
     world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
     return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
 
 
-def _import_msgspec() -> None:
-    """Import it without `typing_extensions`: where that is installed, msgspec takes from it what Python 3.11 has itself.
+@contextmanager
+def _without_typing_extensions() -> Iterator[None]:
+    """Where it is installed, msgspec takes from it what Python 3.11 has itself.
 
     It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
     """
     unwanted = "typing_extensions"
     if unwanted in sys.modules or "msgspec" in sys.modules:
+        yield
         return
     sys.modules[unwanted] = None  # type: ignore[assignment]  # how Python spells "there is none"
     try:
-        import msgspec  # noqa: F401
+        yield
     finally:
         del sys.modules[unwanted]
 

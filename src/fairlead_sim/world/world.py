@@ -14,7 +14,7 @@ from fairlead.wire.kube.time import render_time
 from fairlead_sim.access.roles import install_operator_roles, install_roles
 from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
 from fairlead_sim.objects.chance import between, fraction
@@ -88,7 +88,7 @@ class World:
         install_roles(self.cluster)
         install_operator_roles(self.cluster, seed)
         self.accounts = Accounts(self.cluster)
-        self.devices = Devices(seed, self.clock)
+        self.devices = SimulatedDevices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
         self.silent: set[str] = set()

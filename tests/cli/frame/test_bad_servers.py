@@ -19,7 +19,7 @@ from tests.cli.arena import kubeconfig
 
 from fairlead.cli.frame.verbs import verbs_of
 from fairlead.edge.connection import exec_plugin
-from fairlead.edge.kube import kube_blocking
+from fairlead.edge.kube import conversation, kube_blocking
 from fairlead.run.main import main
 
 SUBMIT = "--name=a --image=i:1 --workers=1 --gpus=1 run"
@@ -121,7 +121,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody waits here for what a server asks to wait; a person's files are not read."""
     monkeypatch.setattr(kube_blocking, "KubeBlocking", partial(kube_blocking.KubeBlocking, read_seconds=0.2))
     monkeypatch.setattr(kube_blocking, "READ_SECONDS", 0.2)
-    monkeypatch.setattr(kube_blocking, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(conversation, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)

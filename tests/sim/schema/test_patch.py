@@ -46,7 +46,7 @@ def test_a_merge_patch_makes_any_object_of_any_other(old: Any, new: Any) -> None
 @given(OBJECT, OBJECT)
 def test_patches_never_change_what_they_are_given(old: Any, patch: Any) -> None:
     before = copy.deepcopy((old, patch))
-    apply_strategic_patch(old, patch)
+    apply_strategic_patch(old, patch, "core.Pod")
     apply_merge_patch(old, patch)
     assert (old, patch) == before
 
@@ -54,7 +54,7 @@ def test_patches_never_change_what_they_are_given(old: Any, patch: Any) -> None:
 def test_what_a_patch_leaves_alone_is_shared() -> None:
     old = {"a": {"x": 1}, "b": {"y": [1]}}
     assert apply_merge_patch(old, {"a": {"x": 2}})["b"] is old["b"]
-    assert apply_strategic_patch(old, {"a": {"x": 2}})["b"] is old["b"]
+    assert apply_strategic_patch(old, {"a": {"x": 2}}, None)["b"] is old["b"]
 
 
 @pytest.mark.parametrize(
@@ -66,26 +66,33 @@ def test_what_a_patch_leaves_alone_is_shared() -> None:
     ],
 )
 def test_lists_with_a_merge_key(old: Any, patch: Any, new: Any) -> None:
-    assert apply_strategic_patch({"containers": old}, {"containers": patch}) == {"containers": new}
+    assert apply_strategic_patch({"containers": old}, {"containers": patch}, "core.PodSpec") == {"containers": new}
 
 
 def test_lists_without_one_are_replaced() -> None:
-    assert apply_strategic_patch({"args": ["a"], "tolerations": [{"key": "x"}]}, {"args": ["b"], "tolerations": []}) == {
-        "args": ["b"],
-        "tolerations": [],
-    }
+    assert apply_strategic_patch({"args": ["a"]}, {"args": ["b"]}, "core.Container") == {"args": ["b"]}
+    assert apply_strategic_patch({"tolerations": [{"key": "x"}]}, {"tolerations": []}, "core.PodSpec") == {"tolerations": []}
+
+
+def test_lists_of_one_name_have_the_key_of_their_kind() -> None:
+    """A container's ports are known by their container port, a service's by their port; those of a network policy are replaced."""
+    two = [{"containerPort": 1, "port": 1}, {"containerPort": 2, "port": 1}]
+    patch = {"ports": [{"containerPort": 2, "port": 1, "name": "x"}]}
+    assert [port.get("name") for port in apply_strategic_patch({"ports": two}, patch, "core.Container")["ports"]] == [None, "x"]
+    assert [port.get("name") for port in apply_strategic_patch({"ports": two}, patch, "core.ServiceSpec")["ports"]] == ["x", None]
+    assert apply_strategic_patch({"ports": two}, patch, "networking.NetworkPolicyIngressRule") == patch
 
 
 def test_the_order_that_a_patch_asks_for() -> None:
     old = {"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}
     patch = {"$setElementOrder/env": [{"name": "c"}, {"name": "a"}], "env": [{"name": "c", "value": "1"}]}
-    assert [item["name"] for item in apply_strategic_patch(old, patch)["env"]] == ["b", "c", "a"]
+    assert [item["name"] for item in apply_strategic_patch(old, patch, "core.Container")["env"]] == ["b", "c", "a"]
 
 
 def test_keys_to_retain() -> None:
     old = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}
     patch = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
-    assert apply_strategic_patch(old, patch) == {"strategy": {"type": "Recreate"}}
+    assert apply_strategic_patch(old, patch, "apps.DeploymentSpec") == {"strategy": {"type": "Recreate"}}
 
 
 @pytest.mark.parametrize(
@@ -135,10 +142,11 @@ def test_what_is_no_json_patch(patch: Any) -> None:
 def test_webhooks_are_merged_by_their_name() -> None:
     stored = {"webhooks": [{"name": "a", "timeoutSeconds": 5}, {"name": "b"}]}
     patch = {"$setElementOrder/webhooks": [{"name": "b"}, {"name": "a"}], "webhooks": [{"name": "a", "rules": []}]}
-    assert apply_strategic_patch(stored, patch) == {"webhooks": [{"name": "b"}, {"name": "a", "timeoutSeconds": 5, "rules": []}]}
+    merged = apply_strategic_patch(stored, patch, "admissionregistration.MutatingWebhookConfiguration")
+    assert merged == {"webhooks": [{"name": "b"}, {"name": "a", "timeoutSeconds": 5, "rules": []}]}
 
 
 def test_an_order_of_what_has_no_key_changes_nothing() -> None:
     stored = {"rules": [{"a": 1}, {"b": 2}], "finalizers": ["x", "y"]}
     patch = {"$setElementOrder/rules": [{"c": 3}], "$setElementOrder/finalizers": [{}, ["y"]]}
-    assert apply_strategic_patch(stored, patch) == stored
+    assert apply_strategic_patch(stored, patch, "meta.ObjectMeta") == stored

@@ -9,7 +9,7 @@ import argparse
 
 from fairlead.cli.cron.search import crons_of
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import check_name
+from fairlead.cli.frame.object_names import check_name
 from fairlead.errors import FairleadError, UserError
 
 NAME = "cron delete"

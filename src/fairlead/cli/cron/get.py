@@ -6,7 +6,7 @@ import argparse
 
 from fairlead.cli.cron.search import add_cron, find_cron
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import check_output
+from fairlead.cli.frame.documents import check_output
 
 NAME = "cron get"
 HELP = "Show one cron and the jobs that it made."
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.cron.tables import cron_block, cron_document
 
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import render_document
+        from fairlead.cli.frame.documents import render_document
 
         context.stdout.write(render_document(args.output, cron_document(cron)))
     else:

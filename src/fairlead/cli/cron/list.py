@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.cron.search import crons_of
+from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import add_all_namespaces, check_output, tell_deprecations
+from fairlead.cli.frame.documents import check_output
 
 NAME = "cron list"
 HELP = "List the crons of a namespace, by name."
@@ -24,7 +25,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.cli.cron.tables import cron_document, crons_table
 
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import render_document
+        from fairlead.cli.frame.documents import render_document
 
         context.stdout.write(render_document(args.output, [cron_document(cron) for cron in crons]))
     else:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import ClusterCrons, Context
-from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, check_name
+from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, check_name
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:

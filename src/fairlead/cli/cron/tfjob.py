@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from msgspec.structs import replace
+
+from fairlead.cli.frame import values
+from fairlead.cli.frame.arena_flags import read_flags, text, truth
 from fairlead.cli.frame.context import Context
-from fairlead.cli.submit.flags import add_common_flags, add_tf_flags, text_flag, truth_flag
+from fairlead.cli.frame.values import invalid
+from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import Words, submit
+from fairlead.cli.submit.tfjob import FLAGS, tf_spec
+from fairlead.kinds.parts.job_spec import JobSpec
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.kinds.parts.kind import JobKind
 
 NAME = "cron tfjob"
 HELP = """Make a TFJob again and again: each time of --schedule a new one, called after the cron and the time.
@@ -25,50 +32,10 @@ _WORDS: Final = Words(
     "the cron {name} is already exist, please delete it first. use 'arena cron delete {name}'",
     "`arena cron delete {name} -n {namespace}` removes it",
 )
-_CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_flags(parser)
-    add_tf_flags(parser)
-    text_flag(parser, "--schedule", metavar="CRON", help="when, e.g. `0 22 * * *` (required)")
-    text_flag(parser, "--concurrency-policy", default="Allow", metavar="POLICY", help="while one still runs: Allow, Forbid or Replace")
-    truth_flag(parser, "--suspend", help="make no jobs until it is resumed")
-    text_flag(parser, "--deadline", metavar="TIME", help="make no jobs after this time, e.g. `2026-10-01T13:00:00Z`")
-    text_flag(parser, "--history-limit", default="10", metavar="N", help="how many ended jobs are remembered")
-
-
-def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "cron", cron_spec, words=_WORDS)
-
-
-def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    from msgspec.structs import replace
-
-    from fairlead.cli.submit import values
-    from fairlead.cli.submit.spec import tf_spec
-    from fairlead.kinds.parts.kind_options import CronOptions
-
-    if not args.schedule:
-        raise values.invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")
-    schedule = _schedule(args.schedule)
-    if args.tensorboard:
-        raise values.invalid("--tensorboard is invalid: a cron has none", "its jobs are new ones each time")
-    return replace(
-        tf_spec(args, namespace, config),
-        options=CronOptions(
-            schedule=schedule,
-            concurrency=values.word("concurrency-policy", args.concurrency_policy, _CONCURRENCY),
-            is_suspended=args.suspend,
-            deadline=_deadline(args.deadline),
-            history_limit=values.count("history-limit", args.history_limit),
-        ),
-    )
-
-
-def _schedule(text: str) -> str:
+def _schedule(flag: str, text: str) -> str:
     """As the controller of Crons reads it: with the parser of Kubernetes' CronJobs."""
-    from fairlead.cli.submit.values import invalid
     from fairlead.wire.text.cron_schedule import parse_schedule
 
     schedule = text.strip()
@@ -82,8 +49,7 @@ def _schedule(text: str) -> str:
     return schedule
 
 
-def _deadline(text: str) -> float | None:
-    from fairlead.cli.submit.values import invalid
+def _deadline(flag: str, text: str) -> float | None:
     from fairlead.wire.kube.time import parse_time
 
     if not text:
@@ -92,3 +58,41 @@ def _deadline(text: str) -> float | None:
         return parse_time(text)
     except (ValueError, OverflowError):
         raise invalid(f"--deadline is invalid: `{text}` is no time", "write it as `2026-10-01T13:00:00Z`") from None
+
+
+_OPTIONS: Final = (
+    text("--schedule", "schedule", _schedule, metavar="CRON", help="when, e.g. `0 22 * * *` (required)"),
+    text(
+        "--concurrency-policy",
+        "concurrency",
+        values.one_of("Allow", "Forbid", "Replace"),
+        default="Allow",
+        metavar="POLICY",
+        help="while one still runs: Allow, Forbid or Replace",
+    ),
+    truth("--suspend", "is_suspended", help="make no jobs until it is resumed"),
+    text("--deadline", "deadline", _deadline, metavar="TIME", help="make no jobs after this time, e.g. `2026-10-01T13:00:00Z`"),
+    text("--history-limit", "history_limit", values.count, default="10", metavar="N", help="how many ended jobs are remembered"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_job_flags(parser, (*FLAGS, *_OPTIONS))
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import cron
+
+    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)  # in no list of jobs
+
+
+def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    from fairlead.kinds.training.cron import CronOptions
+
+    if not args.schedule:
+        raise invalid("--schedule must be set ", "`--schedule '0 22 * * *'` is every evening at ten")
+    if args.tensorboard:
+        raise invalid("--tensorboard is invalid: a cron has none", "its jobs are new ones each time")
+    options = CronOptions(**read_flags(args, _OPTIONS))
+    return replace(tf_spec(args, namespace, config), options=options)

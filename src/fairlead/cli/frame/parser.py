@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from fairlead.cli.frame.context import Context, GlobalOptions
 from fairlead.cli.frame.flags import BooleanFlag, canonical_order
 from fairlead.cli.frame.messages import LEVELS
+from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.verbs import PLANNED, PLUGINS, Verb, find_verb, plugin_verb, verbs_of
 from fairlead.errors import UserError
 
@@ -26,7 +27,6 @@ _GLOBAL_WITH_VALUE: Final = (
 _TWO_DASHES: Final = "--"
 _KEPT: Final = "\0--"
 """Stands for `--` while argparse reads: no word of a command line can hold a NUL."""
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class VerbModule(Protocol):
@@ -197,12 +197,6 @@ def global_options(args: argparse.Namespace) -> GlobalOptions:
     for name in filter(None, (options.namespace, options.arena_namespace)):
         check_namespace(name)
     return options
-
-
-def check_namespace(name: str) -> None:
-    """Raises UserError for what can be no namespace, before it comes near a request."""
-    if not _DNS_LABEL.fullmatch(name):
-        raise UserError(f"invalid namespace `{name}`", "a namespace has lower case letters, digits and `-`, at most 63 characters")
 
 
 def overview(program: str, words: Sequence[str] = ()) -> str:

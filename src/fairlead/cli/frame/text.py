@@ -1,15 +1,12 @@
-"""How do the job verbs spell lengths of time, moments and GPU values? As arena does, in the person's own time zone."""
+"""Cells of tables, spelt as arena does: lengths of time, moments in the person's own time zone, counts, sizes."""
 
 from __future__ import annotations
 
 import time
 from typing import Final
 
-from fairlead.rules.reports.job import GpuUse, InstanceReport, JobReport
-
 NOTHING: Final = "N/A"
-NOT_ALLOCATED: Final = frozenset(("SUCCEEDED", "FAILED", "QUEUING", "SUSPENDED"))
-"""Statuses whose jobs `list` shows no allocated GPUs for."""
+_GIB: Final = 1 << 30
 
 
 def short_duration(seconds: float) -> str:
@@ -32,25 +29,19 @@ def local_time(at: float | None) -> str:
     return "" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def node_ip(report: JobReport) -> str:
-    return report.node_ip or NOTHING
+def count(gpus: float) -> str:
+    """An integer when whole, else one decimal.
 
-
-def host_ip(instance: InstanceReport) -> str:
-    return instance.pod.host_ip or NOTHING
-
-
-def allocated(report: JobReport) -> str:
-    return NOTHING if report.status in NOT_ALLOCATED else str(report.gpus_allocated)
-
-
-def duty_text(use: GpuUse) -> str:
+    >>> count(2), count(2.0), count(0.8)
+    ('2', '2', '0.8')
     """
-    >>> duty_text(GpuUse(0, 98.0, 15641.0, 16276.0)), memory_text(GpuUse(0, 98.0, 15641.0, 16276.0))
-    ('98.0%', '15641.0/16276.0(MiB)')
+    return str(int(gpus)) if gpus == int(gpus) else f"{gpus:.1f}"
+
+
+def gib(amount: float) -> str:
+    """Bytes as GiB with one decimal.
+
+    >>> gib(15079 << 20)
+    '14.7'
     """
-    return NOTHING if use.duty_percent is None else f"{use.duty_percent:.1f}%"
-
-
-def memory_text(use: GpuUse) -> str:
-    return NOTHING if use.used_mib is None or use.total_mib is None else f"{use.used_mib:.1f}/{use.total_mib:.1f}(MiB)"
+    return f"{amount / _GIB:.1f}"

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import NO_API_SERVER_HINT, add_all_namespaces, tell_deprecations
+from fairlead.cli.frame.object_names import NO_API_SERVER_HINT
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:

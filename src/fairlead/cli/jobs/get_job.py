@@ -6,8 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import ClusterJobs, Context
+from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.jobs.job_search import add_type, check_output, find_job, is_legacy, report_of, warn_of_pods, warn_of_readings
+from fairlead.cli.jobs.job_search import add_type, find_job, is_legacy, report_of, warn_of_pods, warn_of_readings
 
 if TYPE_CHECKING:
     from fairlead.cli.jobs.job_blocks import Events
@@ -48,8 +49,8 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
 
         return f"{report.job.type}.{kind_of(report.job).GROUP}/{report.job.name}\n"
     if args.output in ("json", "yaml"):
+        from fairlead.cli.frame.documents import render_document
         from fairlead.cli.jobs.job_document import job_document
-        from fairlead.cli.nodes.node_document import render_document
 
         return render_document(args.output, job_document(report, _tensorboard(jobs, report)))
     if is_legacy(args, context):
@@ -88,11 +89,12 @@ def _events(jobs: ClusterJobs, report: JobReport) -> Events:
 
 def _why_pending(context: Context, report: JobReport) -> list[str]:
     """One sentence per pod that waits, or a container of which does; else one for a job that waits without any."""
+    from fairlead.model.pod import PodPhase
     from fairlead.rules.jobs.status import PENDING, board_state
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
 
     pods = [instance.pod for instance in report.instances]
-    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == "Pending"]
+    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING]
     if not told and board_state(report.status) == PENDING:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from fairlead.cli.frame.text import NOTHING, duty_text, host_ip, local_time, memory_text, short_duration
+from fairlead.cli.frame.text import NOTHING, local_time, short_duration
+from fairlead.cli.jobs.job_cells import duty_text, host_ip, memory_text
 from fairlead.model.event import Event
 from fairlead.rules.jobs.status import SUCCEEDED
 from fairlead.rules.reports.job import InstanceReport, JobReport

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cli.frame.text import NOTHING, node_ip
-from fairlead.cli.nodes.node_document import number
+from fairlead.cli.frame.documents import number
+from fairlead.cli.frame.text import NOTHING
+from fairlead.cli.jobs.job_cells import node_ip
 from fairlead.rules.jobs.status import requested_memory_units
 from fairlead.rules.reports.job import GpuUse, InstanceReport, JobReport
 

@@ -7,11 +7,10 @@ read is an error, never an empty table.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.flags import BooleanFlag
+from fairlead.cli.frame.object_names import check_name, in_namespace, is_open, not_yours
 from fairlead.errors import FairleadError, OutsideError, UserError
 
 if TYPE_CHECKING:
@@ -23,32 +22,11 @@ if TYPE_CHECKING:
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
-NOT_YOURS = "you have no privileges to operate the job,because the owner of job is not you"
 WHERE_ELSE = "`arena list -A` shows every namespace"
-NO_API_SERVER_HINT = "`fairlead up` starts a simulated cluster on this machine, --kubeconfig FILE names another"
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", "-T", metavar="TYPE", default="", help="only jobs of this type, e.g. mpijob, tfjob, pytorchjob")
-
-
-def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all-namespaces", "-A", action=BooleanFlag, help="of all namespaces")
-    parser.add_argument("--allNamespaces", action=_AllNamespaces, dest="all_namespaces", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-
-
-class _AllNamespaces(BooleanFlag):
-    """arena's old spelling; it is told (`tell_deprecations`)."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
-        super().__call__(parser, namespace, values, option)
-        namespace.deprecations = ("Flag --allNamespaces has been deprecated, please use --all-namespaces instead",)
-
-
-def tell_deprecations(args: argparse.Namespace, messages: Messages) -> None:
-    for note in getattr(args, "deprecations", ()):
-        messages.plain(note)
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:
@@ -65,31 +43,21 @@ def kinds_of(word: str) -> tuple[JobKind, ...]:
     return (kind,) if kind is not None else ()
 
 
-def check_name(name: str) -> None:
-    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would mean all jobs)."""
-    if not _DNS_NAME.fullmatch(name):
-        raise UserError(f"invalid name `{name}`", "a name has lower case letters, digits, `-` and `.`, at most 253 characters")
-
-
-def in_namespace(namespace: str) -> str:
-    return f"namespace {namespace}" if namespace else "all namespaces"
-
-
 def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, namespace: str, messages: Messages) -> bool:
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
-    served = {name: source for name, source in read.items() if source.state != "missing"}
+    served = {name: source for name, source in read.items() if not source.is_missing}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
         looked_for = ", ".join(sorted(labels.values())) or word
         messages.warn(f"no training job kind is served by this cluster (looked for: {looked_for})")
         return False
-    failed = {name: source for name, source in served.items() if source.state != "ok"}
+    failed = {name: source for name, source in served.items() if not source.is_ok}
     if len(failed) == len(served):
         raise _nothing_read(failed, namespace)
-    if "pods" in found.sources and found.sources["pods"].state != "ok":
+    if "pods" in found.sources and not found.sources["pods"].is_ok:
         failed["pods"] = found.sources["pods"]
     for name, source in failed.items():
         messages.warn(f"skipped {name}: {source.message}")
@@ -98,7 +66,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
 
 def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
     first = next(iter(failed.values()))
-    if all(source.state == "forbidden" for source in failed.values()):
+    if all(source.is_forbidden for source in failed.values()):
         return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
     return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
 
@@ -118,7 +86,7 @@ def find_job(
             f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` says which",
         )
     labels = _labels(kinds) | {"pods": "pods"}
-    failed = [source for name, source in found.sources.items() if name in labels and source.state in ("forbidden", "failing")]
+    failed = [source for name, source in found.sources.items() if name in labels and source.has_failed]
     if failed:
         raise OutsideError("kubernetes", f"{absent} ({labels[failed[0].name]}: {failed[0].message})", failed[0].hint)
     raise UserError(absent, WHERE_ELSE)
@@ -143,17 +111,6 @@ def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapsh
     return replace(found, jobs=mine)
 
 
-def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
-    """Whether a job with these labels is ours, where people see only their own (`our_id` None: all is open)."""
-    from fairlead.wire.names import LABEL_SUBMITTER
-
-    return our_id is None or labels.get(LABEL_SUBMITTER) == our_id
-
-
-def not_yours(namespace: str) -> UserError:
-    return UserError(NOT_YOURS, f"namespace {namespace} shows people their own jobs only; `arena whoami` says who you are")
-
-
 def report_of(found: ClusterSnapshot) -> list[JobReport]:
     """As of the moment when the cluster was read: a saved snapshot does not age."""
     from fairlead.kinds.instances import all_instances
@@ -166,7 +123,7 @@ def report_of(found: ClusterSnapshot) -> list[JobReport]:
 def warn_of_pods(found: ClusterSnapshot, messages: Messages) -> None:
     """A job without pods must not look like one that has none."""
     pods = found.sources.get("pods")
-    if pods is not None and pods.state != "ok":
+    if pods is not None and not pods.is_ok:
         messages.warn(f"skipped pods: {pods.message}")
 
 
@@ -186,8 +143,3 @@ def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     from fairlead.cli.frame.arena_config import is_legacy_layout
 
     return args.legacy or is_legacy_layout(context.env, context.messages)
-
-
-def check_output(output: str, *more: str) -> None:
-    if output not in ("", "wide", "json", "yaml", *more):
-        raise UserError("unknown output format,only support:[wide|json|yaml]", "without `-o` it is a table")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.cli.frame.text import allocated, node_ip, short_duration
-from fairlead.cli.nodes.node_table import count, gib
+from fairlead.cli.frame.text import count, gib, short_duration
+from fairlead.cli.jobs.job_cells import allocated, node_ip
 from fairlead.model.resources import CPU, MEMORY, Amounts
 from fairlead.rules.jobs.status import RUNNING, held_requests, requested_resources
 from fairlead.rules.reports.job import JobReport

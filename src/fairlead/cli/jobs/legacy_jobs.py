@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fairlead.cli.frame.text import NOTHING, host_ip, node_ip, short_duration
+from fairlead.cli.frame.text import NOTHING, short_duration
+from fairlead.cli.jobs.job_cells import host_ip, node_ip
 from fairlead.rules.jobs.status import RUNNING
 from fairlead.rules.reports.job import InstanceReport, JobReport
 from fairlead.wire.text.tabwriter import align, render_rows

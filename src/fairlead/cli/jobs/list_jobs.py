@@ -6,19 +6,11 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.jobs.job_search import (
-    add_all_namespaces,
-    add_type,
-    check_output,
-    check_sources,
-    is_legacy,
-    kinds_of,
-    report_of,
-    tell_deprecations,
-    warn_of_readings,
-)
+from fairlead.cli.jobs.job_search import add_type, check_sources, is_legacy, kinds_of, report_of, warn_of_readings
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -101,8 +93,8 @@ class _Listing:
 
     def text(self, reports: Sequence[JobReport]) -> str:
         if self._is_document:
+            from fairlead.cli.frame.documents import render_document
             from fairlead.cli.jobs.job_document import job_document
-            from fairlead.cli.nodes.node_document import render_document
 
             return render_document(self._args.output, [job_document(report) for report in reports])
         if self._is_legacy:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.context import Context
 from fairlead.cli.jobs.job_search import find_job, report_of, warn_of_pods
-from fairlead.cli.submit.flags import many_flag, text_flag, truth_flag
 from fairlead.errors import UserError
+from fairlead.model.actions import CreateObject, Result
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.elastic_scaling import Scaling, ScalingSpec
@@ -47,7 +48,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     manifest = scaling_object(scaling, report.job, spec)
     if args.dry_run:
         return print_objects(context, [manifest])
-    made = cluster.create(manifest, report.job.namespace)
+    made = cluster.apply(CreateObject(manifest, report.job.namespace)).expect(Result.THERE).made
     word = scaling.kind.lower()
     if made is None:
         raise UserError(f"the {word} job {spec.name} is there already", "one can be made each second")
@@ -58,7 +59,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
 
 
 def _spec(args: argparse.Namespace, context: Context) -> ScalingSpec:
-    from fairlead.cli.submit import values
+    from fairlead.cli.frame import values
     from fairlead.kinds.parts.elastic_scaling import ScalingSpec
 
     values.job_name(args.name)

@@ -6,21 +6,11 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Final
 
+from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import ClusterJobs, Context
+from fairlead.cli.frame.documents import check_output
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.jobs.job_search import (
-    add_all_namespaces,
-    add_type,
-    check_output,
-    check_sources,
-    find_job,
-    is_legacy,
-    kinds_of,
-    report_of,
-    tell_deprecations,
-    warn_of_pods,
-    warn_of_readings,
-)
+from fairlead.cli.jobs.job_search import add_type, check_sources, find_job, is_legacy, kinds_of, report_of, warn_of_pods, warn_of_readings
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
@@ -110,8 +100,8 @@ def _one(args: argparse.Namespace, context: Context, jobs: ClusterJobs, namespac
 
 
 def _document(output: str, reports: list[JobReport], *, is_one: bool = False) -> str:
+    from fairlead.cli.frame.documents import render_document
     from fairlead.cli.jobs.job_document import job_document
-    from fairlead.cli.nodes.node_document import render_document
 
     documents = [job_document(report) for report in reports]
     return render_document(output, documents[0] if is_one else documents)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.cli.frame.text import count
 from fairlead.cli.nodes.inspect_tables import percent_floor
-from fairlead.cli.nodes.node_table import Requested, count, ip_text, with_requests
+from fairlead.cli.nodes.node_table import Requested, ip_text, with_requests
 from fairlead.rules.nodes.status import SHARE, is_ready, role_text
 from fairlead.rules.reports.node import HolderReport, NodeReport
 from fairlead.wire.text.tabwriter import align, render_rows

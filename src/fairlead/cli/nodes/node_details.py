@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.cli.frame.text import count, gib
 from fairlead.cli.nodes.node_devices import device_block, held_indexes, key_lines
-from fairlead.cli.nodes.node_table import count, gib, ip_text
+from fairlead.cli.nodes.node_table import ip_text
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from fairlead.cli.nodes.node_table import count, gib
+from fairlead.cli.frame.text import count, gib
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.cli.frame.documents import number
 from fairlead.cli.nodes.node_details import TYPE_OF_MODE, description
 from fairlead.cli.nodes.node_devices import device_uses
 from fairlead.cli.nodes.node_table import ip_text
@@ -30,25 +31,6 @@ def node_document(reports: Sequence[NodeReport]) -> dict[str, Any]:
     for report in reports:
         document[_ARRAY_OF_MODE[report.mode]].append(_node(report))
     return document
-
-
-def render_document(output: str, document: object) -> str:
-    """`output` is json or yaml."""
-    return (render_json if output == "json" else render_yaml)(document)
-
-
-def render_json(document: object) -> str:
-    """Indent 4, no newline at the end."""
-    import json
-
-    return json.dumps(document, indent=4, ensure_ascii=False)
-
-
-def render_yaml(document: object) -> str:
-    """Indent 2, dashes not indented, ends with a newline."""
-    import yaml
-
-    return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
 
 
 def _node(report: NodeReport) -> dict[str, Any]:
@@ -156,8 +138,3 @@ def _share_device(report: NodeReport, device: DeviceReport) -> dict[str, Any]:
 
 def _by_text(amounts: Mapping[int, int]) -> dict[str, int]:
     return {str(index): amount for index, amount in amounts.items()}
-
-
-def number(value: float) -> float:
-    """An int when whole, else rounded to what matters, so that no `14.666666666666666` reaches a reader."""
-    return int(value) if value == int(value) else round(value, 2)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from fairlead.cli.frame.text import count, gib
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
 from fairlead.model.resources import CPU, GPU_CORE, GPU_MEMORY, MEMORY, Amounts
 from fairlead.rules.nodes.status import SHARE, node_ip, role_text
 from fairlead.rules.reports.node import NORMAL, RESOURCE_OF_MODE, NodeReport, node_condition, rounded
 from fairlead.wire.text.tabwriter import render_rows
 
-_GIB: Final = 1 << 30
 _DASHES: Final = 99
 _SHARE_DASHES: Final = 107
 _REQUEST_COLUMNS: Final = ("CPU(Requested/Total)", "MEMORY(Requested/Total)")
@@ -124,7 +125,7 @@ def _unhealthy_lines(reports: Sequence[NodeReport], title: str) -> str:
     return f"Unhealthy/Total {title}\n{count(unhealthy)}/{count(total)} ({percent(unhealthy, total)})\n" if unhealthy else ""
 
 
-def _own_title(mode: str) -> str:
+def _own_title(mode: GpuMode) -> str:
     return f"GPUs of nodes which own resource {RESOURCE_OF_MODE[mode]} In Cluster:"
 
 
@@ -134,24 +135,6 @@ def _who(report: NodeReport) -> list[str]:
 
 def ip_text(report: NodeReport) -> str:
     return node_ip(report.node) or "N/A"
-
-
-def count(gpus: float) -> str:
-    """An integer when whole, else one decimal.
-
-    >>> count(2), count(2.0), count(0.8)
-    ('2', '2', '0.8')
-    """
-    return str(int(gpus)) if gpus == int(gpus) else f"{gpus:.1f}"
-
-
-def gib(amount: float) -> str:
-    """Bytes as GiB with one decimal.
-
-    >>> gib(15079 << 20)
-    '14.7'
-    """
-    return f"{amount / _GIB:.1f}"
 
 
 def percent(part: float, total: float) -> str:

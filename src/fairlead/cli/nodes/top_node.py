@@ -150,13 +150,14 @@ def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Message
         source = snapshot.sources.get(GPU_TELEMETRY)
         messages.warn(f"GPU metrics unavailable: {(source and source.message) or 'no samples'}")
     topologies = snapshot.sources.get(GPU_TOPOLOGIES)
-    if topologies and topologies.state != "ok":
+    if topologies and not topologies.is_ok:
         messages.warn(f"skipped configmaps: {topologies.message}")
 
 
 def _rendered(args: argparse.Namespace, reports: Sequence[NodeReport], requested: Mapping[str, Amounts] | None) -> str:
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import node_document, render_document
+        from fairlead.cli.frame.documents import render_document
+        from fairlead.cli.nodes.node_document import node_document
 
         return render_document(args.output, node_document(reports))
     if args.details:

@@ -33,9 +33,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
     from msgspec.structs import replace
 
+    from fairlead.cli.frame.values import invalid
     from fairlead.cli.serving.probes import probes
     from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, ports, share
-    from fairlead.cli.submit.values import invalid
     from fairlead.kinds.serving.kinds import CUSTOM
     from fairlead.kinds.serving.manifest import service_name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import check_name
+from fairlead.cli.frame.object_names import check_name
 from fairlead.cli.serving.search import add_type, add_version, one_serving, read_servings, servings_of_world
 from fairlead.errors import FairleadError
 

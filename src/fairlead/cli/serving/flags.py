@@ -1,12 +1,10 @@
-"""Which flags does `serve TYPE` take? The common ones and those of each type (arena contract §1), as text; `serve_spec` reads them."""
+"""The flags of `serve TYPE`, the common ones and those of each type (arena contract §1), as text; `spec` reads them."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.submit.flags import Twin, many_flag, text_flag, truth_flag
+from fairlead.cli.frame.arena_flags import Twin, many_flag, text_flag, truth_flag
 
 PROBES = ("liveness", "readiness", "startup")
 
@@ -38,8 +36,8 @@ def add_common_flags(parser: argparse.ArgumentParser, *, image: str = "") -> Non
     many_flag(parser, "--label", "-l", metavar="KEY=VALUE", help="a label of the job and its pods")
     many_flag(parser, "--selector", metavar="KEY=VALUE", help="only nodes with this label")
     many_flag(parser, "--toleration", metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`")
-    _truth(parser, "--enable-istio", twin="enableIstio", help="let Istio put its proxy into the pods")
-    _truth(parser, "--expose-service", twin="exposeService", help="serve on a port of every node, too")
+    truth_flag(parser, "--enable-istio", twin="enableIstio", help="let Istio put its proxy into the pods")
+    truth_flag(parser, "--expose-service", twin="exposeService", help="serve on a port of every node, too")
     text_flag(parser, "--model-name", twin="modelName", metavar="NAME", help="name of the model")
     text_flag(parser, "--model-version", metavar="VERSION", help="version of the model")
     truth_flag(parser, "--dry-run", help="print the objects as YAML and create nothing")
@@ -129,19 +127,3 @@ def add_kserve_flags(parser: argparse.ArgumentParser) -> None:
     many_flag(parser, "--security-context", metavar="KEY=VALUE", help="a field of the pods' security context, e.g. `runAsUser=1000`")
     text_flag(parser, "--affinity-policy", default="none", metavar="POLICY", help="none, spread or binpack")
     text_flag(parser, "--affinity-constraint", default="preferred", metavar="HOW", help="preferred or required")
-
-
-class _TruthTwin(BooleanFlag):
-    """The deprecated spelling of a flag that is true when named; it is told, and in no help text."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
-        super().__call__(parser, namespace, values, option)
-        notes = getattr(namespace, "deprecations", ())
-        old, new = self.option_strings[0], self.dest.replace("_", "-")
-        namespace.deprecations = (*notes, f"Flag {old} has been deprecated, please use --{new} instead")
-
-
-def _truth(parser: argparse.ArgumentParser, spelling: str, *, twin: str, help: str) -> None:
-    truth_flag(parser, spelling, help=help)
-    dest = spelling.lstrip("-").replace("-", "_")
-    parser.add_argument(f"--{twin}", action=_TruthTwin, dest=dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import check_output
+from fairlead.cli.frame.documents import check_output
 from fairlead.cli.serving.search import add_type, add_version, find_serving
 
 NAME = "serve get"
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     [report] = report_servings(found)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import render_document
+        from fairlead.cli.frame.documents import render_document
         from fairlead.cli.serving.tables import serving_document
 
         context.stdout.write(render_document(args.output, serving_document(report)))

@@ -36,8 +36,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
     from msgspec.structs import replace
 
+    from fairlead.cli.frame.values import invalid
     from fairlead.cli.serving.spec import check_service_name, common_spec, ports
-    from fairlead.cli.submit.values import invalid
     from fairlead.kinds.serving.kinds import KSERVE
 
     spec = common_spec(args, KSERVE, namespace, config, now)
@@ -50,7 +50,7 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
 
 
 def _kserve(args: argparse.Namespace) -> KServeSpec:
-    from fairlead.cli.submit import values
+    from fairlead.cli.frame import values
     from fairlead.kinds.serving.spec import KServeSpec
 
     format_, _, version = args.model_format.partition(":")
@@ -79,13 +79,13 @@ def _kserve(args: argparse.Namespace) -> KServeSpec:
 
 
 def _number(flag: str, text: str, least: int = 0) -> int | None:
-    from fairlead.cli.submit.values import count
+    from fairlead.cli.frame.values import count
 
     return count(flag, text, least) if text else None
 
 
 def _percent(text: str) -> int | None:
-    from fairlead.cli.submit.values import count, invalid
+    from fairlead.cli.frame.values import count, invalid
 
     if text == _NO_CANARY:
         return None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from fairlead.cli.frame.arena_flags import add_all_namespaces, tell_deprecations
 from fairlead.cli.frame.context import Context
-from fairlead.cli.jobs.job_search import add_all_namespaces, check_output, tell_deprecations
+from fairlead.cli.frame.documents import check_output
 from fairlead.cli.serving.search import add_type, read_servings
 
 NAME = "serve list"
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     reports = report_servings(found)
     if args.output in ("json", "yaml"):
-        from fairlead.cli.nodes.node_document import render_document
+        from fairlead.cli.frame.documents import render_document
         from fairlead.cli.serving.tables import serving_document
 
         context.stdout.write(render_document(args.output, [serving_document(report) for report in reports]))

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final
 
+from fairlead.cli.frame.values import count, invalid, word
 from fairlead.cli.serving.flags import PROBES
-from fairlead.cli.submit.values import count, invalid, word
 
 _ACTIONS: Final = {
     "httpGet": ("path", "port", "scheme", "host"),

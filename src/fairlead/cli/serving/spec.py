@@ -8,15 +8,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fairlead.cli.submit import values
-from fairlead.cli.submit.spec import pull_secrets, read_config_file, sizes
-from fairlead.cli.submit.values import invalid
-from fairlead.kinds.parts.job_spec import SecretEnv, Toleration
+from fairlead.cli.frame import values
+from fairlead.cli.frame.values import invalid
+from fairlead.cli.submit.spec import PULL_POLICIES, pull_secrets, read_config_file, sizes
 from fairlead.kinds.serving.spec import Mount, ServingPorts, ServingSpec
 
 _PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_MAX: Final = 63
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 
 def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
@@ -30,24 +28,24 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Ma
         version=_version(args.version, now),
         namespace=namespace,
         image=args.image,
-        pull_policy=values.word("image-pull-policy", args.image_pull_policy, _PULL_POLICIES),
+        pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
         pull_secrets=pull_secrets(args, config),
         replicas=values.count("replicas", args.replicas),
         gpus=values.count("gpus", args.gpus),
         gpu_memory=values.count("gpumemory", args.gpumemory),
         gpu_core=values.count("gpucore", args.gpucore),
-        devices=values.devices(args.device),
+        devices=values.devices("device", args.device),
         limits=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)),
         shared_memory=values.quantity("share-memory", args.share_memory),
         env=values.env("env", args.env),
-        secret_env=tuple(SecretEnv(*values.secret_env(each)) for each in args.env_from_secret),
+        secret_env=values.secret_envs("env-from-secret", args.env_from_secret),
         labels=values.labels("label", args.label),
         annotations=values.keyed("annotation", args.annotation),
         selector=values.labels("selector", args.selector),
-        tolerations=tuple(Toleration(*values.toleration(each)) for each in args.toleration),
-        claims=_mounts("data", values.claims(args.data), args.data_subpath_expr),
+        tolerations=values.tolerations("toleration", args.toleration),
+        claims=_mounts("data", values.claims("data", args.data), args.data_subpath_expr),
         empty_dirs=_mounts("temp-dir", _named_paths("temp-dir", args.temp_dir), args.temp_dir_subpath_expr),
-        host_dirs=values.host_dirs(args.data_dir),
+        host_dirs=values.host_dirs("data-dir", args.data_dir),
         config_files=tuple(read_config_file(each) for each in args.config_file),
         shell=args.shell,
         command=args.command or " ".join(args.words_of_command),

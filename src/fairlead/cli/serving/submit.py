@@ -25,7 +25,7 @@ def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, obj
     from msgspec.structs import replace
 
     from fairlead.cli.frame.arena_config import read_arena_config
-    from fairlead.cli.jobs.job_search import tell_deprecations
+    from fairlead.cli.frame.arena_flags import tell_deprecations
     from fairlead.cli.submit.submit import check_text, create_all, created_line, no_cluster, print_objects
 
     tell_deprecations(args, context.messages)

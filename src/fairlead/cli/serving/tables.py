@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from fairlead.cli.frame.text import NOTHING, short_duration
-from fairlead.cli.nodes.node_document import number
-from fairlead.cli.nodes.node_table import count
+from fairlead.cli.frame.documents import number
+from fairlead.cli.frame.text import NOTHING, count, short_duration
 from fairlead.kinds.serving.kinds import TYPES
 from fairlead.model.resources import GPU_CORE, counted
 from fairlead.rules.pods.devices import memory_units

@@ -58,7 +58,7 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
 
 
 def _check_model(args: argparse.Namespace) -> None:
-    from fairlead.cli.submit.values import invalid
+    from fairlead.cli.frame.values import invalid
 
     if args.model_config_file:
         return

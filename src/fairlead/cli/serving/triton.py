@@ -35,8 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
     from msgspec.structs import replace
 
+    from fairlead.cli.frame.values import invalid
     from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
-    from fairlead.cli.submit.values import invalid
     from fairlead.kinds.serving.commands import triton_command, triton_probes
     from fairlead.kinds.serving.kinds import TRITON
     from fairlead.kinds.serving.manifest import service_name

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fairlead.cli.frame.context import Context
+from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
+from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import submit
-
-if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit deepspeedjob"
 HELP = """Submit a DeepSpeed job: a launcher that runs the command, and workers that it reaches by ssh.
@@ -19,20 +20,17 @@ Without the operator of elastic training in the cluster it becomes an MPIJob."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairlead.cli.submit.elastic import add_elastic_flags
-
-    add_elastic_flags(parser)
+    add_job_flags(parser, ELASTIC)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "deepspeedjob", deepspeed_spec)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import deepspeedjob, mpijob
+
+    return submit(args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec)
 
 
 def deepspeed_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
     """A worker that is lost shall end the job, not hang it: NCCL is told to raise what it meets."""
-    from msgspec.structs import replace
-
-    from fairlead.cli.submit.elastic import elastic_spec
-
-    spec = elastic_spec(args, namespace, config)
+    spec = elastic_spec(args, namespace, config, ELASTIC)
     return replace(spec, env={"NCCL_ASYNC_ERROR_HANDLING": "1", **spec.env})

@@ -4,53 +4,56 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Final
 
+from msgspec.structs import replace
+
+from fairlead.cli.frame import values
+from fairlead.cli.frame.arena_flags import text, truth
 from fairlead.cli.frame.context import Context
-from fairlead.cli.submit.flags import text_flag, truth_flag
+from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
+from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import submit
-
-if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.elastic_training import ElasticOptions
+from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.wire import names
 
 NAME = "submit etjob"
 HELP = "Submit an elastic training job: a launcher that runs the command, and workers that may come and go."
 
-_WORKER_RESTARTS = ("", "Never", "OnFailure", "Always", "ExitCode")
+_WORKER_RESTARTS: Final = ("", "Never", "OnFailure", "Always", "ExitCode")
+_FLAGS: Final = (
+    *ELASTIC,
+    text("--max-workers", default="1000", metavar="N", help="most workers, when it is scaled out"),
+    text("--min-workers", default="1", metavar="N", help="fewest workers, when it is scaled in"),
+    truth("--spot-instance", help="run on spot instances, under the job supervisor"),
+    text("--max-wait-time", default="0", metavar="SECONDS", help="give up when there are no spot instances for so long"),
+    text("--worker-restart-policy", metavar="POLICY", help="Never, OnFailure, Always or ExitCode"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairlead.cli.submit.elastic import add_elastic_flags
-
-    add_elastic_flags(parser)
-    text_flag(parser, "--max-workers", default="1000", metavar="N", help="most workers, when it is scaled out")
-    text_flag(parser, "--min-workers", default="1", metavar="N", help="fewest workers, when it is scaled in")
-    truth_flag(parser, "--spot-instance", help="run on spot instances, under the job supervisor")
-    text_flag(parser, "--max-wait-time", default="0", metavar="SECONDS", help="give up when there are no spot instances for so long")
-    text_flag(parser, "--worker-restart-policy", metavar="POLICY", help="Never, OnFailure, Always or ExitCode")
+    add_job_flags(parser, _FLAGS)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "etjob", et_spec)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import etjob
+
+    return submit(args, context, Submission(etjob), et_spec)
 
 
 def et_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    from msgspec.structs import replace
-
-    from fairlead.cli.submit import values
-    from fairlead.cli.submit.elastic import elastic_spec
-    from fairlead.wire import names
-
     least, most = values.count("min-workers", args.min_workers, 1), values.count("max-workers", args.max_workers, 1)
     workers = values.count("workers", args.workers, 1)
     if not least <= workers <= most:
         raise values.invalid(f"--workers is invalid: {workers} is not between --min-workers {least} and --max-workers {most}")
     wait = values.count("max-wait-time", args.max_wait_time)
     restart = values.word("worker-restart-policy", args.worker_restart_policy, _WORKER_RESTARTS)
-    spec = elastic_spec(args, namespace, config)
+    spec = elastic_spec(args, namespace, config, _FLAGS)
     spot = {names.ANNOTATION_SPOT: "true"} if args.spot_instance else {}
     waiting = {names.ANNOTATION_SPOT_WAIT: str(wait)} if wait else {}
-    assert spec.options is not None
+    assert isinstance(spec.options, ElasticOptions)
     return replace(
         spec,
         env={"maxWorkers": str(most), "minWorkers": str(least), **spec.env},

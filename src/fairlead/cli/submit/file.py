@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from fairlead.cli.frame.parser import Parser, check_namespace
+from fairlead.cli.frame.object_names import check_namespace
+from fairlead.cli.frame.parser import Parser
 from fairlead.errors import UserError
 from fairlead.wire.files.bounded import load_yaml_documents
 

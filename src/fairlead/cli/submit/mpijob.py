@@ -1,23 +1,39 @@
-"""`arena submit mpijob`: its flags and nothing else; `submit` does the work."""
+"""`arena submit mpijob`: its flags, and what they mean; `submit` does the work."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Final
 
+from fairlead.cli.frame.arena_flags import truth
 from fairlead.cli.frame.context import Context
-from fairlead.cli.submit.flags import add_common_flags, add_mpi_flags
+from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit
+from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit mpijob"
 HELP = "Submit an MPIJob: a launcher that runs the command, and workers that it reaches by ssh."
 
+_FLAGS: Final = (
+    *COMMON,
+    *TIMES,
+    *ONE_SIZE,
+    truth("--mounts-on-launcher", "mounts_on_launcher", help="mount --data and --data-dir on the launcher, too"),
+    truth("--gputopology", "has_gpu_topology", help="let the scheduler choose GPUs by their links"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_flags(parser)
-    add_mpi_flags(parser)
+    add_job_flags(parser, _FLAGS)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.submit.spec import mpi_spec
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import mpijob
 
-    return submit(args, context, "mpijob", mpi_spec)
+    return submit(args, context, Submission(mpijob), mpi_spec)
+
+
+def mpi_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    return one_size_spec(args, namespace, config, _FLAGS)

@@ -1,23 +1,46 @@
-"""`arena submit pytorchjob`: its flags and nothing else; `submit` does the work."""
+"""`arena submit pytorchjob`: its flags, and what they mean; `submit` does the work."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Final
 
+from fairlead.cli.frame.arena_flags import text
 from fairlead.cli.frame.context import Context
-from fairlead.cli.submit.flags import add_common_flags, add_pytorch_flags
+from fairlead.cli.frame.values import invalid
+from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit
+from fairlead.kinds.parts.job_spec import JobSpec
 
 NAME = "submit pytorchjob"
 HELP = "Submit a PyTorchJob: one master and --workers less one workers."
 
 
+def _nproc(flag: str, told: str) -> str:
+    if told and told not in ("auto", "cpu", "gpu") and not (told.isascii() and told.isdigit() and int(told[:9]) > 0 and len(told) <= 9):
+        raise invalid(f"--{flag} is invalid: unknown value {told}", "it is auto, cpu, gpu or a number from 1")
+    return told
+
+
+_FLAGS: Final = (
+    *COMMON,
+    *TIMES,
+    *ONE_SIZE,
+    text("--nproc-per-node", "nproc_per_node", _nproc, metavar="N", help="processes of each pod: auto, cpu, gpu or a number"),
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_flags(parser)
-    add_pytorch_flags(parser)
+    add_job_flags(parser, _FLAGS)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.submit.spec import pytorch_spec
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import pytorchjob
 
-    return submit(args, context, "pytorchjob", pytorch_spec)
+    return submit(args, context, Submission(pytorchjob), pytorch_spec)
+
+
+def pytorch_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+    return one_size_spec(args, namespace, config, _FLAGS)

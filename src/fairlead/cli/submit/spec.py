@@ -1,107 +1,163 @@
-"""How do the flags of `submit` become a job spec? Every value is checked here, before anything is asked of a cluster."""
+"""The flags that kinds of jobs share (arena contract §3), and the job spec that they become.
+
+Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says. Every value is
+checked here, before anything is asked of a cluster.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.cli.submit import values
-from fairlead.cli.submit.values import invalid
-from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, SecretEnv, Tensorboard, Toleration
+from fairlead.cli.frame import values
+from fairlead.cli.frame.arena_flags import Flag, add_flags, many, read_flags, text, truth
+from fairlead.cli.frame.values import invalid
+from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, Tensorboard
 
-SYNC_IMAGES: Final = {"git": "registry.k8s.io/git-sync/git-sync:v3.6.9", "rsync": "instrumentisto/rsync-ssh:latest"}
-TENSORBOARD_IMAGE: Final = "tensorflow/tensorflow:2.16.1"
-_FILE_BYTES_MAX: Final = 1024 * 1024  # what an API server takes of a ConfigMap
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+LABELLED: Final = (
+    many("--annotation -a", "annotations", values.keyed, metavar="KEY=VALUE", help="an annotation of the job and its pods"),
+    many("--label -l", "labels", values.labels, metavar="KEY=VALUE", help="a label of the job and its pods"),
+)
+WAY: Final = (
+    truth("--dry-run", help="print the objects as YAML and create nothing"),
+    text("--file -f", metavar="FILE", help="create the objects of a YAML file (`-`: stdin); flags come after it"),
+)
+"""How the objects come into being, whatever they are."""
+TIMES: Final = (
+    text("--running-timeout", "running_seconds", values.seconds, metavar="TIME", help="end the job after so long, e.g. `1h30m`"),
+    text("--ttl-after-finished", "ttl_seconds", values.seconds, metavar="TIME", help="delete the job so long after its end"),
+)
+"""Where the operator ends jobs, and removes those that have ended."""
+ONE_SIZE: Final = (
+    text("--cpu", metavar="CPU", help="cpu of each pod"),
+    text("--memory", metavar="SIZE", help="memory of each pod"),
+)
+"""Where every role has the same cpu and memory."""
+SHARED: Final = (
+    text("--name", help="name of the job (required)"),
+    text("--image", "image", help="image of the training containers"),
+    text(
+        "--image-pull-policy",
+        "pull_policy",
+        values.one_of(*PULL_POLICIES),
+        default="Always",
+        metavar="POLICY",
+        help="Always, IfNotPresent or Never",
+    ),
+    many("--image-pull-secret", metavar="SECRET", help="a secret to pull images with"),
+    text(
+        "--gpumemory",
+        "gpu_memory",
+        values.count,
+        default="0",
+        metavar="N",
+        help="units of shared GPU memory (`aliyun.com/gpu-mem`) of each GPU pod",
+    ),
+    text("--gpucore", "gpu_core", values.count, default="0", metavar="PERCENT", help="percent of a GPU's cores of each GPU pod"),
+    many("--device", "devices", values.devices, metavar="RESOURCE=N", help="another chip, e.g. `amd.com/gpu=1`"),
+    text("--retry", "retry", values.count, default="0", metavar="N", help="how often a failed job is tried again"),
+    many("--env -e", "env", values.env, metavar="NAME=VALUE", help="an environment variable of the training containers"),
+    many(
+        "--env-from-secret",
+        "secret_env",
+        values.secret_envs,
+        metavar="NAME=SECRET[:KEY]",
+        help="an environment variable out of a secret (key: the variable's name)",
+    ),
+    *LABELLED,
+    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
+    many(
+        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
+    ),
+    text("--priority -p", "priority", values.object_name, metavar="CLASS", help="priority class of the pods"),
+    text("--scheduler", "scheduler", values.object_name, metavar="NAME", help="scheduler of the pods"),
+    text("--service-account", "service_account", values.object_name, metavar="NAME", help="service account of the pods"),
+    text(
+        "--restart-policy",
+        "restart",
+        values.one_of("", "Never", "OnFailure"),
+        metavar="POLICY",
+        help="Never or OnFailure, for every role (each has its own by default)",
+    ),
+    truth("--queue", "is_queued", help="wait for the quota's queue before pods are made"),
+    truth("--gang", "is_gang", help="start all pods or none"),
+    truth("--rdma", "has_rdma", help="ask for an RDMA device"),
+    truth("--hostNetwork", "host_network", help="use the node's network"),
+    truth("--hostIPC", "host_ipc", help="use the node's IPC namespace"),
+    truth("--hostPID", "host_pid", help="use the node's PID namespace"),
+    text("--share-memory", "shared_memory", values.quantity, default="2Gi", metavar="SIZE", help="size of /dev/shm"),
+    text("--shell", "shell", default="sh", help="what runs the command"),
+    text("--working-dir", "working_dir", twin="workingDir", default="/root", metavar="DIR", help="working directory of the command"),
+    many("--data -d", "claims", values.claims, metavar="CLAIM:PATH", help="mount a persistent volume claim"),
+    many("--data-dir", "host_dirs", values.host_dirs, twin="dataDir", metavar="HOST[:PATH]", help="mount a folder of the node"),
+    many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
+    text("--sync-mode", twin="syncMode", metavar="MODE", help="copy code first: git or rsync"),
+    text("--sync-source", twin="syncSource", metavar="SOURCE", help="the repository, or what rsync copies"),
+    text("--sync-image", twin="syncImage", metavar="IMAGE", help="image of the copying container"),
+    truth("--tensorboard", help="run TensorBoard beside the job"),
+    text("--tensorboard-image", twin="tensorboardImage", metavar="IMAGE", help="image of TensorBoard"),
+    text("--logdir", default="/training_logs", metavar="DIR", help="where the job writes TensorBoard's logs"),
+    text("--model-name", metavar="NAME", help="name of the model that is trained"),
+    text("--model-source", "model_source", metavar="URI", help="where the model comes from"),
+    *WAY,
+)
+"""What kinds take that count their pods by flags of their own."""
+COMMON: Final = (
+    *SHARED,
+    text("--gpus", default="0", metavar="N", help="whole GPUs of each worker"),
+    text("--workers", default="1", metavar="N", help="how many workers"),
+    text(
+        "--clean-task-policy",
+        "clean_policy",
+        values.clean_policy,
+        twin="cleanTaskPolicy",
+        metavar="POLICY",
+        help="pods to delete after the end: None, Running or All",
+    ),
+)
+"""What every kind of workers takes."""
+_COMMAND: Final = "what to run in each training container, joined by blanks, by --shell"
+_SYNC_IMAGES: Final = {"git": "registry.k8s.io/git-sync/git-sync:v3.6.9", "rsync": "instrumentisto/rsync-ssh:latest"}
+_TENSORBOARD_IMAGE: Final = "tensorflow/tensorflow:2.16.1"
+_FILE_BYTES_MAX: Final = 1024 * 1024  # what an API server takes of a ConfigMap
 
 
-def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    """What every kind of workers has in common; its roles are still to be said. `config` is arena's config file.
+def add_job_flags(parser: argparse.ArgumentParser, table: Iterable[Flag], command: str = _COMMAND, metavar: str = "COMMAND") -> None:
+    parser.add_argument("command", nargs="*", metavar=metavar, help=command)
+    add_flags(parser, table)
+
+
+def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
+    """The spec of a table that begins with `SHARED`; its roles are still to be said. `config` is arena's config file.
 
     Raises UserError for the first value that cannot be used.
     """
     return JobSpec(
         name=values.job_name(args.name),
         namespace=namespace,
-        image=args.image,
-        shell=args.shell,
         command=" ".join(args.command),
-        working_dir=args.working_dir,
-        devices=values.devices(args.device),
-        gpu_memory=values.count("gpumemory", args.gpumemory),
-        gpu_core=values.count("gpucore", args.gpucore),
-        env=values.env("env", args.env),
-        secret_env=tuple(SecretEnv(*values.secret_env(each)) for each in args.env_from_secret),
-        labels=values.labels("label", args.label),
-        annotations=values.keyed("annotation", args.annotation),
-        claims=values.claims(args.data),
-        host_dirs=values.host_dirs(args.data_dir),
         config_files=tuple(read_config_file(each) for each in args.config_file),
-        selector=values.labels("selector", args.selector),
-        tolerations=tuple(Toleration(*values.toleration(each)) for each in args.toleration),
-        priority=values.object_name("priority", args.priority),
-        scheduler=values.object_name("scheduler", args.scheduler),
-        service_account=values.object_name("service-account", args.service_account),
-        restart=values.word("restart-policy", args.restart_policy, ("", "Never", "OnFailure")),
-        is_queued=args.queue,
-        is_gang=args.gang,
-        has_rdma=args.rdma,
-        host_network=args.hostNetwork,
-        host_ipc=args.hostIPC,
-        host_pid=args.hostPID,
-        pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
         pull_secrets=pull_secrets(args, config),
-        shared_memory=values.quantity("share-memory", args.share_memory),
-        clean_policy=values.clean_policy(getattr(args, "clean_task_policy", "")),
-        retry=values.count("retry", args.retry),
-        running_seconds=values.seconds("running-timeout", getattr(args, "running_timeout", "")),
-        ttl_seconds=values.seconds("ttl-after-finished", getattr(args, "ttl_after_finished", "")),
         sync=_sync(args, config),
         tensorboard=_tensorboard(args, config),
         model_name=_model_name(args),
-        model_source=args.model_source,
+        **read_flags(args, table),
     )
 
 
-def one_size_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    """Where every worker has the same image, cpu and memory."""
+def one_size_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
+    """Where every worker has the same image, cpu and memory: of a table with `COMMON` and `ONE_SIZE`."""
     check_image(args)
-    spec = common_spec(args, namespace, config)
+    spec = common_spec(args, namespace, config, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run
     gpus = values.count("gpus", args.gpus)
     worker = RoleSpec(replicas=replicas, gpus=gpus, resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
     return replace(spec, worker=worker)
-
-
-def mpi_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    spec = one_size_spec(args, namespace, config)
-    return replace(spec, has_gpu_topology=args.gputopology, mounts_on_launcher=args.mounts_on_launcher)
-
-
-def pytorch_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    return replace(one_size_spec(args, namespace, config), nproc_per_node=_nproc(args.nproc_per_node))
-
-
-def tf_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    _check_tf_image(args)
-    spec = common_spec(args, namespace, config)
-    gpus = values.count("gpus", args.gpus)
-    return replace(
-        spec,
-        image=args.image or args.worker_image or args.ps_image,
-        # It may have parameter servers and a chief only.
-        worker=_role(args, "worker", values.count("workers", args.workers), gpus, args.worker_image),
-        ps=_role(args, "ps", values.count("ps", args.ps), values.count("ps-gpus", args.ps_gpus), args.ps_image),
-        chief=_role(args, "chief", int(args.chief), gpus, args.worker_image),
-        evaluator=_role(args, "evaluator", int(args.evaluator), gpus, args.worker_image),
-        starting_seconds=values.seconds("starting-timeout", args.starting_timeout),
-        success_policy=values.word("success-policy", args.success_policy, ("", "ChiefWorker", "AllWorkers")),
-        role_sequence=values.role_sequence(args.role_sequence or config.get("tfjob_role_sequence", "")),
-    )
 
 
 def check_image(args: argparse.Namespace) -> None:
@@ -109,38 +165,12 @@ def check_image(args: argparse.Namespace) -> None:
         raise invalid("--image must be set ", "`--image IMAGE` names the image to train with")
 
 
-def _check_tf_image(args: argparse.Namespace) -> None:
-    has_ps = values.count("ps", args.ps) > 0
-    if args.image or (args.worker_image and (args.ps_image or not has_ps)):
-        return
-    if args.worker_image:
-        raise invalid("--image or --psImage must be set", "`--image IMAGE` names the image of every role")
-    raise invalid("--image or --workerImage must be set", "`--image IMAGE` names the image of every role")
-
-
-def _role(args: argparse.Namespace, role: str, replicas: int, gpus: int, image: str) -> RoleSpec:
-    def of(part: str, default: str = "") -> str:
-        return str(getattr(args, f"{role}_{part}", default))
-
-    return RoleSpec(
-        replicas=replicas,
-        gpus=gpus,
-        image=image,
-        resources=sizes(cpu=(f"{role}-cpu", of("cpu")), memory=(f"{role}-memory", of("memory"))),
-        limits=sizes(cpu=(f"{role}-cpu-limit", of("cpu_limit")), memory=(f"{role}-memory-limit", of("memory_limit"))),
-        port=values.port(f"{role}-port", of("port", "0")),
-        selector=values.labels(f"{role}-selector", getattr(args, f"{role}_selector")),
-        affinity_policy=values.word(f"{role}-affinity-policy", of("affinity_policy", "none"), ("none", "spread", "binpack")),
-        affinity_constraint=values.word(f"{role}-affinity-constraint", of("affinity_constraint", "preferred"), ("preferred", "required")),
-    )
-
-
 def sizes(**told: tuple[str, str]) -> dict[str, str]:
-    return {resource: text for resource, (flag, given) in told.items() if (text := values.quantity(flag, given))}
+    return {resource: amount for resource, (flag, given) in told.items() if (amount := values.quantity(flag, given))}
 
 
-def read_config_file(text: str) -> ConfigFile:
-    here, path = values.config_file(text)
+def read_config_file(told: str) -> ConfigFile:
+    here, path = values.config_file(told)
     try:
         content = Path(here).expanduser().read_bytes()
     except OSError as error:
@@ -155,19 +185,13 @@ def pull_secrets(args: argparse.Namespace, config: Mapping[str, str]) -> tuple[s
     return tuple(values.object_name("image-pull-secret", each) for each in args.image_pull_secret or configured)
 
 
-def _nproc(text: str) -> str:
-    if text and text not in ("auto", "cpu", "gpu") and not (text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) <= 9):
-        raise invalid(f"--nproc-per-node is invalid: unknown value {text}", "it is auto, cpu, gpu or a number from 1")
-    return text
-
-
 def _sync(args: argparse.Namespace, config: Mapping[str, str]) -> CodeSync | None:
     if not args.sync_mode:
         return None
-    mode = values.word("sync-mode", args.sync_mode, tuple(SYNC_IMAGES))
+    mode = values.word("sync-mode", args.sync_mode, tuple(_SYNC_IMAGES))
     if not args.sync_source:
         raise invalid("--sync-source must be set when --sync-mode is set", "it is a repository, or what rsync copies")
-    return CodeSync(mode, args.sync_source, args.sync_image or config.get(f"sync_{mode}_image") or SYNC_IMAGES[mode])
+    return CodeSync(mode, args.sync_source, args.sync_image or config.get(f"sync_{mode}_image") or _SYNC_IMAGES[mode])
 
 
 def _tensorboard(args: argparse.Namespace, config: Mapping[str, str]) -> Tensorboard | None:
@@ -175,7 +199,7 @@ def _tensorboard(args: argparse.Namespace, config: Mapping[str, str]) -> Tensorb
         return None
     if not args.logdir.startswith("/"):
         raise invalid(f"--logdir is invalid: `{args.logdir}` is not absolute")
-    return Tensorboard(args.tensorboard_image or config.get("tensorboard_image") or TENSORBOARD_IMAGE, args.logdir)
+    return Tensorboard(args.tensorboard_image or config.get("tensorboard_image") or _TENSORBOARD_IMAGE, args.logdir)
 
 
 def _model_name(args: argparse.Namespace) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
+from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
-    from fairlead.kinds.submission import Manifest, Served, Submission
+    from fairlead.kinds.submission import Served, Submission
 
     SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
 
@@ -40,7 +41,7 @@ JOB_WORDS: Final = Words(
 def submit(
     args: argparse.Namespace,
     context: Context,
-    type_: str,
+    submission: Submission,
     read_spec: SpecReader,
     *,
     needs_command: bool = True,
@@ -57,10 +58,9 @@ def submit(
         documents = read_documents(args.file)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
-        args, named_in_file = with_job_file(args, documents, type_), namespace_of(documents)
+        args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
     from fairlead.cli.frame.arena_config import read_arena_config
-    from fairlead.cli.submit.values import job_name
-    from fairlead.kinds.submission import submission_of
+    from fairlead.cli.frame.values import job_name
 
     job_name(args.name)
     if needs_command and not args.command:
@@ -68,7 +68,7 @@ def submit(
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
     spec = read_spec(args, namespace, read_arena_config(context.env))
-    return _submit_spec(args, context, spec, submission_of(type_), words)
+    return _submit_spec(args, context, spec, submission, words)
 
 
 def check_text(words: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def _exists(words: Words, spec: JobSpec, submission: Submission) -> UserError:
 def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Manifest]:
     from msgspec.structs import replace
 
-    version = submission.version(served) or submission.manifests.CREATED_VERSIONS[0]
+    version = submission.version(served) or submission.kind.CREATED_VERSIONS[0]
     return submission.objects(replace(spec, user=served.user), version, served.spec_fields)
 
 
@@ -116,18 +116,16 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
     """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
     from fairlead.kinds.submission import Served
 
-    newest = submission.manifests.CREATED_VERSIONS[:1]
+    newest = submission.kind.CREATED_VERSIONS[:1]
     if spec.priority:
         return None
     objects = _objects(spec, submission, Served(newest, None, cluster.submitter()))
     if objects[0]["kind"] != submission.kind.KIND:
         return None
     try:
-        job = cluster.create_unasked(submission.kind, objects[0], spec.namespace)
+        job = _made(cluster.create_unasked(submission.kind, objects[0], spec.namespace), exists)
     except NotAsWritten:
         return None
-    if job is None:
-        raise exists
     return _with_companions(cluster, job, objects[1:], spec.namespace)
 
 
@@ -143,11 +141,11 @@ def _as_served(
     from fairlead.kinds.submission import Served
 
     kind = submission.kind
-    versions = submission.manifests.CREATED_VERSIONS
+    versions = submission.kind.CREATED_VERSIONS
     if cluster is None:
         return spec, submission, Served(versions[:1])
     try:
-        served = cluster.served(kind, versions[0] if submission.manifests.READS_SCHEMA else "", spec.priority)
+        served = cluster.served(kind, versions[0] if submission.kind.READS_SCHEMA else "", spec.priority)
         instead = submission.instead if submission.version(served) is None else None
         told = cluster.served(instead.kind, "", spec.priority) if instead is not None else served
     except OutsideError as error:
@@ -170,7 +168,7 @@ def _as_served(
 
 
 def _check_priority(context: Context, priority: str, served: Served) -> None:
-    from fairlead.cli.submit.values import invalid
+    from fairlead.cli.frame.values import invalid
 
     if priority and served.has_priority is False:
         raise invalid(f"the priority {priority} doesn't exist. Please check with `kubectl get priorityclass` to get a valid priority.")
@@ -193,24 +191,32 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
     `exists`: what to say when the object is there already.
     """
+    from fairlead.kinds.parts.job_companions import owner_reference
+
     made: list[Manifest] = []
     main = objects[place]
     try:
         for manifest in objects[:place]:
-            created = cluster.create(manifest, namespace)
+            created = cluster.apply(CreateObject(manifest, namespace)).expect(Result.THERE).made
             if created is None:
                 raise exists if cluster.is_there(main, namespace) else _in_the_way(manifest, main, namespace)
             made.append(created)
-        job = cluster.create(main, namespace)
-        if job is None:
-            raise exists
+        job = _made(cluster.apply(CreateObject(main, namespace)), exists)
         made.append(job)
         for each in made[:place]:
-            cluster.adopt(each, job)
+            cluster.apply(PatchObject(object_ref(each), {"metadata": {"ownerReferences": [owner_reference(job)]}})).expect()
     except BaseException as error:
         _remove(cluster, made, error)
         raise
     return _with_companions(cluster, job, objects[place + 1 :], namespace, made)
+
+
+def _made(outcome: Outcome, exists: UserError) -> Manifest:
+    """The object as the cluster made it; raises why it was not made, `exists` when one of its name is there already."""
+    created = outcome.expect(Result.THERE).made
+    if created is None:
+        raise exists
+    return created
 
 
 def _in_the_way(manifest: Manifest, job: Manifest, namespace: str) -> UserError:
@@ -227,10 +233,8 @@ def _with_companions(
     made: list[Manifest] = list(before) or [job]
     try:
         for manifest in companions:
-            created = cluster.create(owned_by(manifest, job), namespace)
-            if created is None:
-                raise _in_the_way(manifest, job, namespace)
-            made.append(created)
+            outcome = cluster.apply(CreateObject(owned_by(manifest, job), namespace))
+            made.append(_made(outcome, _in_the_way(manifest, job, namespace)))
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -241,7 +245,7 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
     """Newest first. What cannot be removed, either, is named in the hint of the failure."""
     for each in reversed(made):
         try:
-            cluster.delete(each)
+            cluster.apply(DeleteObject(object_ref(each))).expect(Result.GONE)
         except FairleadError as error:
             left = f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: {error.what}"
             if isinstance(why, FairleadError):
@@ -259,10 +263,7 @@ def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequ
     made: list[Manifest] = []
     try:
         for document in documents:
-            created = cluster.create(document, namespace)
-            if created is None:
-                raise _there_already(document, namespace)
-            made.append(created)
+            made.append(_made(cluster.apply(CreateObject(document, namespace)), _there_already(document, namespace)))
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -297,7 +298,7 @@ def created_line(created: Manifest) -> str:
     return f"{_label(created)}/{created['metadata']['name']} created\n"
 
 
-def _label(manifest: dict[str, Any]) -> str:
+def _label(manifest: Manifest) -> str:
     """`mpijob.kubeflow.org`, `configmap`: as kubectl names an object."""
     group = str(manifest["apiVersion"]).rpartition("/")[0]
     kind = str(manifest["kind"]).lower()

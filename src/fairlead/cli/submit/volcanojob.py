@@ -1,53 +1,63 @@
-"""`arena submit volcanojob`: its flags and what they mean; `submit` does the work.
+"""`arena submit volcanojob`: its flags, and what they mean; `submit` does the work.
 
-What a newcomer gets wrong: it has none of the other kinds' flags. A job of Volcano is a list of tasks, one for each image.
+It has none of the other kinds' flags: a job of Volcano is a list of tasks, one for each image.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Final
 
+from fairlead.cli.frame import values
+from fairlead.cli.frame.arena_flags import many, read_flags, text
 from fairlead.cli.frame.context import Context
-from fairlead.cli.submit.flags import add_way_flags, many_flag, text_flag
+from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags, sizes
 from fairlead.cli.submit.submit import submit
-
-if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_spec import JobSpec
+from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 NAME = "submit volcanojob"
 HELP = "Submit a job of Volcano: one task for each image, of which Volcano starts at least --min-available pods at once."
 
+_TASK_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_OPTIONS: Final = (
+    text(
+        "--min-available",
+        "min_available",
+        values.count,
+        twin="minAvailable",
+        default="1",
+        metavar="N",
+        help="start this many pods at once, or none",
+    ),
+    text("--queue", "queue", values.object_name, default="default", metavar="QUEUE", help="queue of Volcano"),
+    text("--scheduler-name", twin="schedulerName", default="volcano", metavar="NAME", help="scheduler of the pods"),
+    text("--task-name", twin="taskName", default="task", metavar="NAME", help="tasks are called NAME-0, NAME-1, …"),
+    many("--task-images", twin="taskImages", metavar="IMAGE,…", help="an image for each task (ubuntu,nginx,busybox)"),
+    text("--task-replicas", twin="taskReplicas", default="1", metavar="N", help="pods of each task"),
+    text("--task-cpu", twin="taskCPU", default="250m", metavar="CPU", help="cpu of each pod"),
+    text("--task-memory", twin="taskMemory", default="128Mi", metavar="SIZE", help="memory of each pod"),
+    text("--task-gpus", default="0", metavar="N", help="whole GPUs of each pod"),
+    text("--task-port", "port", values.port, twin="taskPort", default="2222", metavar="PORT", help="port of each pod"),
+)
+"""Those with a field are `VolcanoOptions`."""
+_COMMAND: Final = "what each task runs, joined by blanks (else what its image does)"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(parser=parser)
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="what each task runs, joined by blanks (else what its image does)")
-    text_flag(parser, "--name", help="name of the job (required)")
-    text_flag(parser, "--min-available", twin="minAvailable", default="1", metavar="N", help="start this many pods at once, or none")
-    text_flag(parser, "--queue", default="default", metavar="QUEUE", help="queue of Volcano")
-    text_flag(parser, "--scheduler-name", twin="schedulerName", default="volcano", metavar="NAME", help="scheduler of the pods")
-    text_flag(parser, "--task-name", twin="taskName", default="task", metavar="NAME", help="tasks are called NAME-0, NAME-1, …")
-    many_flag(parser, "--task-images", twin="taskImages", metavar="IMAGE,…", help="an image for each task (ubuntu,nginx,busybox)")
-    text_flag(parser, "--task-replicas", twin="taskReplicas", default="1", metavar="N", help="pods of each task")
-    text_flag(parser, "--task-cpu", twin="taskCPU", default="250m", metavar="CPU", help="cpu of each pod")
-    text_flag(parser, "--task-memory", twin="taskMemory", default="128Mi", metavar="SIZE", help="memory of each pod")
-    text_flag(parser, "--task-gpus", default="0", metavar="N", help="whole GPUs of each pod")
-    text_flag(parser, "--task-port", twin="taskPort", default="2222", metavar="PORT", help="port of each pod")
-    many_flag(parser, "--annotation", "-a", metavar="KEY=VALUE", help="an annotation of the job and its pods")
-    many_flag(parser, "--label", "-l", metavar="KEY=VALUE", help="a label of the job and its pods")
-    add_way_flags(parser)
+    add_job_flags(parser, (text("--name", help="name of the job (required)"), *_OPTIONS, *LABELLED, *WAY), _COMMAND)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return submit(args, context, "volcanojob", volcano_spec, needs_command=False)
+    from fairlead.kinds.submission import Submission
+    from fairlead.kinds.training import volcanojob
+
+    return submit(args, context, Submission(volcanojob), volcano_spec, needs_command=False)
 
 
 def volcano_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    from fairlead.cli.submit import values
-    from fairlead.cli.submit.spec import sizes
-    from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
-    from fairlead.kinds.parts.kind_options import VolcanoOptions
+    from fairlead.kinds.training.volcanojob import VolcanoOptions
 
     images = tuple(image for given in args.task_images or ["ubuntu,nginx,busybox"] for image in given.split(","))
     if not all(images):
@@ -64,15 +74,17 @@ def volcano_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, 
             gpus=values.count("task-gpus", args.task_gpus),
             resources=sizes(cpu=("task-cpu", args.task_cpu), memory=("task-memory", args.task_memory)),
         ),
-        labels=values.labels("label", args.label),
-        annotations=values.keyed("annotation", args.annotation),
         scheduler=values.object_name("scheduler-name", args.scheduler_name),
         shared_memory="",
-        options=VolcanoOptions(
-            images=images,
-            task_name=values.task_name(args.task_name, len(images)),
-            port=values.port("task-port", args.task_port),
-            min_available=least,
-            queue=values.object_name("queue", args.queue),
-        ),
+        options=VolcanoOptions(images=images, task_name=_task_name(args.task_name, len(images)), **read_flags(args, _OPTIONS)),
+        **read_flags(args, LABELLED),
     )
+
+
+def _task_name(text: str, count: int) -> str:
+    """The name before the numbers of `count` tasks; a container is called so."""
+    longest = 63 - len(f"-{count - 1}")
+    if not _TASK_NAME.fullmatch(text) or len(text) > longest:
+        hint = f"at most {longest} lower case letters, digits and `-`"
+        raise values.invalid(f"--task-name is invalid: `{text}` is no name of a task", hint)
+    return text

@@ -1,7 +1,7 @@
 """GPU values from the pages of GPU exporters (`ports.GpuReadings`), ours or dcgm-exporter's.
 
-What a newcomer gets wrong: one page may speak for many nodes, and a page that fails does not empty the others: its last values stay
-until they are stale, then they are gone, never zero.
+One page may speak for many nodes, and a page that fails does not empty the others: its last values stay until
+they are stale, then they are gone, never zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlead.edge.connection.proxy import is_loopback
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
 from fairlead.wire.metrics.prom_text import KnownLabels, parse_page
@@ -56,7 +56,10 @@ class _PageState(Struct):
 
 
 class ExporterPages:
-    """Scrapes pages on a steady beat while `run` runs. `urls` end in `/metrics`; `node_by_url` names the node of a page that does not."""
+    """Scrapes pages on a steady beat while `run` runs.
+
+    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not.
+    """
 
     def __init__(
         self,
@@ -104,15 +107,15 @@ class ExporterPages:
 
     def source(self) -> Source:
         if not self._pages:
-            return Source(GPU_TELEMETRY, "off", "no GPU exporter is named", "name its page with `--gpu-exporter`")
+            return Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
         good_at = min((page.good_at for page in self._pages if page.good_at is not None), default=None)
         failed = [page for page in self._pages if page.failure is not None]
         if failed:
             first = failed[0].failure
             assert first is not None
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            return Source(GPU_TELEMETRY, "failing", f"{first.what}{more}", first.hint, good_at)
-        return Source(GPU_TELEMETRY, "syncing" if good_at is None else "ok", good_at=good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{first.what}{more}", first.hint, good_at)
+        return Source(GPU_TELEMETRY, SourceState.SYNCING if good_at is None else SourceState.OK, good_at=good_at)
 
     async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
         try:
@@ -148,7 +151,9 @@ async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOf
 
 
 async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
-    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole nor a pause for others."""
+    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole
+    nor a pause for others.
+    """
     splitter, known, size = LineSplitter(), KnownLabels(), 0
     with contextlib.closing(response):
         async for piece in response.content.iter_chunked(PIECE_BYTES):

@@ -1,20 +1,21 @@
-"""How does a job spec become metadata and a pod template? The parts that the manifests of all kinds share.
+"""Metadata and pod templates of a job spec: the parts that the manifests of all kinds share.
 
-What a newcomer gets wrong: a container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, or the NVIDIA runtime would show it every GPU of
-the node; not so where another plugin decides (GPU memory, `aliyun.com/gpu-count`).
+A container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, or the NVIDIA runtime would show it every GPU of the node;
+not so where another plugin decides (GPU memory, `aliyun.com/gpu-count`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, to_builtins
 
-from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
-from fairlead.kinds.parts.job_volumes import mounts, volumes
+from fairlead.kinds.parts.job_volumes import md5, mounts, volumes
 from fairlead.wire import names
+
+if TYPE_CHECKING:
+    from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
 Manifest = dict[str, Any]
 
@@ -41,10 +42,6 @@ class Part(Struct, frozen=True, kw_only=True):
     port: int = 0
     env: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
-
-
-def md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def labels_of(spec: JobSpec, type_: str, kind: str) -> dict[str, str]:

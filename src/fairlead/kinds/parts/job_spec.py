@@ -1,6 +1,7 @@
-"""What did a person ask for? A training job as values, before it is any Kubernetes object; every kind's manifest is made from this.
+"""A training job as a person asked for it, as values, before it is any Kubernetes object.
 
-What a newcomer gets wrong: nothing here is checked any more. Who makes a `JobSpec` (flags of `submit`, a job file) has refused bad values.
+Every kind's manifest is made from it. Nothing here is checked any more: who makes a `JobSpec` (the flags of `submit`,
+a job file) has refused bad values.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fairlead.kinds.parts.kind_options import KindOptions
-
 
 class RoleSpec(Struct, frozen=True, kw_only=True):
-    """One role of a job. Empty values mean: what the job says. `resources` and `limits` are cpu and memory as Kubernetes writes them."""
+    """One role of a job. Empty values mean: what the job says.
+
+    `resources` and `limits` are cpu and memory as Kubernetes writes them.
+    """
 
     replicas: int = 0
     gpus: int = 0
@@ -27,7 +29,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     affinity_constraint: str = "preferred"
 
 
-class Toleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
+class JobToleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """As Kubernetes spells it."""
 
     key: str = ""
@@ -65,8 +67,8 @@ class Tensorboard(Struct, frozen=True):
 class JobSpec(Struct, frozen=True, kw_only=True):
     """A training job. `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
 
-    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head); of `launcher` only its
-    selector and annotations are said.
+    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head); of
+    `launcher` only its selector and annotations are said. `options` are what only the module of one kind knows.
     """
 
     name: str
@@ -92,7 +94,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     host_dirs: tuple[tuple[str, str], ...] = ()
     config_files: tuple[ConfigFile, ...] = ()
     selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[JobToleration, ...] = ()
     priority: str = ""
     scheduler: str = ""
     service_account: str = ""
@@ -120,4 +122,4 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     tensorboard: Tensorboard | None = None
     model_name: str = ""
     model_source: str = ""
-    options: KindOptions | None = None
+    options: Struct | None = None

@@ -1,20 +1,25 @@
-"""What does a job mount, and which objects come with it? Claims, folders of the node, shared memory, code, files, TensorBoard's logs.
+"""The volumes of a job and their mounts: claims, folders of the node, shared memory, code, files, TensorBoard's logs.
 
-What a newcomer gets wrong: a volume and its mounts must have the same name in three places, so every name is made here and nowhere else.
+A volume and its mounts must have the same name in three places, so every name is made here and nowhere else.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from posixpath import basename, dirname
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.kinds.parts.job_spec import ConfigFile, JobSpec
+if TYPE_CHECKING:
+    from fairlead.kinds.parts.job_spec import ConfigFile, JobSpec
 
 Manifest = dict[str, Any]
 _LOGS: Final = "training-logs-volume"
+
+
+def md5(text: str) -> str:
+    import hashlib
+
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def volumes(spec: JobSpec, *, has_data: bool) -> list[Manifest]:
@@ -60,13 +65,15 @@ def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFi
     """The config files by the ConfigMap that holds them: one per folder, so that two files of one name do not meet."""
     found: dict[str, list[ConfigFile]] = {}
     for file in files:
-        digest = hashlib.md5(dirname(file.path).encode(), usedforsecurity=False).hexdigest()[:15]
+        digest = md5(dirname(file.path))[:15]
         found.setdefault(f"{owner}-{digest}", []).append(file)
     return found
 
 
 def config_map_data(files: Iterable[ConfigFile]) -> Manifest:
     """`data` for text, `binaryData` for what is none."""
+    import base64
+
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
     for file in files:
@@ -97,6 +104,6 @@ def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
 
 def _log_volume(spec: JobSpec) -> Manifest:
     """A folder of the node, by a number that two jobs of a cluster hardly share and that is the same for the same job."""
-    digest = hashlib.md5(f"{spec.namespace}/{spec.name}".encode(), usedforsecurity=False).hexdigest()
+    digest = md5(f"{spec.namespace}/{spec.name}")
     path = f"/arena_logs/training{int(digest[:8], 16)}"
     return {"name": _LOGS, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

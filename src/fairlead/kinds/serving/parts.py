@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from fairlead.kinds.parts.job_parts import VOID, md5
-from fairlead.kinds.parts.job_volumes import config_map_data, files_of
+from fairlead.kinds.parts.job_parts import VOID
+from fairlead.kinds.parts.job_volumes import config_map_data, files_of, md5
 from fairlead.kinds.serving.spec import Mount, ServingSpec
 from fairlead.wire import names
 

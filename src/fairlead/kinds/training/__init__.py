@@ -1,1 +1,1 @@
-"""One module for what a kind of training job is, one for how it is written."""
+"""One module for each kind of training job: what it is, how it is written, and what only it can be asked for."""

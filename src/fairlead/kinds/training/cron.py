@@ -1,11 +1,62 @@
-"""Cron (KubeDL): no job itself but a schedule that makes jobs, so it is in no list of jobs and only submitted like one."""
+"""Cron (KubeDL): a schedule and the TFJob that it makes each time. It is in no list of jobs, and only submitted like one.
+
+The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own would
+make it forbid that two run at once.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from fairlead.kinds.parts.job_parts import job_manifest
+from fairlead.kinds.training import tfjob
+from fairlead.wire.kube.time import render_time
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fairlead.kinds.parts.job_parts import Manifest
+    from fairlead.kinds.parts.job_spec import JobSpec
 
 TYPE: Final = "cron"
 KIND: Final = "Cron"
 GROUP: Final = "apps.kubedl.io"
 PLURAL: Final = "crons"
 VERSIONS: Final = ("v1alpha1",)
+CREATED_VERSIONS: Final = ("v1alpha1",)
+READS_SCHEMA: Final = False
+
+
+class CronOptions(Struct, frozen=True, kw_only=True):
+    """When the job is made, and until when (`deadline`, epoch seconds). `concurrency` is Allow, Forbid or Replace."""
+
+    schedule: str = ""
+    concurrency: str = "Allow"
+    is_suspended: bool = False
+    deadline: float | None = None
+    history_limit: int = 10
+
+
+def requested_gpus(spec: JobSpec) -> int:
+    """Of each job that it makes."""
+    return tfjob.requested_gpus(spec)
+
+
+def chief_labels(spec: JobSpec) -> dict[str, str]:
+    return {}
+
+
+def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
+    options = spec.options if isinstance(spec.options, CronOptions) else CronOptions()
+    job = tfjob.manifest(spec, tfjob.CREATED_VERSIONS[0])
+    metadata = {key: job["metadata"][key] for key in ("labels", "annotations")}
+    body: Manifest = {"schedule": options.schedule, "concurrencyPolicy": options.concurrency, "historyLimit": options.history_limit}
+    if options.is_suspended:
+        body["suspend"] = True
+    if options.deadline is not None:
+        body["deadline"] = render_time(options.deadline)
+    workload = {"metadata": metadata, "spec": job["spec"]}
+    body["template"] = {"apiVersion": job["apiVersion"], "kind": job["kind"], "workload": workload}
+    return job_manifest(spec, TYPE, KIND, f"{GROUP}/{version}", requested_gpus(spec), body)

@@ -1,29 +1,57 @@
 """SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its executors.
 
-The driver makes the executors itself, so their owner is the driver's pod; the operator labels both with the application's name.
+The driver makes the executors itself, so their owner is the driver's pod; the operator labels both with the
+application's name. It is written without a pod template: the operator hands all of it to spark-submit.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fairlead.kinds.parts.kind import is_named_member, newest_not_pending, select_named_pods
+from msgspec import Struct
+
+from fairlead.kinds.parts.job_parts import annotations_of, job_manifest, labels_of
+from fairlead.kinds.parts.kind import NamedPods, newest_not_pending
 from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
-from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
 from fairlead.wire.jobs.spark import WireSparkApplication, parse_spark_application
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fairlead.kinds.parts.job_parts import Manifest
+    from fairlead.kinds.parts.job_spec import JobSpec
 
 TYPE: Final = "sparkjob"
 KIND: Final = "SparkApplication"
 GROUP: Final = "sparkoperator.k8s.io"
 PLURAL: Final = "sparkapplications"
 VERSIONS: Final = ("v1beta2",)
+CREATED_VERSIONS: Final = ("v1beta2",)
+READS_SCHEMA: Final = False
 TITLE: Final = "SPARKJOB"
 WORDS: Final = ("Spark", "spark")
 WIRE: Final = WireSparkApplication
 POD_LABELS: Final = (names.LABEL_SPARK_APP,)
 OLDER_POD_LABELS: Final = ()
+_PODS: Final = NamedPods(names.LABEL_SPARK_APP)
+_MAKER: Final = "SparkJob"
+"""What arena's label `createdBy` calls it."""
+
+
+class SparkOptions(Struct, frozen=True, kw_only=True):
+    """`jar` is what is run, by its `main_class`; memory as Spark writes sizes (`500m` are 500 MiB)."""
+
+    main_class: str = ""
+    jar: str = ""
+    version: str = "3.5.0"
+    arguments: tuple[str, ...] = ()
+    executors: int = 1
+    driver_cores: int = 1
+    driver_memory: str = "500m"
+    executor_cores: int = 1
+    executor_memory: str = "500m"
 
 
 def parse(wire: WireSparkApplication, version: str) -> Job:
@@ -34,17 +62,41 @@ def role_of(pod: Pod) -> str:
     return pod.labels.get(names.LABEL_SPARK_ROLE, "")
 
 
-def is_member(pod: Pod, job: Job) -> bool:
-    return is_named_member(pod, job, names.LABEL_SPARK_APP)
-
-
-def pods_of(job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
-    return select_named_pods(job, snapshot, names.LABEL_SPARK_APP)
-
-
-def pod_selectors(job: Job) -> tuple[str, ...]:
-    return (f"{names.LABEL_SPARK_APP}={job.name}",)
+is_member = _PODS.is_member
+pods_of = _PODS.pods_of
+pod_selectors = _PODS.selectors
 
 
 def chief_of(job: Job, pods: list[Pod]) -> Pod | None:
     return newest_not_pending([pod for pod in pods if role_of(pod) == "driver"])
+
+
+def requested_gpus(spec: JobSpec) -> int:
+    return 0
+
+
+def chief_labels(spec: JobSpec) -> dict[str, str]:
+    return {names.LABEL_SPARK_APP: spec.name, names.LABEL_SPARK_ROLE: "driver"}
+
+
+def manifest(spec: JobSpec, version: str, spec_fields: Collection[str] | None = None) -> Manifest:
+    options = spec.options if isinstance(spec.options, SparkOptions) else SparkOptions()
+    labels = {**labels_of(spec, TYPE, _MAKER), "version": options.version}
+    pod = {"labels": labels, "annotations": annotations_of(spec, 0)}
+    account = {"serviceAccount": spec.service_account} if spec.service_account else {}
+    body: Manifest = {
+        "type": "Scala",
+        "mode": "cluster",
+        "image": spec.image,
+        "imagePullPolicy": spec.pull_policy,
+        "mainClass": options.main_class,
+        "mainApplicationFile": options.jar,
+        **({"arguments": list(options.arguments)} if options.arguments else {}),
+        "sparkVersion": options.version,
+        "restartPolicy": {"type": "Never"},
+        "driver": {"cores": options.driver_cores, "memory": options.driver_memory, **pod, **account},
+        "executor": {"cores": options.executor_cores, "instances": options.executors, "memory": options.executor_memory, **pod},
+    }
+    job = job_manifest(spec, TYPE, KIND, f"{GROUP}/{version}", 0, body)
+    job["metadata"]["labels"] = labels
+    return job

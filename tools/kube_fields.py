@@ -1,7 +1,8 @@
-"""Which field has which number in Kubernetes' protobuf? Writes `src/fairlead_sim/schema/protobuf_fields.py` from the Go types.
+"""Writes `src/fairlead_sim/schema/fields.txt`, the fields of Kubernetes' built-in kinds, from the Go types.
 
-The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the programs of the tests are
-built from them). Run it after a change of the pinned version: `python3 tools/kube_protobuf_fields.py`.
+The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the
+programs of the tests are built from them). Run it after a change of the pinned version: `python3
+tools/kube_fields.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from kube_programs import FAMILIES_DIR
 from toolchains import find_go
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead_sim" / "schema" / "protobuf_fields.py"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "fairlead_sim" / "schema" / "fields.txt"
 PACKAGES = {
     "core/v1": "k8s.io/api/core/v1",
     "apps/v1": "k8s.io/api/apps/v1",
@@ -72,16 +73,15 @@ SPECIAL = {
 }
 FOREIGN = {"resource.Quantity": "q", "intstr.IntOrString": "o", "runtime.RawExtension": "r", "types.NodeName": "s", "rest.Verb": "s"}
 
-HEADER = '''"""Field numbers of Kubernetes' protobuf messages; written by tools/kube_protobuf_fields.py from the Go types of {version}.
+HEADER = """\
+# The fields of Kubernetes' built-in kinds; written by tools/kube_fields.py from the Go types of {version}.
+#
+# First the kinds: API version, kind, message. Then the messages and their fields, `NUMBER FLAG NAME : TYPE`, where NUMBER is the one of
+# protobuf, FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the parent), and TYPE is a
+# scalar's letter or a message, after `*` for lists and `%` for maps from strings. `@KEY` behind a list: a strategic merge patch merges
+# its items by that field, `@` alone plain values. `fields.py` reads it.
 
-`NUMBER FLAG NAME : TYPE`, where FLAG is `.` (left out when empty), `!` (a pointer: kept when empty) or `>` (its fields belong to the
-parent), and TYPE is a scalar's letter or a message, after `*` for lists and `%` for maps from strings. `kube_protobuf` reads it.
 """
-
-# ruff: noqa: E501
-from __future__ import annotations
-
-'''
 
 
 @dataclass
@@ -95,6 +95,12 @@ class Package:
 
 
 def main() -> None:
+    TARGET.write_text(render(), encoding="utf-8")
+    print(f"{TARGET.name}: {TARGET.stat().st_size} bytes")
+
+
+def render() -> str:
+    """The whole file."""
     go = find_go()
     packages = {name: _read(name, _folder(str(go.program), path)) for name, path in PACKAGES.items()}
     messages: dict[str, str] = {}
@@ -105,11 +111,9 @@ def main() -> None:
         if key not in messages:
             messages[key], found = _describe(packages, packages[group], name)
             waiting += found
-    lines = [HEADER.format(version=_version()), "KINDS = {\n"]
-    lines += [f'    ("{_api_version(group)}", "{name}"): "{_key(group, name)}",\n' for group in ROOTS for name in ROOTS[group].split()]
-    lines += ["}\n\nMESSAGES = {\n", *(f'    "{key}": "{text}",\n' for key, text in sorted(messages.items())), "}\n"]
-    TARGET.write_text("".join(lines), encoding="utf-8")
-    print(f"{TARGET.name}: {len(messages)} messages, {TARGET.stat().st_size} bytes")
+    lines = [f"{_api_version(group)} {name} {_key(group, name)}" for group in ROOTS for name in ROOTS[group].split()]
+    lines += ["", *(f"{key} {text}".rstrip() for key, text in sorted(messages.items()))]
+    return HEADER.format(version=_version()) + "\n".join(lines) + "\n"
 
 
 def _api_version(group: str) -> str:
@@ -117,7 +121,10 @@ def _api_version(group: str) -> str:
 
 
 def _key(group: str, name: str) -> str:
-    """`core.Pod`; versions beyond the first have their number in it: `autoscaling2.HorizontalPodAutoscaler`."""
+    """`core.Pod`.
+
+    Versions beyond the first have their number in it: `autoscaling2.HorizontalPodAutoscaler`.
+    """
     path, _, version = group.partition("/")
     return f"{path.partition('.')[0]}{version.removeprefix('v').removeprefix('1')}.{name}"
 
@@ -164,9 +171,14 @@ def _describe(packages: dict[str, Package], package: Package, name: str) -> tupl
         json_name, is_inline = json_tag.group(1).partition(",")[0], ",inline" in json_tag.group(1)
         code, mentioned = _type(packages, package, go_type.lstrip("*"))
         flag = ">" if is_inline and mentioned else "!" if go_type.startswith("*") else "."
-        parts.append(f"{numbers.group(1)}{flag}{json_name}:{code}")
+        parts.append(f"{numbers.group(1)}{flag}{json_name}:{code}{_merge_key(tag) if code.startswith('*') else ''}")
         found += mentioned
     return " ".join(parts), found
+
+
+def _merge_key(tag: str) -> str:
+    strategy, key = (re.search(rf'{name}:"([^"]*)"', tag) for name in ("patchStrategy", "patchMergeKey"))
+    return f"@{key.group(1) if key else ''}" if strategy and "merge" in strategy.group(1) else ""
 
 
 def _type(packages: dict[str, Package], package: Package, go_type: str) -> tuple[str, list[tuple[str, str]]]:

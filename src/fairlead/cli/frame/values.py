@@ -1,15 +1,16 @@
-"""What does the text of a flag mean? Numbers, `KEY=VALUE`, lengths of time, taints, mounts; each refuses what it cannot read.
+"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is none.
 
-What a newcomer gets wrong: the sentences are arena's where arena has one (contract §3), and Go's flag library's for numbers and times.
+The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and times.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from fairlead.errors import UserError
+from fairlead.kinds.parts.job_spec import JobToleration, SecretEnv
 from fairlead.wire.kube.quantity import parse_quantity
 
 _INVALID: Final = "failed to validate command args: "
@@ -102,22 +103,18 @@ def quantity(flag: str, text: str) -> str:
     return text
 
 
-def task_name(text: str, count: int) -> str:
-    """The name before the numbers of `count` tasks; a container is called so."""
-    longest = 63 - len(f"-{count - 1}")
-    if not _NAME.fullmatch(text) or len(text) > longest:
-        hint = f"at most {longest} lower case letters, digits and `-`"
-        raise invalid(f"--task-name is invalid: `{text}` is no name of a task", hint)
-    return text
-
-
 def word(flag: str, text: str, known: Sequence[str]) -> str:
     if text not in known:
         raise invalid(f"--{flag} is invalid: unknown value {text}", f"it is one of {', '.join(each for each in known if each)}")
     return text
 
 
-def clean_policy(text: str) -> str:
+def one_of(*known: str) -> Callable[[str, str], str]:
+    """`word` with the words that it knows."""
+    return lambda flag, text: word(flag, text, known)
+
+
+def clean_policy(flag: str, text: str) -> str:
     if text not in ("", "None", "Running", "All"):
         raise invalid(f"unsupported cleanTaskPolicy {text}", "it is None, Running or All")
     return text
@@ -163,34 +160,27 @@ def labels(flag: str, texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def devices(texts: Iterable[str]) -> dict[str, int]:
+def devices(flag: str, texts: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for text in texts:
         resource, equals, amount = text.partition("=")
         if not equals or "/" not in resource or not _KEY.fullmatch(resource) or not re.fullmatch(r"[0-9]{1,9}", amount):
-            raise invalid(f"--device is invalid: `{text}`", "write it as `amd.com/gpu=1`")
+            raise invalid(f"--{flag} is invalid: `{text}`", "write it as `amd.com/gpu=1`")
         if resource == "nvidia.com/gpu":
             raise invalid(f"please use '--gpus {amount}' instead of '--device nvidia.com/gpu={amount}'")
         found[resource] = int(amount)
     return found
 
 
-class Taint(NamedTuple):
-    key: str = ""
-    operator: str = "Exists"
-    value: str = ""
-    effect: str = ""
-
-
-def toleration(text: str) -> Taint:
+def toleration(text: str) -> JobToleration:
     """`KEY=VALUE:EFFECT,OPERATOR`, `KEY:EFFECT`, `KEY`, or `all`.
 
-    >>> toleration("all"), toleration("gpu=yes:NoSchedule,Equal"), toleration("gpu:NoSchedule")
-    (Taint(key='', operator='Exists', value='', effect=''), Taint(key='gpu', operator='Equal', value='yes', effect='NoSchedule'), \
-Taint(key='gpu', operator='Exists', value='', effect='NoSchedule'))
+    >>> toleration("all"), toleration("gpu:NoSchedule")
+    (JobToleration(key='', operator='Exists', value='', effect=''), \
+JobToleration(key='gpu', operator='Exists', value='', effect='NoSchedule'))
     """
     if text == "all":
-        return Taint()
+        return JobToleration(operator="Exists")
     body, comma, operator = text.partition(",")
     body, colon, effect = body.partition(":")
     key, equals, value = body.partition("=")
@@ -207,30 +197,34 @@ Taint(key='gpu', operator='Exists', value='', effect='NoSchedule'))
             f"--toleration is invalid: `{text}`",
             f"write KEY=VALUE:EFFECT,Equal or KEY:EFFECT or KEY or all; EFFECT is {', '.join(_EFFECTS)}",
         )
-    return Taint(key, operator, value, effect)
+    return JobToleration(key, operator, value, effect)
 
 
-def claims(texts: Iterable[str]) -> dict[str, str]:
+def tolerations(flag: str, texts: Iterable[str]) -> tuple[JobToleration, ...]:
+    return tuple(toleration(each) for each in texts)
+
+
+def claims(flag: str, texts: Iterable[str]) -> dict[str, str]:
     """`CLAIM:PATH`."""
     found: dict[str, str] = {}
     for text in texts:
         claim, colon, path = text.partition(":")
         if not colon or not _OBJECT.fullmatch(claim) or not _is_absolute(path):
-            raise invalid(f"--data is invalid: `{text}`", "write it as CLAIM:/PATH")
+            raise invalid(f"--{flag} is invalid: `{text}`", "write it as CLAIM:/PATH")
         if claim in found:
-            raise invalid(f"--data is invalid: the claim {claim} is given twice", "a pod mounts a claim once")
+            raise invalid(f"--{flag} is invalid: the claim {claim} is given twice", "a pod mounts a claim once")
         found[claim] = path
     return found
 
 
-def host_dirs(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def host_dirs(flag: str, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """`HOST[:PATH]`; without a path the container sees it where the node has it."""
     found = []
     for text in texts:
         host, colon, path = text.partition(":")
         path = path if colon else host
         if not _is_absolute(host) or not _is_absolute(path):
-            raise invalid(f"--data-dir is invalid: `{text}`", "write it as /FOLDER or /FOLDER:/PATH")
+            raise invalid(f"--{flag} is invalid: `{text}`", "write it as /FOLDER or /FOLDER:/PATH")
         found.append((host, path))
     return tuple(found)
 
@@ -244,26 +238,16 @@ def config_file(text: str) -> tuple[str, str]:
     return here, path
 
 
-def secret_env(text: str) -> tuple[str, str, str]:
+def secret_envs(flag: str, texts: Iterable[str]) -> tuple[SecretEnv, ...]:
     """`NAME=SECRET[:KEY]`."""
-    name, _, source = text.partition("=")
-    secret, _, key = source.partition(":")
-    if not _ENV.fullmatch(name) or not _OBJECT.fullmatch(secret):
-        raise invalid(f"--env-from-secret is invalid: `{text}`", "write it as NAME=SECRET or NAME=SECRET:KEY")
-    return name, secret, key or name
-
-
-def role_sequence(text: str) -> str:
-    """
-    >>> role_sequence("w,p,c,e"), role_sequence("Worker,PS")
-    ('Worker,PS,Chief,Evaluator', 'Worker,PS')
-    """
-    roles = {"w": "Worker", "p": "PS", "c": "Chief", "e": "Evaluator"}
-    roles |= {title.lower(): title for title in roles.values()}
-    words = [each.strip().lower() for each in text.split(",")] if text else []
-    if any(each not in roles for each in words):
-        raise invalid(f"--role-sequence is invalid: `{text}`", "write it as `w,p,c,e` (Worker, PS, Chief, Evaluator)")
-    return ",".join(roles[each] for each in words)
+    found = []
+    for text in texts:
+        name, _, source = text.partition("=")
+        secret, _, key = source.partition(":")
+        if not _ENV.fullmatch(name) or not _OBJECT.fullmatch(secret):
+            raise invalid(f"--{flag} is invalid: `{text}`", "write it as NAME=SECRET or NAME=SECRET:KEY")
+        found.append(SecretEnv(name, secret, key or name))
+    return tuple(found)
 
 
 def _check_key(flag: str, key: str) -> None:
