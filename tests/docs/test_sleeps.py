@@ -17,12 +17,13 @@ ON_A_CLOCK_THAT_JUMPS = {
 ALLOWED = {
     "apps/share_fuzz.py": 1,  # questions at a rate
     "apps/test_cluster_exporter.py": 1,  # a page that takes long
+    "apps/test_question_protocol.py": 2,  # what comes behind a slow answer; until no more is answered
     "cli/frame/test_interrupts.py": 1,  # moments of a start
     "cli/jobs/test_attach.py": 4,  # servers that fall silent
     "contracts/api_client.py": 1,  # asks again
     "edge/scripted.py": 3,  # replies that come late, or never
     "edge/test_exec_stream.py": 1,  # a server that falls silent
-    "edge/test_kube_twins.py": 1,  # asks again
+    "edge/test_kept_connections.py": 1,  # the other end has seen it, too
     "edge/test_reflector.py": 1,  # a short pause in place of a long one
     "edge/test_world.py": 1,  # a short pause in place of a long one
     "kube/component.py": 1,  # asks again, and tells the end of a log
