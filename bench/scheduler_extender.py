@@ -165,7 +165,6 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
                 _tell(side, number, seen[side][-1])
                 if number == rounds - 1:
                     _tell_where(extender)
-                    _rebuild(cluster, extender)
                 extender.component.stop()
     medians = {side: [statistics.median(each) for each in zip(*rows, strict=True)] for side, rows in seen.items()}
     plain_bound, plain_running, _ = medians.pop("plain")
@@ -220,6 +219,8 @@ def _pods_a_second(cluster: ControlPlane, scheduler: Component, side: str, count
         scheduler.stop()
         truth.stop()
     assert not truth.faults
+    cluster.admin.run("delete", "--raw", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+    wait_until("the pods are gone", lambda: not cluster.admin.get("pods"))
     return count / (bound_at - first), count / (running_at - first)
 
 

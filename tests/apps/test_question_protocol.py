@@ -74,6 +74,20 @@ async def test_a_body_in_chunks_and_a_head_alone() -> None:
         ]
 
 
+async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may ask for a page, and for one that he is refused."""
+    monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 100)
+    async with answering() as (stranger, answers):
+        ask = b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000
+        said = await stranger.say(ask % b"GET /a" + ask % b"POST /refused" + LAST)
+        assert [line for line in said.splitlines() if line.startswith(b"HTTP/1.1")] == [
+            b"HTTP/1.1 200 OK",
+            b"HTTP/1.1 403 Forbidden",
+            b"HTTP/1.1 200 OK",
+        ]
+        assert [asked.body for asked in answers.asked] == [b"", b""]
+
+
 async def test_who_waits_behind_a_slow_answer_has_his_own_after_it_and_all_the_time_he_needs() -> None:
     async with answering() as (stranger, answers):
         reader, writer = await stranger.connect()

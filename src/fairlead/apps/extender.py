@@ -96,9 +96,9 @@ class Extender:
 
     # --- what kube-scheduler asks ---------------------------------------------------------------------------
 
-    async def filter(self, asked: FilterAsked) -> Filtered | str:
+    async def filter(self, asked: FilterAsked) -> Filtered | Refusal:
         if why := await self._admit():
-            return why
+            return Refusal(why)
         answer = self.machine.filter(asked.pod, asked.names)
         if answer.passed:
             self.machine.hints.passed(asked.pod)

@@ -1,7 +1,8 @@
-"""HTTP/1.1 for a server whose answers are whole: a question with its body, one answer, in the order in which they came.
+"""HTTP/1.1 for a server whose answers are whole: a question with its body, one answer, in the order asked.
 
-It keeps what `patient_protocol` promises (time for a request, size of a head, idle connections), without ASGI, which costs more than most
-answers of the scheduler extender. uvicorn's server still listens and stops: connections and tasks are entered in its state.
+It keeps what `patient_protocol` promises (time for a request, size of a head, idle connections) without
+ASGI, which costs more than most answers of the scheduler extender. uvicorn's server still listens and stops:
+its state knows our connections and tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from uvicorn.server import ServerState
 from fairlead.apps.patient_protocol import HEAD_BYTES_MAX
 
 KEEP_ALIVE_SECONDS: Final = 120
-"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST could meet a closing one."""
+"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST
+could meet a closing one."""
 BODY_BYTES_MAX: Final = 128 << 20
 """What kube-scheduler may ask at once: 5,000 whole Nodes are 50 MiB."""
 TEXT: Final = b"text/plain; charset=utf-8"
@@ -30,7 +32,8 @@ Answer = tuple[int, bytes, bytes]
 
 
 class Question(Struct):
-    """`is_of_page`: a web page asks (it has an `Origin`). `has_certificate`: one that the server's authority has signed was shown."""
+    """`is_of_page`: a web page asks (it has an `Origin`). `has_certificate`: the client showed one that the
+    server's authority has signed."""
 
     method: str
     path: str
@@ -43,7 +46,7 @@ class Question(Struct):
 @runtime_checkable
 class Answerer(Protocol):
     def refusal(self, asked: Question) -> Answer | None:
-        """The answer to a question whose body need not be kept, seen from its head; None: the body is wanted."""
+        """The answer to a question of which the head says enough; None: its body is wanted."""
         ...
 
     async def answer(self, asked: Question) -> Answer:
@@ -60,7 +63,8 @@ class _Refused(Exception):
 
 
 class QuestionProtocol(asyncio.Protocol):
-    """One connection. Who has not sent a whole request within `read_seconds` is told 408, or nothing where none was begun, and let go."""
+    """One connection. Who has not sent a whole request within `read_seconds` is told 408, or nothing where
+    none was begun, and let go."""
 
     def __init__(self, answerer: Answerer, state: ServerState, read_seconds: float) -> None:
         self._answerer = answerer
@@ -145,13 +149,14 @@ class QuestionProtocol(asyncio.Protocol):
         method = self._parser.get_method().decode("ascii")
         self._asked = Question(method, unquote(path), self._client, self._has_certificate, self._is_of_page)
         self._refusal = self._answerer.refusal(self._asked)
-        if self._refusal is None:
+        self._keeps_body = self._refusal is None and method == "POST"  # that of a GET means nothing (RFC 9110)
+        if self._keeps_body:
             self._check(self._told)
             if self._expects and not self._is_answering:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        if self._refusal is None:
+        if self._keeps_body:
             self._size += len(body)
             self._check(self._size)
             self._pieces.append(body)
@@ -209,7 +214,7 @@ class QuestionProtocol(asyncio.Protocol):
             self._go_on()
 
     def _look_at_time(self) -> None:
-        """One timer a connection, which is late by nothing: whatever is waited for, it is waited for at least `read_seconds`."""
+        """Looks every `read_seconds` at most, which is never late: nothing is waited for less long."""
         left = self._due - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(min(left, self._read_seconds), self._look_at_time)

@@ -1,7 +1,7 @@
-"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs over HTTP, and what people may read.
+"""The scheduler extender (`fairlead scheduler-extender`): kube-scheduler's four verbs, and pages for people.
 
-A refusal is HTTP 200 with `Error`; 4xx is only for what is no question at all. Who may place pods is whoever reaches the loopback
-address, or shows a client certificate; everybody else may read.
+A refusal is HTTP 200 with `Error`; 4xx is only for what is no question at all. Who may place pods is whoever
+reaches the loopback address, or shows a client certificate; everybody else may read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.question_protocol import TEXT, Answer, Question
 from fairlead.apps.server import is_loopback
+from fairlead.model.refusal import Refusal
 from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
 from fairlead.rules.sharing.metrics import share_families
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE, render_page
@@ -72,7 +73,10 @@ class SchedulerExtender:
         }
 
     def refusal(self, asked: Question) -> Answer | None:
-        """Who may not ask, or asks for what is not there. A browser on this machine is no scheduler: it says where its page came from."""
+        """Who may not ask, or asks for what is not there.
+
+        A browser on this machine is no scheduler: it says where its page came from.
+        """
         path, method = asked.path, asked.method
         if path in self._verbs:
             if method != "POST":
@@ -108,8 +112,8 @@ class SchedulerExtender:
     async def _filter(self, body: bytes) -> bytes:
         asked = parse_filter(body)
         answer = await self._extender.filter(asked)
-        if isinstance(answer, str):
-            return render_filter_error(answer)
+        if isinstance(answer, Refusal):
+            return render_filter_error(answer.reason)
         return render_filter(asked, answer.passed, answer.failed, answer.hopeless)
 
     async def _prioritize(self, body: bytes) -> bytes:

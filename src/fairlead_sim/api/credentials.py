@@ -1,8 +1,8 @@
-"""What do clients of the laptop's API server need to trust it and to be known: a throw-away authority, a token, a kubeconfig.
+"""What clients need to trust the laptop's API server and to be known: an authority, a token, a kubeconfig.
 
-Made anew at every start and kept in memory, unless the world is kept: then clients of its last life should still be let in. Private keys
-touch the disk only there, and for the moment in which the TLS library, which reads nothing but files, loads them. The kubeconfig holds the
-token, so it is readable by its owner alone.
+Made anew at every start and kept in memory, unless the world is kept: then clients of its last life should
+still be let in. Private keys touch the disk only there, and for the moment in which the TLS library, which
+reads nothing but files, loads them. The kubeconfig holds the token, so it is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """What the server is known by. `authority` is the PEM of its certificate authority, `server` that of its certificate and key;
-    `signing_key` signs the tokens of ServiceAccounts."""
+    """What the server is known by. `authority` is the PEM of its certificate authority, `server` that of
+    its certificate and key; `signing_key` signs the tokens of ServiceAccounts."""
 
     authority: bytes
     token: str
@@ -68,7 +68,8 @@ def render_credentials(credentials: ServerCredentials) -> str:
 def parse_credentials(text: str, now: float) -> ServerCredentials | None:
     """What `render_credentials` wrote; None when the certificate ends within a month.
 
-    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything else.
+    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything
+    else.
     """
     found = msgspec.json.decode(text, type=ServerCredentials)
     certificate = x509.load_pem_x509_certificate(found.server)
@@ -81,7 +82,8 @@ def parse_credentials(text: str, now: float) -> ServerCredentials | None:
 def kubeconfig_entries(
     server: str, credentials: ServerCredentials, extensions: Mapping[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever knows their names."""
+    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever
+    knows their names."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
     if extensions:
         cluster["extensions"] = [{"name": name, "extension": extension} for name, extension in extensions.items()]

@@ -1,6 +1,7 @@
-"""Which cards does a pod's container get on its node? What a device plugin answers in Allocate.
+"""The cards of a pod's container on its node: what a device plugin answers in Allocate.
 
-Whole cards (`nvidia.com/gpu`) are chosen here; parts of shared cards were chosen by the scheduler's extender, whose annotation is read.
+Whole cards (`nvidia.com/gpu`) are chosen here; parts of shared cards were chosen by the scheduler's extender,
+whose annotation is read.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
 
 
 def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
-    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it keeps running without, too."""
+    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it
+    keeps running without, too."""
     metadata = pod["metadata"]
     cards = devices.cards(node)
     for hold in held:
@@ -73,7 +75,8 @@ def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, de
 
 
 def granted(pod: Object) -> dict[str, list[Object]]:
-    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where there is none or it is not JSON."""
+    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where there is
+    none or it is not JSON."""
     text = (pod["metadata"].get("annotations") or {}).get(ANNOTATION_ALLOCATION, "")
     try:
         return dict(json.loads(text)) if text else {}

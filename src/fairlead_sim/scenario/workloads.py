@@ -1,4 +1,5 @@
-"""How does a job or service of the scenario look as an object? As `arena submit` and people's manifests write them. Pure."""
+"""The jobs and services of a scenario as objects, as `arena submit` and people's manifests write them.
+Pure."""
 
 from __future__ import annotations
 

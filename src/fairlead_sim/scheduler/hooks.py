@@ -1,6 +1,6 @@
-"""Where does the simulated cluster ask somebody outside? At the places where a real one does: the scheduler's extender, and admission.
+"""The places where a real cluster asks somebody outside: the scheduler's extender, and admission.
 
-What a newcomer gets wrong: nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
+Nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
 without any runs, too: pods that need the extender then wait, as they do when a real one is down.
 """
 
@@ -19,7 +19,8 @@ Object = dict[str, Any]
 
 
 class Unfit(NamedTuple):
-    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even if others were pushed aside."""
+    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even
+    if others were pushed aside."""
 
     failed: Mapping[str, str]
     hopeless: Mapping[str, str]

@@ -1,6 +1,7 @@
-"""Whom does a waiting pod push aside? kube-scheduler's default preemption: lower priorities on one node, as few as will do.
+"""kube-scheduler's default preemption: lower priorities on one node, as few as will do.
 
-Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the extender corrects the victims. Pure.
+Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the
+extender corrects the victims. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Preemption:
 
     @property
     def cost(self) -> tuple[int, int, int, int, str]:
-        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the number, the later start."""
+        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the number,
+        the later start."""
         priorities = [victim.priority for victim in self.victims]
         oldest = min(_started(victim) for victim in self.victims if victim.priority == priorities[0])
         return self.violations, priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), _descending(oldest)
@@ -62,7 +64,8 @@ def find_candidates(
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], Neighbourhood],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:
-    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean once those uids are gone."""
+    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean
+    once those uids are gone."""
     found: list[Preemption] = []
     why: dict[str, list[str]] = {}
     for name, refusal in refused.items():

@@ -1,4 +1,4 @@
-"""Who lives where, and to whom is a place promised? All rooms of the cluster and the pods that count in them."""
+"""The rooms of all nodes, the pods that count in them, and the places that are promised."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RoomLedger:
         if free is not None:
             self._by_free_gpus.setdefault(free, {})[name] = None
 
-    # --- promises ----------------------------------------------------------------------------------------------------------------
+    # --- promises -------------------------------------------------------------------------------------------
 
     def promise(self, asker: Lodger, room: Room) -> None:
         self.take_back(asker.uid)
@@ -108,7 +108,7 @@ class RoomLedger:
     def promised_room(self, uid: str) -> Room | None:
         return self.rooms.get(self._promises.get(uid, ""))
 
-    # --- what others mean --------------------------------------------------------------------------------------------------------
+    # --- what others mean -----------------------------------------------------------------------------------
 
     def is_lowest(self, priority: int) -> bool:
         """Whether nobody of lower priority has a place."""

@@ -1,4 +1,4 @@
-"""How much room has each node? The scheduler's running account: allocatable less what bound, unfinished pods ask.
+"""The room of each node: allocatable less what bound, unfinished pods ask.
 
 A pod that is terminating still counts: it holds what it holds until its object is gone.
 """
@@ -21,7 +21,8 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 class NoRoom(NamedTuple):
-    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others pushed aside."""
+    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others
+    pushed aside."""
 
     reasons: list[str]
     is_final: bool
@@ -97,7 +98,8 @@ class Room:
         return NoRoom([reason], is_final) if reason else None
 
     def _lacking(self, asker: Lodger) -> list[str]:
-        """Resources of which too little is free. What is promised to pods of equal or higher priority is not free."""
+        """Resources of which too little is free. What is promised to pods of equal or higher priority is
+        not free."""
         if not self.promised:
             return [name for name, amount in asker.needs.items() if amount > self.free(name)]
         ahead = [other.needs for uid, other in self.promised.items() if uid != asker.uid and other.priority >= asker.priority]

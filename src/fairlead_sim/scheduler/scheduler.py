@@ -1,7 +1,7 @@
-"""Which node gets a waiting pod? Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
+"""Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
 
-It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted others is only promised
-its node: it is bound in a later round, when the victims are gone.
+It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted
+others is only promised its node: it is bound in a later round, when the victims are gone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Object = dict[str, Any]
 
 COMPONENT = "default-scheduler"
 SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
-"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of another scheduler waits for it."""
+"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of
+another scheduler waits for it."""
 
 NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
 NEW_POD_SECONDS = 0.05
@@ -62,7 +63,7 @@ class Scheduler:
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
 
-    # --- what the API tells ------------------------------------------------------------------------------------------------------
+    # --- what the API tells ---------------------------------------------------------------------------------
 
     def _on_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
@@ -143,7 +144,7 @@ class Scheduler:
             alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
         return str(alike)
 
-    # --- a round -----------------------------------------------------------------------------------------------------------------
+    # --- a round --------------------------------------------------------------------------------------------
 
     def _wake(self, seconds: float) -> None:
         """Look at the waiting pods soon; a sooner wish replaces a later one."""
@@ -159,7 +160,8 @@ class Scheduler:
         self._round = self._timers.at(at, self._run_round)
 
     def _run_round(self) -> None:
-        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of its own."""
+        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of
+        its own."""
         self._round = None
         self.looks = 0
         self._rouse()
@@ -189,7 +191,8 @@ class Scheduler:
                 self._waiting.rouse(group)
 
     def _is_helped(self, asker: Lodger, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
-        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it was the node that changed."""
+        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it
+        was the node that changed."""
         if has_moved and looks_at_others(asker.pod["spec"]):
             return True
         for name, is_node in changed.items():
@@ -200,7 +203,8 @@ class Scheduler:
         return False
 
     def _try_group(self, group: Group) -> None:
-        """Place the pods of a group, one after the other, until one is refused what all of them would be refused."""
+        """Place the pods of a group, one after the other, until one is refused what all of them would be
+        refused."""
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
@@ -220,7 +224,8 @@ class Scheduler:
         group.failures = group.failures + 1 if is_refused else 0
 
     def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
-        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's answer."""
+        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's
+        answer."""
         asker = group.example = Lodger(pod, waiting.needs, waiting.priority)
         self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
@@ -243,7 +248,8 @@ class Scheduler:
         return False
 
     def _fullest(self, asker: Lodger, neighbours: Neighbourhood) -> Room | None:
-        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None: look at all."""
+        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None:
+        look at all."""
         wanted = asker.needs.get(NVIDIA_GPU)
         spec = asker.pod["spec"]
         if not wanted or self.ledger.promised_room(asker.uid) or self._extender_of(asker.pod) or has_preferences(spec):
@@ -255,7 +261,8 @@ class Scheduler:
         return None
 
     def _filter(self, asker: Lodger, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, NoRoom]]:
-        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time going on where it stopped."""
+        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time
+        going on where it stopped."""
         promised = self.ledger.promised_room(asker.uid)
         if promised is not None and promised.refusal(asker, neighbours) is None and not self._refused_outside(asker.pod, [promised]):
             return [promised], {}
@@ -289,8 +296,8 @@ class Scheduler:
         return refused | {name: NoRoom([reason], True) for name, reason in hopeless.items()}
 
     def _choose(self, asker: Lodger, fitting: list[Room], neighbours: Neighbourhood) -> Room:
-        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes
-        and spread by cpu."""
+        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay
+        whole), others keep off GPU nodes and spread by cpu."""
         pod = asker.pod
         extender = self._extender_of(pod)
         if extender is not None:
@@ -307,7 +314,8 @@ class Scheduler:
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
     def _bind(self, asker: Lodger, waiting: WaitingPod, room: Room) -> bool:
-        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of it come while it is bound."""
+        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of
+        it come while it is bound."""
         pod = asker.pod
         metadata = pod["metadata"]
         self._forget(asker.uid)
@@ -327,10 +335,11 @@ class Scheduler:
         self._recorder.normal(pod, "Scheduled", message, _profile(pod))
         return True
 
-    # --- pushing others aside ----------------------------------------------------------------------------------------------------
+    # --- pushing others aside -------------------------------------------------------------------------------
 
     def _preempt(self, asker: Lodger, refused: Mapping[str, NoRoom]) -> tuple[str, bool]:
-        """Make room by preemption if that can be. The sentence to write, and whether it holds for equal pods too."""
+        """Make room by preemption if that can be. The sentence to write, and whether it holds for equal
+        pods too."""
         sentence = _unschedulable(len(self.ledger.rooms), refused.values())
         if not self.ledger.rooms:
             return sentence, True
@@ -384,7 +393,7 @@ class Scheduler:
         if status_of(pod).get("nominatedNodeName", "") != node:
             self._cluster.mutate(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], change)
 
-    # --- what is written ---------------------------------------------------------------------------------------------------------
+    # --- what is written ------------------------------------------------------------------------------------
 
     def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
         """Say why the pod waits; whether that was news."""
@@ -446,7 +455,8 @@ def _asks_other(before: Object, now: Object) -> bool:
 
 
 _NO_CLAIMS = " no new claims to deallocate, preemption: "
-"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and it says so each time."""
+"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and it says
+so each time."""
 
 
 def _unschedulable(nodes: int, refused: Iterable[NoRoom | list[str]]) -> str:

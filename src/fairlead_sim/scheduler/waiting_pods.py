@@ -1,7 +1,7 @@
-"""Who waits for a node, and who is looked at next? The scheduler's queue: by priority and age, with back-off for who was refused.
+"""The scheduler's queue: by priority and age, with back-off for who was refused.
 
-Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod, and a group that was
-refused rests until something changes that could help it.
+Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod,
+and a group that was refused rests until something changes that could help it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from fairlead_sim.scheduler.rooms import Lodger
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
 FORGOTTEN_SECONDS = 300.0
-"""After so long a group that might push others aside is tried again, whatever happened; kube-scheduler does so with all."""
+"""After so long a group that might push others aside is tried again, whatever happened; kube-scheduler
+does so with all."""
 
 Signature = tuple[object, ...]
 
@@ -61,7 +62,8 @@ class Group:
         return self.members[next(iter(self.untried))]
 
     def skip_who_knows(self) -> None:
-        """Look at nobody again who was told the very answer before: of thousands that wait for the same, one is tried."""
+        """Look at nobody again who was told the very answer before: of thousands that wait for the same,
+        one is tried."""
         if self.answer is None:
             return
         if self.answer == self.known:
@@ -107,7 +109,8 @@ class WaitingPods:
         return waiting
 
     def single_out(self, asker: Lodger, now: float) -> None:
-        """Let a pod that was tried wait for itself alone: it was promised a place, which the others of its group were not."""
+        """Let a pod that was tried wait for itself alone: it was promised a place, which the others of its
+        group were not."""
         waiting = self.remove(asker.uid)
         if waiting is not None:
             waiting.signature = (waiting.signature, asker.uid)

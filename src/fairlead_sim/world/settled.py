@@ -1,7 +1,9 @@
-"""How does a world begin that has stood for long? With services in place, as controllers, scheduler and kubelets would have made them.
+"""The beginning of a world that has stood for long: its services are in place.
 
-Each pod is one write instead of a dozen, which is what makes fifty thousand of them a matter of seconds. Nothing is decided here that
-would not hold later: a pod goes only where the scheduler's account says it fits, and what finds no room waits as any other pod.
+They stand as controllers, scheduler and kubelets would have made them. Each pod is one write
+instead of a dozen, which is what makes fifty thousand of them a matter of seconds. Nothing is decided here
+that would not hold later: a pod goes only where the scheduler's account says it fits, and what finds no room
+waits as any other pod.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Object = dict[str, Any]
 
 
 class Settlement:
-    """Puts services in place, node after node; those that ask for the same look on where the last one found room."""
+    """Puts services in place, node after node; those that ask for the same look on where the last one
+    found room."""
 
     def __init__(self, cluster: Cluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
         self._cluster = cluster

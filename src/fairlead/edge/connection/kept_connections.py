@@ -1,7 +1,7 @@
-"""Kept connections to one API server for short writes: HTTP/1.1 without a client library, which costs more than the write itself.
+"""Kept connections to one server for short writes: HTTP/1.1 without a client library, which costs more.
 
-A request is written once. Whatever happens after its first byte, nobody here knows whether the server has had it: it is never sent again,
-and a connection goes back to the others only when its answer was read to the end.
+A request is written once. Whatever happens after its first byte, nobody here knows whether the server has had
+it: it is never sent again, and a connection is used again only when its answer was read to the end.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ class KeptConnections:
         return "\r\n".join((*lines, "\r\n")).encode("latin-1") + (body or b"")
 
     async def exchange(self, make: Callable[[], tuple[bytes, float]]) -> Reply:
-        """`make` says what is sent and how many seconds its answer may take. It is asked when a connection stands, right before it is
-        written to; what it raises comes out of here, and nothing was sent. Raises NO_ANSWER.
+        """The answer to what `make` says: the bytes of a request, and how many seconds its answer may take.
+
+        `make` is asked when a connection stands, right before it is written to; what it raises comes out of here,
+        and nothing was sent. Raises NO_ANSWER.
         """
         async with self._turns:
             connection = self._taken() or await self._connect()
