@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -48,10 +48,3 @@ async def console(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(is_so: Callable[[], Any], seconds: float = 30.0) -> None:
-    """Wait for something that nothing announces."""
-    async with asyncio.timeout(seconds):
-        while not is_so():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)

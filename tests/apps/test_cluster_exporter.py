@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from tests.waiting import until
 
 from fairlead.apps import cluster_exporter
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
@@ -30,7 +31,7 @@ from fairlead.rules.metrics import cluster as cluster_metrics
 from fairlead.wire.metrics.prom_text import parse_page
 
 from .company import GIB, company, readings
-from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock, until
+from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock
 
 CHOSEN = ClusterExporterSettings(node="host-1")
 MIB = 1 << 20

@@ -10,12 +10,13 @@ import aiohttp
 import pytest
 from tests.console.clusters import cluster, living_cluster, reading, training_job
 from tests.console.worlds import StillCluster, StillReadings, still_world
+from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
 
-from .running_console import console, until
+from .running_console import console
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:

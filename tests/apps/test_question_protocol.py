@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.apps.every_server import Stranger
+from tests.waiting import until
 
 from fairlead.apps import question_protocol
 from fairlead.apps.question_protocol import TEXT, Answer, Question
@@ -56,8 +57,7 @@ async def answering() -> AsyncIterator[tuple[Stranger, Answers]]:
 
 
 async def begun(answers: Answers) -> None:
-    while not answers.asked:  # noqa: ASYNC110 - of a server in this loop
-        await asyncio.sleep(0.001)
+    await until(lambda: answers.asked, pause_seconds=0.001)
 
 
 async def test_a_body_in_chunks_and_a_head_alone() -> None:

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apps.fakes import until
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.edge.pki import Authority
 from tests.rules.sharing import node
 from tests.rules.sharing import pod as pod_row
+from tests.waiting import until
 
 from fairlead.apps import question_protocol, scheduler_extender
 from fairlead.apps.extender import Extender

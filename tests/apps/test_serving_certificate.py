@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from tests.apps.fakes import until
 from tests.kube.certificates import Authority, KeyPair
+from tests.waiting import until
 
 from fairlead.apps import serving_certificate
 from fairlead.apps.admission_webhook import webhook_app

@@ -167,12 +167,14 @@ async def test_no_data_anywhere_is_an_empty_answer_with_the_first_query() -> Non
 class Broken:
     name = "prometheus"
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
-
     async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
-        await asyncio.sleep(self.seconds)
         raise OutsideError("prometheus", "http://127.0.0.1:1 refused the connection", "set --prometheus")
+
+
+class Hanging(Broken):
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        await asyncio.Event().wait()
+        return []
 
 
 async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
@@ -183,7 +185,7 @@ async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
 async def test_a_prometheus_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.console.charts.charts.OUTSIDE_SECONDS", 0.05)
     with pytest.raises(TimeoutError, match="gpu-duty-cycle"):
-        await prometheus_lines(Broken(30), DUTY, request())
+        await prometheus_lines(Hanging(), DUTY, request())
 
 
 def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:

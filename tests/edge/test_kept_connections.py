@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.edge.pki import Authority
 from tests.edge.scripted import server_context
+from tests.waiting import until
 
 from fairlead.edge.connection import kept_connections
 from fairlead.edge.connection.kept_connections import CONNECTIONS_MAX, NO_ANSWER, KeptConnections, Reply
@@ -32,9 +33,7 @@ class Spoken:
 
     async def settled(self) -> None:
         """Until both ends have seen that a connection is closed."""
-        async with asyncio.timeout(5):
-            while self.open:  # noqa: ASYNC110 - of a server in this loop
-                await asyncio.sleep(0.001)
+        await until(lambda: not self.open, 5, pause_seconds=0.001)
         await asyncio.sleep(0.01)
 
 
@@ -208,9 +207,7 @@ async def test_connections_are_bounded_and_those_in_use_end_after_the_close() ->
 
     async with speaking(speak) as spoken:
         asked = [asyncio.ensure_future(spoken.ask(f"/{number}")) for number in range(CONNECTIONS_MAX + 10)]
-        async with asyncio.timeout(5):
-            while most < CONNECTIONS_MAX:  # noqa: ASYNC110 - of a server in this loop
-                await asyncio.sleep(0.001)
+        await until(lambda: most == CONNECTIONS_MAX, 5, pause_seconds=0.001)
         spoken.kept.close()
         go_on.set()
         assert [(await each).body for each in asked] == [f"/below/{number}".encode() for number in range(CONNECTIONS_MAX + 10)]

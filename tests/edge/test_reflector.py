@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from fairlead.edge.connection.lines import SLICE_BYTES
 from fairlead.edge.kube import kube_api
@@ -65,9 +66,7 @@ class Followed:
         await asyncio.sleep(0.001)
 
     async def until(self, is_true: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not is_true():  # noqa: ASYNC110  (a sink has no event to wait for)
-                await asyncio.sleep(0.002)
+        await until(is_true, 10, pause_seconds=0.002)
 
 
 @contextlib.asynccontextmanager
@@ -200,15 +199,15 @@ async def test_a_failure_keeps_the_rows_and_says_since_when_they_may_be_old() ->
         PODS: [page([pod("a")]), status(403, "Forbidden", "pods is forbidden")],
         WATCH: [Stream([event("ADDED", pod("b", 11))]), status(410, "Expired", "gone")],
     }
-    async with following(script) as (followed, _):
+    async with following(script) as (followed, server):
         reflector = followed.reflector
         await followed.until(lambda: reflector.last_error is not None)
         assert isinstance(reflector.last_error, Forbidden)
         assert followed.mirror.names == ["a", "b"]
         assert reflector.is_synced
         assert not reflector.is_current
-        before = reflector.good_at
-        await asyncio.sleep(0.02)
+        before, asked = reflector.good_at, len(server.seen)
+        await followed.until(lambda: len(server.seen) > asked + 2)
         assert reflector.good_at == before is not None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.rules.sharing import pod
+from tests.waiting import until
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.kube_api import KubeApi
@@ -182,15 +183,16 @@ def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is
     empty = {path: [page([])] for path in ("/api/v1/nodes", pods, "/api/v1/namespaces/kube-system/configmaps")}
     watches: list[Reply | Stream] = [Stream([b"".join(Stream(news).pieces())]), Stream([*more, *last]), Stream(then="hold")]
 
+    def watched() -> list[str]:
+        return [each.query["resourceVersion"] for each in server.requests_of(pods) if "watch" in each.query]
+
     async def whole() -> list[str]:
         async with KubeApi(connection_to(server.url)) as api:
             following = asyncio.ensure_future(KubeSharingApi(api, ("ns", "lease")).follow(feed.node_sink, Heard(), feed.withheld_sink))
-            async with asyncio.timeout(10):
-                while len(seen := [each.query["resourceVersion"] for each in server.requests_of(pods) if "watch" in each.query]) < 3:  # noqa: ASYNC110 - of a thread
-                    await asyncio.sleep(0.002)
+            await until(lambda: len(watched()) >= 3, 10, pause_seconds=0.002)
             following.cancel()
             await asyncio.wait([following])
-            return seen
+            return watched()
 
     with ScriptedServer({**empty, f"watch {pods}": watches}) as server:
         assert asyncio.run(whole()) == ["10", "13", "17"]

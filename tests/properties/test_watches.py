@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.properties.test_object_store import WRITES, write
 from tests.sim.objects import StillClock
 
@@ -67,8 +68,7 @@ def expected(events: list[WatchEvent], since: int, filtered: bool) -> list[Seen]
     return owed
 
 
-@settings(max_examples=300)
-@given(st.lists(WRITES, max_size=20), st.integers(0, 30), st.lists(CLIENT, min_size=10, max_size=60), st.booleans())
+@examples(100, 1000, st.lists(WRITES, max_size=20), st.integers(0, 30), st.lists(CLIENT, min_size=10, max_size=60), st.booleans())
 def test_whatever_a_reader_does_it_is_told_every_write_once(before: list[Any], back: int, steps: list[Any], filtered: bool) -> None:
     cluster, events = Cluster(StillClock()), list[WatchEvent]()
     cluster.subscribe(CONFIG_MAPS, events.append)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -206,7 +205,6 @@ def test_ctrl_c_ends_a_refreshing_command_with_130(tmp_path: Path) -> None:
     command = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     assert command.stdout is not None
     command.stdout.readline()
-    time.sleep(0.2)
     command.send_signal(signal.SIGINT)
     _, err = command.communicate(timeout=10)
     assert command.returncode == 130

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.apps.running_console import until
 from tests.asgi import TOKEN, ask
 from tests.sim.objects import StillClock, config_map, pod
+from tests.waiting import until
 
 from fairlead.apps import server
 from fairlead.apps.server import bind_socket, serve
@@ -255,7 +255,8 @@ async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(
         cluster.create(config_map("c", {"n": ""}))
         for index in range(150):
             cluster.merge_patch(CONFIG_MAPS, "default", "c", {"data": {"n": f"{index}-" + "x" * 200_000}})
-        await asyncio.sleep(0.2)
+        for reader, _ in streams:
+            await reader.readexactly(1)
         started = time.monotonic()
     assert time.monotonic() - started < 4.5
     for _, writer in streams:

@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.sim.pod_life import Lives
 from tests.sim.small_world import EPOCH, NAMESPACE, container, live, pod, small_scenario
 
@@ -95,8 +96,7 @@ actions = st.lists(
 
 
 # A sidecar that ends by itself while its pod is going: no reason for the pod to fail while its program still runs.
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 1000), actions)
+@examples(30, 150, st.integers(0, 1000), actions)
 @example(1, [("live", 399), ("init", "fail:9s", "Always", "cuda-malloc:3G", "Always"), ("live", 139), ("delete", 32, 5), ("live", 399)])
 def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
     witness, world = watched(small_scenario(), seed)
@@ -165,8 +165,7 @@ def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:
         world.come_back(name)
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 100_000))
+@examples(2, 16, st.integers(0, 100_000))
 def test_the_default_world_keeps_the_rules(seed: int) -> None:
     witness, world = watched(load_scenario("default"), seed)
     for _ in range(12):
@@ -176,7 +175,7 @@ def test_the_default_world_keeps_the_rules(seed: int) -> None:
     assert {"Running", "Succeeded", "Failed", "Pending"} <= witness.lives.phases
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_the_world_in_which_everything_breaks_keeps_them_too(seed: int) -> None:
     witness, world = watched(load_scenario("faults"), seed)
     for _ in range(18):
