@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.cli.servers.laptop_state import laptop_home, running_laptop
+from fairlead.edge.files.laptop_state import laptop_home, running_laptop
 
 START_SECONDS = 30.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")

@@ -26,10 +26,10 @@ from fairlead.apps.laptop import run_all
 from fairlead.apps.server import bind_socket, serve
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.frame.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
-from fairlead.cli.servers import laptop_state
 from fairlead.console.charts.history import SLOTS, TICK_SECONDS
 from fairlead.edge.connection.connection import LaptopPages
+from fairlead.edge.files import laptop_state
+from fairlead.edge.files.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.prometheus.exporter_pages import ExporterPages

@@ -1,7 +1,7 @@
-"""What does a verb get beside its own arguments? The global options, where to print, and a door to the world that `main` chose.
+"""What a verb gets beside its own arguments: the global options, where to print, the cluster and the machine it speaks to.
 
-Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Named tuples instead of msgspec structs, because
-`arena version` is measured in milliseconds and needs no decoder.
+Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and `context.machine`.
+Named tuples instead of msgspec structs, because `arena version` is measured in milliseconds and needs no decoder.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
+    from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
     from fairlead.model.event import Event
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import Streams
+    from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
     from fairlead.wire.kube.kept_objects import KeptObjects
 
@@ -230,6 +232,61 @@ class Clusters(Protocol):
         ...
 
 
+class NewFile(Protocol):
+    """A file that a verb writes, whole or not at all, and never over one that is not ours."""
+
+    def check(self) -> None:
+        """Before there is anything to write: a wrong name should cost no work. Raises UserError."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that does not take it."""
+        ...
+
+
+class Laptop(Protocol):
+    @property
+    def kubeconfig(self) -> str: ...
+
+
+class Machine(Protocol):
+    """The machine on which a verb runs: files that a person names, arena's config file, a laptop, new keys."""
+
+    def read(self, name: str) -> bytes:
+        """A file, `~` being the person's home. Raises OSError."""
+        ...
+
+    def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
+        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what stands there."""
+        ...
+
+    def snapshot(self, name: str) -> SavedSnapshot:
+        """Raises UserError when the file cannot be read or is no snapshot."""
+        ...
+
+    def config(self) -> Mapping[str, str]:
+        """What arena's config file says; empty when there is none. One that `ARENA_CONFIG` names must be readable."""
+        ...
+
+    def config_file(self) -> str: ...
+
+    def laptop_home(self, state_dir: str) -> str:
+        """Where a laptop keeps its files: `state_dir`, else the usual place."""
+        ...
+
+    def laptop(self, state_dir: str) -> Laptop | None:
+        """The laptop that keeps its files there; without `state_dir` one that only says there that it runs will do."""
+        ...
+
+    def commit(self) -> str:
+        """The commit of the source checkout that runs; "" when it is none."""
+        ...
+
+    def ssh_keys(self) -> SshKeys:
+        """A new pair, on no disk."""
+        ...
+
+
 class Output(Protocol):
     """Where a verb prints its answer."""
 
@@ -251,3 +308,4 @@ class Context(NamedTuple):
     env: Mapping[str, str]
     now: Callable[[], float]
     sleep: Callable[[float], None]
+    machine: Machine

@@ -1,7 +1,7 @@
-"""What are our stdin, stdout and stderr worth? They may be closed, full, or a pipe that nobody reads any more.
+"""Our stdin, stdout and stderr, which may be closed, full, or a pipe that nobody reads any more.
 
-What a newcomer gets wrong: a descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
-into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure (arena contract §6), a full disk is.
+A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes into it; so
+the gaps are filled before anything else opens. A pipe without a reader is no failure (arena contract §6), a full disk is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TextIO
 
 from fairlead.errors import OutsideError
@@ -34,7 +33,7 @@ def fill_standard_streams() -> None:
 
 
 def _null_stream() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def silence(stream: TextIO) -> None:

@@ -142,4 +142,4 @@ def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's `output=legacy`."""
     from fairlead.cli.frame.arena_config import is_legacy_layout
 
-    return args.legacy or is_legacy_layout(context.env, context.messages)
+    return args.legacy or is_legacy_layout(context.env, context.machine, context.messages)

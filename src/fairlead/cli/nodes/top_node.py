@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     mode = _checked(args)
-    is_legacy = args.legacy or is_legacy_layout(context.env, context.messages)
+    is_legacy = args.legacy or is_legacy_layout(context.env, context.machine, context.messages)
     reader = context.world.reader()
     while True:
         context.stdout.write(_output(args, mode, reader, context.messages, is_legacy=is_legacy))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.serving.flags import add_common_flags, add_custom_flags
 from fairlead.cli.serving.submit import serve
 
@@ -30,7 +29,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from msgspec.structs import replace
 
     from fairlead.cli.frame.values import invalid
@@ -39,7 +38,7 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
     from fairlead.kinds.serving.kinds import CUSTOM
     from fairlead.kinds.serving.manifest import service_name
 
-    spec = common_spec(args, CUSTOM, namespace, config, now)
+    spec = common_spec(args, CUSTOM, namespace, machine, now)
     if not spec.image:
         raise invalid("image must be specified", "`--image IMAGE` names the image that serves")
     check_service_name(service_name(spec))

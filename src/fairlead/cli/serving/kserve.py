@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.serving.flags import add_common_flags, add_kserve_flags
 from fairlead.cli.serving.submit import serve
 
@@ -33,14 +33,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from msgspec.structs import replace
 
     from fairlead.cli.frame.values import invalid
     from fairlead.cli.serving.spec import check_service_name, common_spec, ports
     from fairlead.kinds.serving.kinds import KSERVE
 
-    spec = common_spec(args, KSERVE, namespace, config, now)
+    spec = common_spec(args, KSERVE, namespace, machine, now)
     check_service_name(spec.name)
     if not spec.image and not args.model_format:
         raise invalid("--model-format or --image must be set", "`--model-format sklearn --storage-uri URI`, or `--image IMAGE`")

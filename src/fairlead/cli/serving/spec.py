@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairlead.cli.frame import values
+from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import PULL_POLICIES, pull_secrets, read_config_file, sizes
 from fairlead.kinds.serving.spec import Mount, ServingPorts, ServingSpec
@@ -17,7 +18,7 @@ _PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_MAX: Final = 63
 
 
-def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: Machine, now: float) -> ServingSpec:
     """`config` is arena's config file. Raises UserError for the first value that cannot be used."""
     name = values.job_name(args.name)
     if args.words_of_command and args.command:
@@ -29,7 +30,7 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Ma
         namespace=namespace,
         image=args.image,
         pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
-        pull_secrets=pull_secrets(args, config),
+        pull_secrets=pull_secrets(args, machine.config()),
         replicas=values.count("replicas", args.replicas),
         gpus=values.count("gpus", args.gpus),
         gpu_memory=values.count("gpumemory", args.gpumemory),
@@ -46,7 +47,7 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Ma
         claims=_mounts("data", values.claims("data", args.data), args.data_subpath_expr),
         empty_dirs=_mounts("temp-dir", _named_paths("temp-dir", args.temp_dir), args.temp_dir_subpath_expr),
         host_dirs=values.host_dirs("data-dir", args.data_dir),
-        config_files=tuple(read_config_file(each) for each in args.config_file),
+        config_files=tuple(read_config_file(each, machine) for each in args.config_file),
         shell=args.shell,
         command=args.command or " ".join(args.words_of_command),
         has_istio=args.enable_istio,

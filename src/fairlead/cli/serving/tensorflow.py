@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.serving.flags import add_common_flags, add_tensorflow_flags
 from fairlead.cli.serving.submit import serve
 
@@ -33,7 +32,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from msgspec.structs import replace
 
     from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
@@ -41,7 +40,7 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
     from fairlead.kinds.serving.kinds import TENSORFLOW
     from fairlead.kinds.serving.manifest import service_name
 
-    spec = common_spec(args, TENSORFLOW, namespace, config, now)
+    spec = common_spec(args, TENSORFLOW, namespace, machine, now)
     check_service_name(service_name(spec))
     found = check_ports(ports(grpc=("port", args.port), http=("restful-port", args.restful_port)))
     if not spec.command:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.serving.flags import add_common_flags, add_triton_flags
 from fairlead.cli.serving.submit import serve
 
@@ -32,7 +31,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from msgspec.structs import replace
 
     from fairlead.cli.frame.values import invalid
@@ -41,7 +40,7 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
     from fairlead.kinds.serving.kinds import TRITON
     from fairlead.kinds.serving.manifest import service_name
 
-    spec = common_spec(args, TRITON, namespace, config, now)
+    spec = common_spec(args, TRITON, namespace, machine, now)
     check_service_name(service_name(spec))
     found = ports(grpc=("grpc-port", args.grpc_port), http=("http-port", args.http_port), metrics=("metrics-port", args.metrics_port))
     if not found.http:

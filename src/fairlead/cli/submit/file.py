@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser
 from fairlead.errors import UserError
@@ -34,10 +34,10 @@ _IN_BYTES: Final = ' in "<byte string>",'  # PyYAML's name for what has none
 _HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
 
 
-def read_documents(name: str) -> list[Document]:
+def read_documents(name: str, machine: Machine) -> list[Document]:
     """The documents of a file, or of stdin for `-`."""
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
+        text = sys.stdin.buffer.read() if name == "-" else machine.read(name)
     except OSError as error:
         raise UserError(f"job file `{name}` cannot be read: {error.strerror or error}") from error
     try:

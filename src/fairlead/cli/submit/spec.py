@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import Flag, add_flags, many, read_flags, text, truth
+from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.flag_table import Flag, add_flags, many, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, Tensorboard
 
@@ -132,8 +132,8 @@ def add_job_flags(parser: argparse.ArgumentParser, table: Iterable[Flag], comman
     add_flags(parser, table)
 
 
-def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
-    """The spec of a table that begins with `SHARED`; its roles are still to be said. `config` is arena's config file.
+def common_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
+    """The spec of a table that begins with `SHARED`; its roles are still to be said.
 
     Raises UserError for the first value that cannot be used.
     """
@@ -141,19 +141,19 @@ def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, s
         name=values.job_name(args.name),
         namespace=namespace,
         command=" ".join(args.command),
-        config_files=tuple(read_config_file(each) for each in args.config_file),
-        pull_secrets=pull_secrets(args, config),
-        sync=_sync(args, config),
-        tensorboard=_tensorboard(args, config),
+        config_files=tuple(read_config_file(each, machine) for each in args.config_file),
+        pull_secrets=pull_secrets(args, machine.config()),
+        sync=_sync(args, machine.config()),
+        tensorboard=_tensorboard(args, machine.config()),
         model_name=_model_name(args),
         **read_flags(args, table),
     )
 
 
-def one_size_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
+def one_size_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
     """Where every worker has the same image, cpu and memory: of a table with `COMMON` and `ONE_SIZE`."""
     check_image(args)
-    spec = common_spec(args, namespace, config, table)
+    spec = common_spec(args, namespace, machine, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run
     gpus = values.count("gpus", args.gpus)
     worker = RoleSpec(replicas=replicas, gpus=gpus, resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
@@ -169,10 +169,10 @@ def sizes(**told: tuple[str, str]) -> dict[str, str]:
     return {resource: amount for resource, (flag, given) in told.items() if (amount := values.quantity(flag, given))}
 
 
-def read_config_file(told: str) -> ConfigFile:
+def read_config_file(told: str, machine: Machine) -> ConfigFile:
     here, path = values.config_file(told)
     try:
-        content = Path(here).expanduser().read_bytes()
+        content = machine.read(here)
     except OSError as error:
         raise invalid(f"config file `{here}` cannot be read: {error.strerror or error}") from error
     if len(content) > _FILE_BYTES_MAX:

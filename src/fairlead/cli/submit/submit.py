@@ -7,17 +7,17 @@ a person never sees half a job.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fairlead.cli.frame.context import ClusterObjects, Context
+from fairlead.cli.frame.context import ClusterObjects, Context, Machine
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
     from fairlead.kinds.submission import Manifest, Served, Submission
 
-    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
+    SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
 
 
 class Words(NamedTuple):
@@ -46,7 +46,7 @@ def submit(
     needs_command: bool = True,
     words: Words = JOB_WORDS,
 ) -> int:
-    """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
+    """`read_spec` makes the job spec of the arguments, a namespace and what the machine has."""
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
     check_text(args.words)
@@ -54,11 +54,10 @@ def submit(
     if args.file:
         from fairlead.cli.submit.file import is_job_file, namespace_of, read_documents, with_job_file
 
-        documents = read_documents(args.file)
+        documents = read_documents(args.file, context.machine)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
-    from fairlead.cli.frame.arena_config import read_arena_config
     from fairlead.cli.frame.values import job_name
 
     job_name(args.name)
@@ -66,7 +65,7 @@ def submit(
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
-    spec = read_spec(args, namespace, read_arena_config(context.env))
+    spec = read_spec(args, namespace, context.machine)
     return _submit_spec(args, context, spec, submission, words)
 
 
