@@ -1,7 +1,7 @@
-"""How is a command line split into flags and positionals? Go's pflag rules, which people of `arena` and `kubectl` have in their fingers.
+"""Splits a command line into flags and positionals by Go's pflag rules, as people of `arena` and `kubectl` know them.
 
-argparse is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought into one canonical
-order before it sees them: `--flag=value …`, then `--`, then positionals.
+argparse is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought into one
+canonical order before it sees them: `--flag=value …`, then `--`, then positionals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How does a command speak on stderr? Two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines (contract §9.1).
+"""What commands say on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines (contract §9.1).
 
-What a newcomer gets wrong: arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a
-pipe (logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as kubectl shows it, in
+arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a pipe (logfmt).
+Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as kubectl shows it, in
 logfmt as Go quotes it; the colours are ours.
 """
 

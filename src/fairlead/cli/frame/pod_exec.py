@@ -1,7 +1,7 @@
-"""How is a command run in a container of one pod? Flags, what can be refused at once, the exit status; shared by every verb that attaches.
+"""Runs a command in a container of one pod: the flags, what is refused at once, the exit status. All attaching verbs use it.
 
-What a newcomer gets wrong: nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as
-`kubectl exec` does. The exit status is that program's.
+Nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as `kubectl exec` does.
+The exit status is that program's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How is the log of one pod shown? Flags, parameters of the API, the container that is meant; shared by every verb that shows logs.
+"""Shows the log of one pod: flags, parameters of the API, the container that is meant. All verbs that show logs use it.
 
-What a newcomer gets wrong: a container that waits for its next try has a log, one that was never started has none.
+A container that waits for its next try has a log, one that was never started has none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the terminal behind them.
+"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the terminal.
 
-What a newcomer gets wrong: a terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
+A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
 """
 
 from __future__ import annotations

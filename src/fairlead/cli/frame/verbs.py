@@ -1,6 +1,6 @@
-"""Which verbs exist, and in which module does each live? The only table of commands; help, parser and reference read it.
+"""The only table of commands: each verb, its module and its summary; help, parser and reference read it.
 
-What a newcomer gets wrong: importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
+Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`arena version`: which build is this? Lines and their order are arena's (contract §1, §9.1); nothing is imported for them."""
+"""`arena version` prints which build this is. Lines and their order are arena's (contract §1, §9.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena get JOB`: how does one job fare, pod by pod, and why does it wait? (arena contract §2.2; sample S12)"""
+"""`arena get JOB` shows one job, pod by pod, and why it waits (arena contract §2.2; sample S12)."""
 
 from __future__ import annotations
 

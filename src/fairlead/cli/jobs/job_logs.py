@@ -1,6 +1,6 @@
-"""`arena logs JOB`: what did its chief, or one of its pods, write? (arena contract §1)
+"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote (arena contract §1).
 
-What a newcomer gets wrong: with -f a job may have no pod yet, and its container may not have begun; both are waited for.
+With -f a job may have no pod yet, and its container may not have begun; both are waited for.
 """
 
 from __future__ import annotations

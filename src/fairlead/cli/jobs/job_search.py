@@ -1,7 +1,7 @@
-"""Which jobs does a command mean, and what must it say of those that it could not see? Shared by every verb about jobs (arena contract §6).
+"""Finds the jobs that a command means, and warns of what could not be seen (arena contract §6). All job verbs use it.
 
-What a newcomer gets wrong: a kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be
-read is an error, never an empty table.
+A kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be read is an
+error, never an empty table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`arena list`: which training jobs are there, and how do they fare? (arena contract §2.2, §6; samples S10, S11)"""
+"""`arena list` lists training jobs and how they fare (arena contract §2.2, §6; samples S10, S11)."""
 
 from __future__ import annotations
 

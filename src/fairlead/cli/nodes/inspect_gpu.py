@@ -1,6 +1,6 @@
-"""`kubectl inspect cgpu`, also `fairlead inspect gpu`: who sits on which shared card? Snapshot in, table, blocks or document out.
+"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows who sits on which shared card: table, blocks or document.
 
-What a newcomer gets wrong: nobody asks the scheduler extender. Nodes and pods say everything, so this works while it is down.
+The scheduler extender is not asked. Nodes and pods say everything, so this works while it is down.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tables of `kubectl inspect cgpu` (sharing contract 4): a line per node, or a block per node with a line per pod.
 
-What a newcomer gets wrong: the rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
-first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
+The rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the first block)
+before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
 """
 
 from __future__ import annotations

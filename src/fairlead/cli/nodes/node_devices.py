@@ -1,7 +1,7 @@
 """The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode (sample S6).
 
-What a newcomer gets wrong: a device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they
-say nothing (a lost GPU), that is unknown and not 0.
+A device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they say nothing (a
+lost GPU), that is unknown and not 0.
 """
 
 from __future__ import annotations

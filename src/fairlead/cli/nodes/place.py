@@ -1,4 +1,4 @@
-"""`fairlead place`: where would these pods go that share a GPU? Nothing is created; the cluster, or a snapshot of it, is only read."""
+"""`fairlead place` says where pods that share a GPU would go. Nothing is created; the cluster or a snapshot is only read."""
 
 from __future__ import annotations
 

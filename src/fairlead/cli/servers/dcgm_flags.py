@@ -1,7 +1,7 @@
-"""Which flags and variables does dcgm-exporter take, and which of them mean something here? (telemetry contract 1.2)
+"""The flags and variables that dcgm-exporter takes, and which of them mean something here (telemetry contract 1.2).
 
-What a newcomer gets wrong: none may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing
-must say so, or somebody believes that it does.
+None may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing must say so, or
+somebody believes that it does.
 """
 
 from __future__ import annotations

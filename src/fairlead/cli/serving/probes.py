@@ -1,4 +1,4 @@
-"""How do the flags of probes become probes? `--readiness-probe-action httpGet --readiness-probe-action-option "path: /ready"` and so on."""
+"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-action-option "path: /ready"`."""
 
 from __future__ import annotations
 

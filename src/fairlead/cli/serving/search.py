@@ -1,6 +1,6 @@
-"""Which serving jobs does a command mean, and what must it say of those that it could not see? Shared by the verbs of `serve`.
+"""Finds the serving jobs that a command means, and warns of what could not be seen. The verbs of `serve` share it.
 
-What a newcomer gets wrong: a name may have several versions and types; a verb that wants one job says which there are instead of choosing.
+A name may have several versions and types; a verb that wants one job says which there are instead of choosing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How do the flags of `serve` become a serving spec? Every value is checked here, before anything is asked of a cluster."""
+"""Makes a serving spec of the flags of `serve`. Every value is checked here, before anything is asked of a cluster."""
 
 from __future__ import annotations
 

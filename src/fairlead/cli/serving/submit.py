@@ -1,7 +1,7 @@
-"""`arena serve TYPE`: flags in, a Deployment and its Service out. What the verbs of all types share (arena contract §2.4, §3).
+"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out (arena contract §2.4, §3).
 
-What a newcomer gets wrong: everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
-first, and printed last, as people know it.
+Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created first, and
+printed last, as people know it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is in the file of `submit -f`? Objects of Kubernetes, created as they are, or one job in arena's v2 schema (contract §3).
+"""Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema (contract §3).
 
-What a newcomer gets wrong: a job file is nothing but flags in another spelling. It becomes words of a command line that stand before the
-person's own, so flags override the file and every value is checked by the same code.
+Objects are created as they are. A job file is flags in another spelling: it becomes words of a command line that stand
+before the person's own, so flags override the file and every value is checked by the same code.
 """
 
 from __future__ import annotations

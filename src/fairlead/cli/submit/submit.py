@@ -1,7 +1,7 @@
-"""`arena submit KIND`: flags in, objects out, in a cluster or as YAML (arena contract §3). What the verbs of all kinds share.
+"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML (arena contract §3).
 
-What a newcomer gets wrong: nothing is printed before everything is created, and a submit that fails half-way removes what it made, so
-a person never sees half a job.
+Nothing is printed before everything is created, and a submit that fails half-way removes what it made, so a person never
+sees half a job.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Where is what came with a job, should nothing say that it belongs to it? Our labels and names tell; `job_companions` writes them.
+"""Finds what came with a job, where nothing says that it belongs to it, by the labels and names that we write.
 
-What a newcomer gets wrong: one name may be that of several jobs of different kinds, so the label `app` is part of every search.
+`job_companions` writes them. One name may be that of several jobs of different kinds, so the label `app` is part of
+every search.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which objects make a serving job, and of which type is it? By arena's three labels alone, so jobs of the reference are found as well.
+"""The types of serving jobs, and which objects make one: by arena's three labels alone, so the reference's are found, too.
 
-What a newcomer gets wrong: Deployments with the labels are serving jobs themselves, but for types whose operator makes them (KServe): there
-the job is the operator's object and the Deployments are its workers.
+Deployments with the labels are serving jobs themselves, but for types whose operator makes them (KServe): there the job
+is the operator's object and the Deployments are its workers.
 """
 
 from __future__ import annotations

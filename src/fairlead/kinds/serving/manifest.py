@@ -1,6 +1,6 @@
-"""How does a serving spec become a Deployment and the Service before it: custom images, TensorFlow Serving, Triton? (arena contract §3)
+"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract §3).
 
-What a newcomer gets wrong: the Service is named after the version, so two versions of a model are served side by side.
+The Service is named after the version, so two versions of a model are served side by side.
 """
 
 from __future__ import annotations

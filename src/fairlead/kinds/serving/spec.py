@@ -1,6 +1,6 @@
-"""What did a person ask to serve? A serving job as values, before it is any Kubernetes object.
+"""A serving job as a person asked for it, as values, before it is any Kubernetes object.
 
-What a newcomer gets wrong: nothing here is checked any more. Who makes a `ServingSpec` (the flags of `serve`) has refused bad values.
+Nothing here is checked any more: who makes a `ServingSpec` (the flags of `serve`) has refused bad values.
 """
 
 from __future__ import annotations
