@@ -1,4 +1,4 @@
-"""This machine as verbs see it (`cli.frame.context.Machine`). Every import stands in the method that needs it."""
+"""This machine as verbs see it (`cli.frame.context.Machine`). Each method imports what it needs."""
 
 from __future__ import annotations
 

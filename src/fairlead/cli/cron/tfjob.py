@@ -83,7 +83,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import cron
 
-    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)  # in no list of jobs
+    # in no list of jobs
+    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)
 
 
 def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:

@@ -1,4 +1,4 @@
-"""What arena's config file may say (contract §1), and the layout of tables that it or ARENA_OUTPUT asks for."""
+"""What arena's config file may say (contract §1), and the layout of tables that is asked for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ LAYOUTS: Final = ("legacy", "current")
 
 
 def is_legacy_layout(env: Mapping[str, str], machine: Machine, messages: Messages) -> bool:
-    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the file.
+    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the
+    file.
 
     `current` is the other layout, as no word is; any other word is told, once.
     """

@@ -1,7 +1,7 @@
 """Flags as arena has them: texts, repeatable texts, truths, `-A`, and deprecated spellings of each.
 
-arena kept the old spelling of many flags (`--workingDir`). Such a twin writes into the flag that replaced it, is told on
-stderr once per use (`tell_deprecations`), and is in no help text.
+arena kept the old spelling of many flags (`--workingDir`). Such a twin writes into the flag that replaced it,
+is told on stderr once per use (`tell_deprecations`), and is in no help text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def _note(namespace: argparse.Namespace, old: str, new: str) -> None:
 
 
 def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
-    """Its help ends with its default, if that says more than nothing or none and the help does not tell it already."""
+    """Its help ends with its default, if that says more than nothing or none and the help does not tell it
+    already.
+    """
     is_told = default in ("", "0") or "(default" in help
     action = parser.add_argument(
         *spellings, default=default, metavar=metavar or "TEXT", help=help if is_told else f"{help} (default {default})"

@@ -1,7 +1,9 @@
-"""What a verb gets beside its own arguments: the global options, where to print, the cluster and the machine it speaks to.
+"""What a verb gets beside its own arguments: the global options, where to print, the cluster and the machine
+it speaks to.
 
-Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and `context.machine`.
-Named tuples instead of msgspec structs, because `arena version` is measured in milliseconds and needs no decoder.
+Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
+`context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in
+milliseconds and needs no decoder.
 """
 
 from __future__ import annotations
@@ -44,11 +46,12 @@ class ClusterReader(Protocol):
     """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
 
     def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
-        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
+        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU
+        topologies.
 
         With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
-        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took out, if we may know
-        them. Nodes are read before pods: a pod may be missing, never its node.
+        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took
+        out, if we may know them. Nodes are read before pods: a pod may be missing, never its node.
         """
         ...
 
@@ -57,7 +60,9 @@ class ClusterReader(Protocol):
         ...
 
     def read_objects(self) -> KeptObjects | None:
-        """The objects that a simulated cluster can go on from, with what may be saved of them; None when nobody knows them any more."""
+        """The objects that a simulated cluster can go on from, with what may be saved of them; None when
+        nobody knows them any more.
+        """
         ...
 
     def describe(self) -> str:
@@ -71,10 +76,11 @@ class ClusterJobs(Protocol):
     def read_jobs(
         self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
     ) -> ClusterSnapshot:
-        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods.
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their
+        pods.
 
-        `sources` says of each kind how it was read.
-        With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
+        `sources` says of each kind how it was read. With `with_readings` also the values of the GPUs they
+        hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
         """
         ...
 
@@ -87,7 +93,9 @@ class ClusterJobs(Protocol):
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME` each."""
+        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME`
+        each.
+        """
         ...
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
@@ -99,7 +107,9 @@ class ClusterJobs(Protocol):
         ...
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
-        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be told."""
+        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be
+        told.
+        """
         ...
 
     def user(self) -> str:
@@ -115,7 +125,8 @@ class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""
 
     def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
-        """What must be known before a job is made; `with_fields_of` is the version whose schema is read, `priority` a priority class.
+        """What must be known before a job is made; `with_fields_of` is the version whose schema is read,
+        `priority` a priority class.
 
         Either may be empty. Raises OutsideError when the cluster does not even tell what it serves.
         """
@@ -126,14 +137,17 @@ class ClusterObjects(Protocol):
         ...
 
     def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
-        """As `create`, of a job and without a look at what is served: half the requests where the guess is right.
+        """As `create`, of a job and without a look at what is served: half the requests where the guess is
+        right.
 
         Raises NotAsWritten where it is wrong: then nothing was made, and `served` says what can be.
         """
         ...
 
     def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
-        """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that name is there already."""
+        """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that
+        name is there already.
+        """
         ...
 
     def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
@@ -153,7 +167,10 @@ class ClusterServings(Protocol):
     """The serving jobs of a cluster, and its data. Blocking; `namespace` "" means all."""
 
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
-        """All of them, or those of this name and version, with their pods. `sources` says what could not be read."""
+        """All of them, or those of this name and version, with their pods.
+
+        `sources` says what could not be read.
+        """
         ...
 
     def delete(self, serving: Serving) -> None:
@@ -164,7 +181,7 @@ class ClusterServings(Protocol):
 
 
 class ClusterCrons(Protocol):
-    """The crons of a cluster. Blocking. Each raises UserError where the cluster does not serve such things."""
+    """The crons of a cluster. Blocking. Each raises UserError where the cluster serves none."""
 
     def read_crons(self, namespace: str) -> list[Cron]:
         """By namespace and name; `namespace` "" means all."""
@@ -182,7 +199,10 @@ class ClusterCrons(Protocol):
 
 
 class LaptopClock(Protocol):
-    """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
+    """The clock of a running laptop.
+
+    Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over.
+    """
 
     def read(self) -> ClockFace: ...
 
@@ -193,7 +213,9 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that the global options, the environment and this machine's files mean (see `fairlead.run.worlds`)."""
+        """The cluster that the global options, the environment and this machine's files mean (see
+        `fairlead.run.worlds`).
+        """
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -201,11 +223,15 @@ class Clusters(Protocol):
         ...
 
     def objects(self) -> ClusterObjects | None:
-        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is done to them."""
+        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is
+        done to them.
+        """
         ...
 
     def servings(self) -> ClusterServings | None:
-        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no Services."""
+        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no
+        Services.
+        """
         ...
 
     def crons(self) -> ClusterCrons | None:
@@ -213,7 +239,7 @@ class Clusters(Protocol):
         ...
 
     def namespace(self) -> str:
-        """The namespace to work in: the flag's, else the config file's, else the context's, else `default`."""
+        """The namespace to work in: of the flag, else the config file, else the context, else `default`."""
         ...
 
     def console(self) -> str:
@@ -221,7 +247,8 @@ class Clusters(Protocol):
         ...
 
     def laptop_clock(self, state_dir: str) -> LaptopClock:
-        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a
+        cluster, else the usual place).
 
         Raises UserError when none runs.
         """
@@ -240,7 +267,9 @@ class NewFile(Protocol):
         ...
 
     def write(self, data: bytes) -> None:
-        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that does not take it."""
+        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that
+        does not take it.
+        """
         ...
 
 
@@ -250,14 +279,16 @@ class Laptop(Protocol):
 
 
 class Machine(Protocol):
-    """The machine on which a verb runs: files that a person names, arena's config file, a laptop, new keys."""
+    """The machine on which a verb runs: files that a person names, arena's config, a laptop, new keys."""
 
     def read(self, name: str) -> bytes:
         """A file, `~` being the person's home. Raises OSError."""
         ...
 
     def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
-        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what stands there."""
+        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what stands
+        there.
+        """
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:
@@ -265,7 +296,10 @@ class Machine(Protocol):
         ...
 
     def config(self) -> Mapping[str, str]:
-        """What arena's config file says; empty when there is none. One that `ARENA_CONFIG` names must be readable."""
+        """What arena's config file says; empty when there is none.
+
+        One that `ARENA_CONFIG` names must be readable.
+        """
         ...
 
     def config_file(self) -> str: ...
@@ -275,7 +309,9 @@ class Machine(Protocol):
         ...
 
     def laptop(self, state_dir: str) -> Laptop | None:
-        """The laptop that keeps its files there; without `state_dir` one that only says there that it runs will do."""
+        """The laptop that keeps its files there; without `state_dir` one that only says there that it runs
+        will do.
+        """
         ...
 
     def commit(self) -> str:

@@ -1,4 +1,6 @@
-"""Tables of flags: a row says of one flag how it is spelt and told, and which field of a spec its value becomes."""
+"""Tables of flags: a row says of one flag how it is spelt and told, and which field of a spec its value
+becomes.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 class Flag(NamedTuple):
     """One row of a table. `add` puts it on a parser.
 
-    `read` makes a value of the flag's name and its text (all its texts, of a repeatable one); it raises UserError for
-    what it cannot read. `field` is what the value is called, "" where something else reads the flag.
+    `read` makes a value of the flag's name and its text (all its texts, of a repeatable one); it raises
+    UserError for what it cannot read. `field` is what the value is called, "" where something else reads the
+    flag.
     """
 
     spelling: str
@@ -50,6 +53,9 @@ def add_flags(parser: argparse.ArgumentParser, table: Iterable[Flag]) -> None:
 
 
 def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any]:
-    """The fields of a spec, by their names, in the order of the table. Raises UserError for the first bad value."""
+    """The fields of a spec, by their names, in the order of the table.
+
+    Raises UserError for the first bad value.
+    """
     told = ((flag, flag.spelling.removeprefix("--")) for flag in table if flag.field)
     return {flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in told}

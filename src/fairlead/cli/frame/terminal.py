@@ -1,4 +1,5 @@
-"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the terminal.
+"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the
+terminal.
 
 A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
 """
@@ -17,7 +18,8 @@ from typing import Any, Final, TextIO
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.standard_streams import silence
 
-_ENDS_US: Final = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)  # Ctrl-C from outside is a KeyboardInterrupt, which unwinds by itself
+# Ctrl-C from outside is a KeyboardInterrupt, which unwinds by itself
+_ENDS_US: Final = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
 _USUAL: Final = (80, 24)
 _NOTICES: Final = 512
 

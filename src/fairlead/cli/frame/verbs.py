@@ -19,7 +19,9 @@ _WRITING: Final = frozenset(
 
 
 class Verb(NamedTuple):
-    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
+    """`words` as a person types them.
+
+    `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
 
     `aliases`: other words for its last word.
     """
@@ -128,7 +130,9 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does the same."""
+"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does
+the same.
+"""
 
 
 def verbs_of(program: str) -> tuple[Verb, ...]:

@@ -32,7 +32,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def build_lines(machine: Machine) -> list[str]:
-    """Indented facts. An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for its commit."""
+    """Indented facts.
+
+    An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for its commit.
+    """
     build = _build_constants()
     lines = [
         f"BuildDate: {build.get('BUILD_DATE', 'unknown')}",

@@ -30,7 +30,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     options = log_options(args)
     jobs = context.world.jobs()
     shown = _show_next(args, context, jobs, options, after="")
-    while args.follow and shown == INIT_CODE and not args.container:  # then comes the program for which the code was fetched
+    # then comes the program for which the code was fetched
+    while args.follow and shown == INIT_CODE and not args.container:
         shown = _show_next(args, context, jobs, options, after=shown)
     return 0
 

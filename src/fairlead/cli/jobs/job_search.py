@@ -1,7 +1,9 @@
-"""Finds the jobs that a command means, and warns of what could not be seen (arena contract §6). All job verbs use it.
+"""Finds the jobs that a command means, and warns of what could not be seen (arena contract §6).
 
-A kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be read is an
-error, never an empty table.
+All job verbs use it.
+
+A kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be
+read is an error, never an empty table.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def add_type(parser: argparse.ArgumentParser) -> None:
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:
-    """The kinds that `-T word` means: all without a word, none for a type that arena has and we cannot read yet."""
+    """The kinds that `-T word` means: all without a word, none for a type that arena has and we cannot read
+    yet.
+    """
     from fairlead.kinds.registry import KINDS, TYPE_WORDS, kind_by_type, type_of_word
 
     if not word:
@@ -74,7 +78,7 @@ def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError
 def find_job(
     jobs: ClusterJobs, name: str, namespace: str, word: str, *, absent: str = NOT_FOUND, with_readings: bool = False
 ) -> ClusterSnapshot:
-    """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
+    """The one job of this name with its pods. Raises UserError for none, or one in several kinds."""
     check_name(name)
     kinds = kinds_of(word)
     found = without_others_jobs(jobs.read_jobs(kinds, namespace, name, with_readings=with_readings), name)
@@ -100,7 +104,9 @@ def _labels(kinds: Sequence[JobKind]) -> dict[str, str]:
 
 
 def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapshot:
-    """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by name is refused."""
+    """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by
+    name is refused.
+    """
     mine = tuple(job for job in found.jobs if is_open(job.labels, found.isolated.get(job.namespace)))
     if name and found.jobs and not mine:
         raise not_yours(found.jobs[0].namespace)

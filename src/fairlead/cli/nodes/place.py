@@ -1,4 +1,7 @@
-"""`fairlead place` says where pods that share a GPU would go. Nothing is created; the cluster or a snapshot is only read."""
+"""`fairlead place` says where pods that share a GPU would go.
+
+Nothing is created; the cluster or a snapshot is only read.
+"""
 
 from __future__ import annotations
 

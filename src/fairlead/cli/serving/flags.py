@@ -1,4 +1,6 @@
-"""The flags of `serve TYPE`, the common ones and those of each type (arena contract §1), as text; `spec` reads them."""
+"""The flags of `serve TYPE`, the common ones and those of each type (arena contract §1), as text; `spec`
+reads them.
+"""
 
 from __future__ import annotations
 

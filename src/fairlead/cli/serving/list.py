@@ -1,4 +1,6 @@
-"""`arena serve list` lists serving jobs, their addresses, and how many of their pods are up (arena contract §2.4)."""
+"""`arena serve list` lists serving jobs, their addresses, and how many of their pods are up (arena contract
+§2.4).
+"""
 
 from __future__ import annotations
 

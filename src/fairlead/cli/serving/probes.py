@@ -1,4 +1,6 @@
-"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-action-option "path: /ready"`."""
+"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-action-option "path:
+/ready"`.
+"""
 
 from __future__ import annotations
 

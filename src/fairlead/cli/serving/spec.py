@@ -1,4 +1,7 @@
-"""Makes a serving spec of the flags of `serve`. Every value is checked here, before anything is asked of a cluster."""
+"""Makes a serving spec of the flags of `serve`.
+
+Every value is checked here, before anything is asked of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,9 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: M
 
 
 def check_service_name(name: str) -> None:
-    """The name of a Service is one label of a host name that begins with a letter, so the job's name and version together must be."""
+    """The name of a Service is one label of a host name that begins with a letter, so the job's name and
+    version together must be.
+    """
     if len(name) > _LABEL_MAX:
         raise invalid(f"--name and --version are invalid: the Service would be called {name}, {len(name)} characters; {_LABEL_MAX} fit")
     if not name[0].isalpha():
@@ -120,7 +125,9 @@ def share(flag: str, text: str) -> str:
 
 
 def container_path(flag: str, text: str, *, may_be_remote: bool = False) -> str:
-    """Where a container finds something: an absolute path, or where that is possible a URI; empty stays empty."""
+    """Where a container finds something: an absolute path, or where that is possible a URI; empty stays
+    empty.
+    """
     is_remote = may_be_remote and re.match(r"[a-z0-9]+://", text)
     if text and not text.startswith("/") and not is_remote:
         raise invalid(

@@ -1,7 +1,8 @@
-"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out (arena contract §2.4, §3).
+"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out (arena contract
+§2.4, §3).
 
-Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created first, and
-printed last, as people know it.
+Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
+first, and printed last, as people know it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, objects_of: Callable[[ServingSpec], list[Manifest]]) -> int:
-    """`read_spec` makes the spec of the arguments, a namespace, what the machine has and the time; `objects_of` its objects."""
+    """`read_spec` makes the spec of the arguments, a namespace, what the machine has and the time;
+    `objects_of` its objects.
+    """
     from msgspec.structs import replace
 
     from fairlead.cli.frame.arena_flags import tell_deprecations

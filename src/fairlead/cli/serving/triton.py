@@ -1,4 +1,6 @@
-"""`arena serve triton`: a repository of models by NVIDIA's Triton, over gRPC and HTTP (arena contract §1, §3)."""
+"""`arena serve triton`: a repository of models by NVIDIA's Triton, over gRPC and HTTP (arena contract §1,
+§3).
+"""
 
 from __future__ import annotations
 

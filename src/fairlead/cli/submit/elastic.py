@@ -1,4 +1,4 @@
-"""The flags that `submit etjob` and `submit deepspeedjob` share, and what they mean: both make TrainingJobs."""
+"""The flags that `submit etjob` and `submit deepspeedjob` share: both make TrainingJobs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema (contract §3).
 
-Objects are created as they are. A job file is flags in another spelling: it becomes words of a command line that stand
-before the person's own, so flags override the file and every value is checked by the same code.
+Objects are created as they are. A job file is flags in another spelling: it becomes words of a command line
+that stand before the person's own, so flags override the file and every value is checked by the same code.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def namespace_of(documents: Sequence[Document]) -> str:
 
 
 def job_file_words(job: Mapping[str, Any], type_: str) -> Words:
-    """The flags that a job file means. Raises UserError for a key that the schema has not, naming its place."""
+    """The flags that a job file means. Raises UserError for an unknown key, naming its place."""
     words: Words = []
     for key, value in job.items():
         reader = _KEYS.get(str(key))
@@ -152,7 +152,8 @@ def _replicas(role: str, replicas: Any, type_: str) -> Words:
         return []
     count = _number(replicas, f"{role}.replicas")
     if role == "worker":
-        return [f"--workers={count + (type_ == 'pytorchjob')}"]  # the file counts workers, the flag the master as well
+        # the file counts workers, the flag the master as well
+        return [f"--workers={count + (type_ == 'pytorchjob')}"]
     if role == "ps":
         return [f"--ps={count}"]
     if count > 1 or (count == 0 and role in ("master", "launcher")):

@@ -1,7 +1,7 @@
 """`arena submit rayjob`: its flags, and what they mean; `submit` does the work.
 
-A Ray cluster counts its pods and GPUs by flags of its own (`--worker-replicas`, `--worker-gpu`), so `--workers` and
-`--gpus` of the other kinds are not here.
+A Ray cluster counts its pods and GPUs by flags of its own (`--worker-replicas`, `--worker-gpu`), so
+`--workers` and `--gpus` of the other kinds are not here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The flags that kinds of jobs share (arena contract §3), and the job spec that they become.
 
-Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says. Every value is
-checked here, before anything is asked of a cluster.
+Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says.
+Every value is checked here, before anything is asked of a cluster.
 """
 
 from __future__ import annotations

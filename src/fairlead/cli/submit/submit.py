@@ -1,7 +1,8 @@
-"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML (arena contract §3).
+"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML (arena contract
+§3).
 
-Nothing is printed before everything is created, and a submit that fails half-way removes what it made, so a person never
-sees half a job.
+Nothing is printed before everything is created, and a submit that fails half-way removes what it made, so a
+person never sees half a job.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
 
 
 def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
-    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
+    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be
+    asked in any case.
+    """
     from fairlead.kinds.submission import Served
 
     newest = submission.kind.CREATED_VERSIONS[:1]
@@ -132,8 +135,10 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
 def _as_served(
     args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
 ) -> tuple[JobSpec, Submission, Served]:
-    """What to make, and what the cluster says. A dry run does with what it can get; else the kind, or the one that it becomes where it is
-    not served, must be there and the priority exist.
+    """What to make, and what the cluster says.
+
+    A dry run does with what it can get; else the kind, or the one that it becomes where it is not served,
+    must be there and the priority exist.
     """
     from msgspec.structs import replace
 
@@ -186,8 +191,9 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
 
 
 def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
-    """Creates what the object at `place` needs, the object, and its companions, and returns what was made. Whatever goes wrong on the way,
-    nothing stays behind.
+    """Creates what the object at `place` needs, the object, and its companions, and returns what was made.
+
+    Whatever goes wrong on the way, nothing stays behind.
 
     `exists`: what to say when the object is there already.
     """

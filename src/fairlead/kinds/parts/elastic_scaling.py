@@ -1,4 +1,5 @@
-"""ScaleIn and ScaleOut: objects that tell et-operator once to remove workers of an elastic job, or to add some.
+"""ScaleIn and ScaleOut: objects that tell et-operator once to remove workers of an elastic job, or to add
+some.
 
 The script runs in the launcher and tells the program; the operator only makes or deletes the pods.
 """

@@ -1,4 +1,5 @@
-"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract §3).
+"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract
+§3).
 
 The Service is named after the version, so two versions of a model are served side by side.
 """
@@ -16,7 +17,10 @@ from fairlead.kinds.serving.spec import ServingSpec
 
 
 class Server(Struct, frozen=True):
-    """`app` ends the names of the objects, `container` is the container's. `names_service`: the Service has the app in its name, too."""
+    """`app` ends the names of the objects, `container` is the container's.
+
+    `names_service`: the Service has the app in its name, too.
+    """
 
     app: str
     container: str
