@@ -24,9 +24,7 @@ def kind_by_type(type_: str) -> JobKind | None:
 
 
 def one_per_resource(kinds: Iterable[JobKind]) -> tuple[JobKind, ...]:
-    """Of kinds that live in one resource the first: what it parses are the jobs of all of them, each with its
-    own type.
-    """
+    """Of kinds that live in one resource the first: what it parses are the jobs of all of them."""
     found: dict[tuple[str, str], JobKind] = {}
     for kind in kinds:
         found.setdefault((kind.GROUP, kind.PLURAL), kind)

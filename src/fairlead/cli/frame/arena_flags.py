@@ -41,9 +41,7 @@ def _note(namespace: argparse.Namespace, old: str, new: str) -> None:
 
 
 def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
-    """Its help ends with its default, if that says more than nothing or none and the help does not tell it
-    already.
-    """
+    """Its help ends with its default, unless that is nothing or none, or the help tells it already."""
     is_told = default in ("", "0") or "(default" in help
     action = parser.add_argument(
         *spellings, default=default, metavar=metavar or "TEXT", help=help if is_told else f"{help} (default {default})"

@@ -93,9 +93,7 @@ class ClusterJobs(Protocol):
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME`
-        each.
-        """
+        """Delete what is left of a job of these kinds that is gone, if we wrote it: `configmap/NAME` each."""
         ...
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
@@ -213,9 +211,7 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that the global options, the environment and this machine's files mean (see
-        `fairlead.run.worlds`).
-        """
+        """The cluster that the options, the environment and this machine's files mean (`fairlead.run.worlds`)."""
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -229,9 +225,7 @@ class Clusters(Protocol):
         ...
 
     def servings(self) -> ClusterServings | None:
-        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no
-        Services.
-        """
+        """The serving jobs of that same cluster; None when it is a file or the embedded one: they know none."""
         ...
 
     def crons(self) -> ClusterCrons | None:
@@ -286,9 +280,7 @@ class Machine(Protocol):
         ...
 
     def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
-        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what stands
-        there.
-        """
+        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what is there."""
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:
@@ -309,9 +301,7 @@ class Machine(Protocol):
         ...
 
     def laptop(self, state_dir: str) -> Laptop | None:
-        """The laptop that keeps its files there; without `state_dir` one that only says there that it runs
-        will do.
-        """
+        """The laptop that keeps its files there; without `state_dir` any that says there that it runs."""
         ...
 
     def commit(self) -> str:

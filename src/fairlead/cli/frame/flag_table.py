@@ -1,6 +1,4 @@
-"""Tables of flags: a row says of one flag how it is spelt and told, and which field of a spec its value
-becomes.
-"""
+"""Tables of flags: how each is spelt and told, and which field of a spec its value becomes."""
 
 from __future__ import annotations
 

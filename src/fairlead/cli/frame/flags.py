@@ -18,9 +18,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class BooleanFlag(argparse.Action):
-    """A flag that is true when named and takes an explicit value only as `--flag=false`; the last mention
-    wins.
-    """
+    """A flag that is true when named and takes a value only as `--flag=false`; the last mention wins."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, default: bool = False, help: str | None = None) -> None:
         super().__init__(option_strings, dest, nargs=1, default=default, help=help)

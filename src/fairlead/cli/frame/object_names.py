@@ -1,6 +1,4 @@
-"""Names of objects and namespaces that a person types, and whose the objects are, where people see only their
-own.
-"""
+"""Names of objects and namespaces that a person types, and whose the objects are."""
 
 from __future__ import annotations
 

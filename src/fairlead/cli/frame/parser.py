@@ -42,9 +42,7 @@ class VerbModule(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that reports mistakes as `UserError`, prints help on stdout and knows pflag's order of
-    arguments.
-    """
+    """argparse that reports mistakes as `UserError`, prints help on stdout and has pflag's order."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(_sentence(message.replace(_KEPT, _TWO_DASHES)), self._help_hint())

@@ -91,9 +91,7 @@ def _events(jobs: ClusterJobs, report: JobReport) -> Events:
 
 
 def _why_pending(context: Context, report: JobReport) -> list[str]:
-    """One sentence per pod that waits, or a container of which does; else one for a job that waits without
-    any.
-    """
+    """One sentence per pod or container that waits; else one for a job that waits without any."""
     from fairlead.rules.jobs.status import PENDING, board_state
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
 

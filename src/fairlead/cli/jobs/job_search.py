@@ -32,9 +32,7 @@ def add_type(parser: argparse.ArgumentParser) -> None:
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:
-    """The kinds that `-T word` means: all without a word, none for a type that arena has and we cannot read
-    yet.
-    """
+    """The kinds that `-T word` means: all without a word, none for a type that we cannot read yet."""
     from fairlead.kinds.registry import KINDS, TYPE_WORDS, kind_by_type, type_of_word
 
     if not word:

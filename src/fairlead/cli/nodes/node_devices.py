@@ -23,9 +23,7 @@ _MIB = 1 << 20
 
 
 class DeviceUse(Struct, frozen=True, gc=False):
-    """One device with its newest reading, in bytes and percent; None = nobody told, which a table shows as
-    `N/A`.
-    """
+    """One device with its newest reading, in bytes and percent; None = nobody told, in a table `N/A`."""
 
     reading: GpuReading
     total_bytes: float | None
@@ -55,9 +53,7 @@ def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
 
 
 def _total_bytes(node: Node, reading: GpuReading) -> float | None:
-    """What the device says; when it says nothing (it is lost), its slot in the inventory or the node's label
-    still knows.
-    """
+    """What the device says; when it is lost, its slot in the inventory or the node's label still knows."""
     slot = next((slot.memory_mib for slot in node.gpus if slot.index == reading.index), None)
     return _scaled(reading.memory_total_mib or slot or node.card_memory_mib, _MIB)
 

@@ -1,6 +1,4 @@
-"""The tables of `arena top node`: one per GPU mode, and the mixed one (arena contract §2.1; samples S1 to
-S4).
-"""
+"""The tables of `arena top node`: one per GPU mode, and the mixed one (arena contract §2.1; S1 to S4)."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Re
 
 
 def with_requests(rows: Sequence[list[str]], reports: Sequence[NodeReport], requested: Requested) -> list[list[str]]:
-    """The rows, the header first, with what the pods of each node ask for; as they are when nobody wants to
-    know.
-    """
+    """The rows, the header first, with what the pods of each node ask for, if it is `requested`."""
     if requested is None:
         return list(rows)
     head, *lines = rows

@@ -1,6 +1,4 @@
-"""`arena top node` shows how the GPUs of the nodes are used: table, blocks or document (arena contract §2.1,
-§5).
-"""
+"""`arena top node` shows how the GPUs of the nodes are used (arena contract §2.1, §5)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The flags of `serve TYPE`, the common ones and those of each type (arena contract §1), as text; `spec`
-reads them.
-"""
+"""The flags of `serve TYPE`, the common ones and each type's (arena contract §1); `spec` reads them."""
 
 from __future__ import annotations
 

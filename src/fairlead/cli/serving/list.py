@@ -1,6 +1,4 @@
-"""`arena serve list` lists serving jobs, their addresses, and how many of their pods are up (arena contract
-§2.4).
-"""
+"""`arena serve list` lists serving jobs, where they are, how many pods are up (arena contract §2.4)."""
 
 from __future__ import annotations
 

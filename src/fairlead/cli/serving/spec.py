@@ -125,9 +125,7 @@ def share(flag: str, text: str) -> str:
 
 
 def container_path(flag: str, text: str, *, may_be_remote: bool = False) -> str:
-    """Where a container finds something: an absolute path, or where that is possible a URI; empty stays
-    empty.
-    """
+    """Where a container finds something: an absolute path, where possible a URI; empty stays empty."""
     is_remote = may_be_remote and re.match(r"[a-z0-9]+://", text)
     if text and not text.startswith("/") and not is_remote:
         raise invalid(

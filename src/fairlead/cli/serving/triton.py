@@ -1,6 +1,4 @@
-"""`arena serve triton`: a repository of models by NVIDIA's Triton, over gRPC and HTTP (arena contract §1,
-§3).
-"""
+"""`arena serve triton`: a repository of models by NVIDIA's Triton, gRPC and HTTP (arena contract §1, §3)."""
 
 from __future__ import annotations
 

@@ -58,9 +58,7 @@ def beside_cron(name: str) -> Companions:
 
 
 def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
-    """`selector` finds the serving job's own objects; its Services are found by it as well, and need no look
-    here.
-    """
+    """`selector` finds the serving job's own objects and its Services, which need no look here."""
     is_ours = labels.get("heritage") == "fairlead"
     return Companions(_FILES if is_ours else (), f"{selector},heritage=fairlead,release={release}", release)
 

@@ -47,9 +47,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def labels_of(spec: JobSpec, type_: str, kind: str) -> dict[str, str]:
-    """On the job, on its pods and on what comes with it; the person's own come last, but cannot take ours
-    away.
-    """
+    """On the job, its pods and what comes with it; the person's own come last, but take none of ours away."""
     own = {"app": type_, "release": spec.name, "createdBy": kind, "heritage": "fairlead"}
     if spec.user:
         own[names.LABEL_SUBMITTER] = md5(spec.user)
@@ -211,9 +209,7 @@ def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifes
 
 
 def _init_container(spec: JobSpec) -> Manifest:
-    """Copies the code before the training begins, into the volume that training containers see as `<working
-    dir>/code`.
-    """
+    """Copies the code before the training, into the volume that containers see as `<working dir>/code`."""
     assert spec.sync is not None
     container: Manifest = {"name": "init-code", "image": spec.sync.image, "imagePullPolicy": spec.pull_policy}
     if spec.sync.mode == "git":

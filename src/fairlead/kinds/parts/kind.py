@@ -84,9 +84,7 @@ _AMBIGUOUS: Final = ("jobs",)
 
 
 def source_of(kind: JobKind) -> str:
-    """The name of a snapshot's source for this kind: its plural, with the group where that alone is
-    ambiguous.
-    """
+    """The name of a snapshot's source for this kind: its plural, with the group where it is ambiguous."""
     return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
@@ -96,9 +94,7 @@ def label_of(kind: JobKind) -> str:
 
 
 class LabelledPods(Struct, frozen=True):
-    """How the pods of a job are found where `operators` write its name on each, or wrote it in
-    `older_labels`.
-    """
+    """How the pods of a job are found where `operators` write its name on each, or in `older_labels`."""
 
     operators: tuple[str, ...]
     older_labels: tuple[str, ...]
@@ -136,9 +132,7 @@ class NamedPods(Struct, frozen=True):
     label: str
 
     def is_member(self, pod: Pod, job: Job) -> bool:
-        """By label and, where an object of the job's kind owns the pod, by its uid: two jobs of one name do
-        not mix.
-        """
+        """By label and, where an object of the job's kind owns the pod, by its uid: no two jobs mix."""
         if pod.namespace != job.namespace or pod.labels.get(self.label) != job.name:
             return False
         owners = {owner.uid for owner in pod.owners if owner.kind == job.kind}
