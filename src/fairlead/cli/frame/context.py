@@ -211,7 +211,7 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that the options, the environment and this machine's files mean (`fairlead.run.worlds`)."""
+        """The cluster that options, environment and this machine's files mean (`fairlead.run.worlds`)."""
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -225,7 +225,7 @@ class Clusters(Protocol):
         ...
 
     def servings(self) -> ClusterServings | None:
-        """The serving jobs of that same cluster; None when it is a file or the embedded one: they know none."""
+        """The serving jobs of that same cluster; None of a file or the embedded one."""
         ...
 
     def crons(self) -> ClusterCrons | None:
@@ -280,7 +280,7 @@ class Machine(Protocol):
         ...
 
     def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
-        """`what` it is and a file name for hints; `is_ours` is asked with the first bytes of what is there."""
+        """`what` it is and a file name for hints; `is_ours` is asked of the first bytes there."""
         ...
 
     def snapshot(self, name: str) -> SavedSnapshot:

@@ -39,8 +39,8 @@ def many(spellings: str, field: str = "", read: Read = _as_it_is, **told: str) -
     return Flag(spellings.split()[0], lambda parser: many_flag(parser, *spellings.split(), **told), field, read)
 
 
-def truth(spelling: str, field: str = "", *, help: str, default: bool = False) -> Flag:
-    return Flag(spelling, lambda parser: truth_flag(parser, spelling, help=help, default=default), field, _as_it_is)
+def truth(spelling: str, field: str = "", *, help: str, default: bool = False, twin: str = "") -> Flag:
+    return Flag(spelling, lambda parser: truth_flag(parser, spelling, help=help, default=default, twin=twin), field, _as_it_is)
 
 
 def add_flags(parser: argparse.ArgumentParser, table: Iterable[Flag]) -> None:

@@ -1,6 +1,4 @@
-"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-action-option "path:
-/ready"`.
-"""
+"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-option "periodSeconds: 3"`."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fairlead.cli.frame.values import count, invalid, word
-from fairlead.cli.serving.flags import PROBES
 
+PROBES: Final = ("liveness", "readiness", "startup")
 _ACTIONS: Final = {
     "httpGet": ("path", "port", "scheme", "host"),
     "exec": ("command",),

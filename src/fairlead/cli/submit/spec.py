@@ -23,8 +23,15 @@ LABELLED: Final = (
     many("--annotation -a", "annotations", values.keyed, metavar="KEY=VALUE", help="an annotation of the job and its pods"),
     many("--label -l", "labels", values.labels, metavar="KEY=VALUE", help="a label of the job and its pods"),
 )
+PLACED: Final = (
+    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
+    many(
+        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
+    ),
+)
+DRY_RUN: Final = truth("--dry-run", help="print the objects as YAML and create nothing")
 WAY: Final = (
-    truth("--dry-run", help="print the objects as YAML and create nothing"),
+    DRY_RUN,
     text("--file -f", metavar="FILE", help="create the objects of a YAML file (`-`: stdin); flags come after it"),
 )
 """How the objects come into being, whatever they are."""
@@ -70,10 +77,7 @@ SHARED: Final = (
         help="an environment variable out of a secret (key: the variable's name)",
     ),
     *LABELLED,
-    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
-    many(
-        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
-    ),
+    *PLACED,
     text("--priority -p", "priority", values.object_name, metavar="CLASS", help="priority class of the pods"),
     text("--scheduler", "scheduler", values.object_name, metavar="NAME", help="scheduler of the pods"),
     text("--service-account", "service_account", values.object_name, metavar="NAME", help="service account of the pods"),
