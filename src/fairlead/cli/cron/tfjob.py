@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import cron
 
-    # in no list of jobs
+    # `Submission` asks a Cron nothing but how it is written.
     return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)
 
 

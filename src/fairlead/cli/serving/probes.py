@@ -1,4 +1,4 @@
-"""Makes probes of their flags: `--readiness-probe-action httpGet --readiness-probe-option "periodSeconds: 3"`."""
+"""Makes probes of their flags, such as `--readiness-probe-action httpGet` and its options."""
 
 from __future__ import annotations
 
