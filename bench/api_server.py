@@ -1,10 +1,12 @@
-"""The simulated API server against the real kube-apiserver with etcd: the same lean client, both sides in turn in the same run.
+"""The simulated API server against the real kube-apiserver with etcd: one lean client, both sides in turn.
 
-    .venv/bin/python bench/api_server.py [--pods 10000] [--created 5000] [--events 5000] [--watchers 10] [--rounds 3]
+    .venv/bin/python bench/api_server.py [--pods 10000] [--created 5000] [--events 5000] [--watchers 10]
+        [--rounds 3]
 
-Aims: at most twice the real one's time, at most half its memory. Needs the programs that `tools/build_kube.py` builds. Pods name a
-scheduler that does not exist and there are no controllers, so nothing but the API servers works. Every number is the best of `rounds`;
-`server CPU s` is what kube-apiserver and etcd, or our one process, used meanwhile. Ours has one core's worth, the real one all there are.
+Aims: at most twice the real one's time, at most half its memory. Needs the programs that
+`tools/build_kube.py` builds. Pods name a scheduler that does not exist and there are no controllers, so
+nothing but the API servers works. Every number is the best of `rounds`; `server CPU s` is what kube-apiserver
+and etcd, or our one process, used meanwhile. Ours has one core's worth, the real one all there are.
 """
 
 from __future__ import annotations
@@ -127,7 +129,10 @@ def path_of(number: int) -> str:
 
 
 def manifest(number: int) -> bytes:
-    """What a controller would send: the pod of `pod_source` without what servers write, for a scheduler that does not exist."""
+    """What a controller would send: the pod of `pod_source` without what servers write.
+
+    It is for a scheduler that does not exist.
+    """
     whole = pod(number)
     metadata = {key: whole["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
     spec = {key: value for key, value in whole["spec"].items() if key not in ("nodeName", "priority", "tolerations", "preemptionPolicy")}
@@ -188,7 +193,7 @@ async def watch(clients: list[LeanClient], watchers: list[LeanClient], events: i
         assert watcher.lines == events
 
 
-# --- the two sides -----------------------------------------------------------------------------------------------------------------
+# --- the two sides ------------------------------------------------------------------------------------------
 
 
 @contextmanager

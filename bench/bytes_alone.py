@@ -2,8 +2,8 @@
 
     python bench/bytes_alone.py PLAN.json
 
-The plan names server, authority, certificate and stages of paths. What stands in one stage is asked side by side, pages one after another.
-`record` makes the plan from what a query of ours really sends.
+The plan names server, authority, certificate and stages of paths. What stands in one stage is asked side by
+side, pages one after another. `record` makes the plan from what a query of ours really sends.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def record(kubeconfig: Path, ask: Callable[[Any], object]) -> tuple[list[list[tu
     sent: list[Sent] = []
 
     class Recording(KubeBlocking):
-        def send(self, request: Any, **more: Any) -> Any:
+        def ask(self, asked: Any) -> Any:
             started = time.perf_counter()
             try:
-                return super().send(request, **more)
+                return super().ask(asked)
             finally:
-                sent.append(Sent(started, time.perf_counter(), request.path, request.accept))
+                sent.append(Sent(started, time.perf_counter(), asked.request.path, asked.request.accept))
 
     connection = find_connection(str(kubeconfig))
     assert connection is not None

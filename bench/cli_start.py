@@ -1,8 +1,8 @@
-"""How soon does a command answer? `arena version` and help against `kubectl version --client`, each in fresh processes.
+"""How soon a command answers: `arena version` and help against `kubectl version --client`.
 
     .venv/bin/python bench/cli_start.py [--runs 21] [--kubectl PATH]
 
-Runs alternate, so that a busy machine is busy for both; medians are compared.
+Each in fresh processes. Runs alternate, so that a busy machine is busy for both; medians are compared.
 """
 
 from __future__ import annotations

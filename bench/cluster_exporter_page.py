@@ -1,9 +1,10 @@
-"""The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs: made by us, and the same samples printed by prometheus_client.
+"""The cluster exporter's page at 5,000 nodes, 40,000 GPUs, 5,000 jobs: ours, and by prometheus_client.
 
     .venv/bin/python bench/cluster_exporter_page.py [--nodes 5000] [--runs 5]
 
-`page` is everything from a new snapshot to bytes and gzip: occupancy, jobs, families, text. `render` is families to text alone, which is
-what prometheus_client's `generate_latest` does. Peak memory is of a process that holds the cluster and has made the page `--runs` times.
+`page` is everything from a new snapshot to bytes and gzip: occupancy, jobs, families, text. `render` is
+families to text alone, which is what prometheus_client's `generate_latest` does with the same samples. Peak
+memory is of a process that holds the cluster and has made the page `--runs` times.
 """
 
 from __future__ import annotations
@@ -126,7 +127,10 @@ def run_ours(nodes: int, runs: int) -> dict[str, float]:
 
 
 def run_peer(nodes: int, runs: int) -> dict[str, float]:
-    """prometheus_client: the same samples, already in its own objects; its text, then zlib as its server does."""
+    """prometheus_client: the same samples, already in its own objects.
+
+    Its text, then zlib as its server does.
+    """
     from gzip import compress
 
     from prometheus_client import CollectorRegistry, generate_latest
@@ -158,7 +162,10 @@ def run_peer(nodes: int, runs: int) -> dict[str, float]:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds: all of this is one busy thread, and a shared machine's wall clock says more about its neighbours."""
+    """CPU seconds: all of this is one busy thread.
+
+    A shared machine's wall clock says more about its neighbours.
+    """
     began = time.process_time()
     work()
     return time.process_time() - began

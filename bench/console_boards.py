@@ -1,9 +1,10 @@
-"""The console over a large cluster: how long until the first answer, then list routes, while nothing changes and while everything does.
+"""The console over a large cluster: the time to the first answer, then that of list routes.
 
     .venv/bin/python bench/console_boards.py [--nodes 5000] [--requests 300]
 
-Over HTTP, one client. The ratio is to the same requests over a cluster of three nodes in the same run: what is left of it is the
-server's own time. `changing`: the cluster's version grows twice a second, so that every list is built anew all the time.
+Measured while nothing changes and while everything does. Over HTTP, one client. The ratio is to the same
+requests over a cluster of three nodes in the same run: what is left of it is the server's own time.
+`changing`: the cluster's version grows twice a second, so that every list is built anew all the time.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ PAGES = (
 
 
 async def measure(snapshot: ClusterSnapshot, requests: int, is_changing: bool) -> dict[str, float]:
-    """First answer in seconds, then p50 and p95 of the list routes and the GPU map in milliseconds; the largest answer in bytes."""
+    """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer in bytes.
+
+    p50 and p95 are in milliseconds.
+    """
     world = still_world(snapshot)
-    server, sock, ready = ConsoleServer(world), bind_socket("127.0.0.1", 0), asyncio.Event()
-    serving = asyncio.create_task(server.run(sock, ready))
-    await ready.wait()
+    sock = bind_socket("127.0.0.1", 0)
+    serving = asyncio.create_task(ConsoleServer(world).service(sock).run())
     base = f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}"
     async with aiohttp.ClientSession(auto_decompress=False) as session:
 

@@ -1,6 +1,7 @@
-"""A real API server with nodes, pods and jobs in it, and nothing that works on them, so that readers can be measured.
+"""A real API server with nodes, pods and jobs in it that nothing works on, so that readers can be measured.
 
-Nodes and pods are objects only: no controller, no KWOK. Their status is written as kubelets and operators would write it.
+Nodes and pods are objects only: no controller, no KWOK. Their status is written as kubelets and operators
+would write it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ STARTED = "2026-01-05T08:00:00Z"
 
 @contextlib.contextmanager
 def filled_cluster(nodes: int, pods: int, jobs: int = 0) -> Iterator[ControlPlane]:
-    """`pods` are spread over `nodes`. With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can list."""
+    """`pods` are spread over `nodes`.
+
+    With `jobs` they are the workers of that many running MPIJobs, else of jobs that nobody can list.
+    """
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as directory, address_beyond_loopback() as address:
         folder = Path(directory)
         (folder / "logs").mkdir()
@@ -114,7 +118,10 @@ async def _create_job(api: KubeApi, number: int, workers: int) -> None:
 
 
 async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> None:
-    """A pod of a job, with what such pods carry: labels, environment, volumes; then Running, as its kubelet would say."""
+    """A pod of a job, with what such pods carry: labels, environment, volumes.
+
+    Then Running, as its kubelet would say.
+    """
     job, index = f"train-{number // per_job:05d}", number % per_job
     role, name = ("launcher", f"{job}-launcher-x7x7x") if index == per_job - 1 else ("worker", f"{job}-worker-{index}")
     limits = {"nvidia.com/gpu": "1", "cpu": "4", "memory": "16Gi"} if number % 10 < 8 else {"cpu": "1", "memory": "1Gi"}

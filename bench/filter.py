@@ -1,8 +1,9 @@
-"""How fast are the extender's answers without HTTP? 500 names of 5,000 nodes × 8 cards, and a rebuild from 10,000 pods.
+"""The extender's answers without HTTP: 500 names of 5,000 nodes × 8 cards, and a rebuild from 10,000 pods.
 
     python -m bench.filter [nodes] [names]
 
-Prints the median and the 99th percentile of each question, in milliseconds of processor time: other work on the machine does not count.
+Prints the median and the 99th percentile of each question, in milliseconds of processor time: other work on
+the machine does not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What does a command cost, in a process of its own? Wall time, CPU time and memory, medians of alternating runs."""
+"""What a command costs in a process of its own: wall time, CPU time and memory, as medians."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """`mib` is the peak. On a busy machine CPU seconds are the ones to trust: wall time counts what others do, too."""
+    """`mib` is the peak.
+
+    On a busy machine CPU seconds are the ones to trust: wall time counts what others do, too.
+    """
 
     wall: float
     cpu: float
@@ -31,7 +34,10 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Cost:
 
 
 def alternating(commands: Mapping[str, Sequence[str]], runs: int, env: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, Cost]:
-    """The median of each; one round of all comes first and is not counted. `env` by command, else this process's."""
+    """The median of each; one round of all comes first and is not counted.
+
+    `env` by command, else this process's.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(runs + 1):
         for name, command in commands.items():

@@ -1,10 +1,10 @@
-"""How long from `fairlead up` to the first board, and how much memory does the laptop then hold?
+"""How long it takes from `fairlead up` to the first board, and how much memory the laptop then holds.
 
     .venv/bin/python bench/laptop_start.py [--scenario default] [--runs 3] [--settle 10] [--kept]
 
-Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a process of its own. CPU
-seconds (all threads) stand beside wall seconds: on a busy machine only they compare. `--kept`: with a state directory, so that the world is
-written to disk, too.
+Aims: the default scenario's first board within 5 s; `large` ready within 15 s and 1.5 GiB. Each run is a
+process of its own. CPU seconds (all threads) stand beside wall seconds: on a busy machine only they compare.
+`--kept`: with a state directory, so that the world is written to disk, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long does the `large` world take to stand, and how much memory does it hold? Aim: ready in 15 s, RSS 1.5 GiB.
+"""How long the `large` world takes to stand, and how much memory it holds. Aim: 15 s, RSS 1.5 GiB.
 
     .venv/bin/python bench/large_world.py
 

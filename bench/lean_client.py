@@ -1,4 +1,7 @@
-"""The leanest client that speaks HTTP/1.1 over TLS, so that a benchmark of servers measures servers. One connection per `LeanClient`."""
+"""The leanest client that speaks HTTP/1.1 over TLS, so that a benchmark of servers measures servers.
+
+One connection per `LeanClient`.
+"""
 
 from __future__ import annotations
 

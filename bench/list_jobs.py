@@ -1,9 +1,10 @@
-"""`arena list -A` and `top job -A` with 100 running jobs and 2,000 pods on a real API server, with and without Prometheus.
+"""`arena list -A` and `top job -A` with 100 running jobs and 2,000 pods on a real API server.
 
     .venv/bin/python bench/list_jobs.py [--jobs 100] [--pods 2000] [--runs 5]
 
-Against the bytes alone and `kubectl get pods -A`. Prometheus is played by a server with one fixed answer: what is measured
-is the asking. `-o json` is the form of `list` that wants GPU values.
+With and without Prometheus, against the bytes alone and `kubectl get pods -A`. Prometheus is played by a
+server with one fixed answer: what is measured is the asking. `-o json` is the form of `list` that wants GPU
+values.
 """
 
 from __future__ import annotations

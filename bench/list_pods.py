@@ -1,9 +1,10 @@
-"""100,000 pods over TLS: list, decode to the model, hold. Ours against the official Python client, each in a process of its own.
+"""100,000 pods over TLS: list, decode to the model, hold. Ours against the official Python client.
 
     .venv/bin/python bench/list_pods.py [--pods 100000] [--official-pods 10000] [--runs 3]
 
-The official client is run at 10,000 pods by default and scaled by ten (it is linear; run it whole with --official-pods 100000: about a
-minute and 6 GiB). MiB held is what the list added to the process; RSS is all of it. On a busy machine trust the CPU seconds.
+Each in a process of its own. The official client is run at 10,000 pods by default and scaled by ten (it is
+linear; run it whole with --official-pods 100000: about a minute and 6 GiB). MiB held is what the list added
+to the process; RSS is all of it. On a busy machine trust the CPU seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Realistic pods, and a server that hands them out over TLS as an API server does. Shared by the benchmarks of this folder.
+"""Realistic pods, and a server that hands them out over TLS as an API server does, for the benchmarks here.
 
-The server is a process of its own (its memory and its core are not the client's). Pages and watch events are rendered before it says
-that it is ready, so that a run measures the client.
+The server is a process of its own (its memory and its core are not the client's). Pages and watch events are
+rendered before it says that it is ready, so that a run measures the client.
 """
 
 from __future__ import annotations
@@ -171,7 +171,10 @@ def render_events(count: int, pods: int) -> bytes:
 
 @contextlib.contextmanager
 def pod_server(pods: int, events: int, directory: Path) -> Iterator[Path]:
-    """The path of a kubeconfig for a server with these pods; a watch gets `events` events and then stays open."""
+    """The path of a kubeconfig for a server with these pods.
+
+    A watch gets `events` events and then stays open.
+    """
     authority = Authority("bench")
     pair = authority.issue("server")
     (directory / "server.crt").write_bytes(pair.certificate_pem)

@@ -1,9 +1,9 @@
-"""How long does a simulated week of the default scenario take, and how much memory? Aim: 30 s.
+"""How long a simulated week of the default scenario takes, and how much memory. Aim: 30 s.
 
     .venv/bin/python bench/simulated_week.py [--scenario default] [--days 7] [--seed 0] [--profile]
 
-The world alone, as `fairlead time advance 7d` lives it, without a server around it. It works on one thread: CPU seconds are what an idle
-machine needs, and what is compared with the aim.
+The world alone, as `fairlead time advance 7d` lives it, without a server around it. It works on one thread:
+CPU seconds are what an idle machine needs, and what is compared with the aim.
 """
 
 from __future__ import annotations

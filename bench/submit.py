@@ -1,8 +1,9 @@
-"""How soon is a job created? `arena submit` against `kubectl create` of the same objects, on a real API server, each in fresh processes.
+"""How soon a job is created: `arena submit` against `kubectl create` of the same objects.
 
     .venv/bin/python bench/submit.py [--runs 15]
 
-Runs alternate, so that a busy machine is busy for both; medians are compared, of wall and of CPU time. kubectl's caches are warm.
+On a real API server, each in fresh processes. Runs alternate, so that a busy machine is busy for both;
+medians are compared, of wall and of CPU time. kubectl's caches are warm.
 """
 
 from __future__ import annotations

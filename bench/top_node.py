@@ -1,8 +1,9 @@
-"""`arena top node` on 1,000 nodes and 10,000 pods of a real API server, against the bytes alone and `kubectl get pods -A`.
+"""`arena top node` on 1,000 nodes and 10,000 pods of a real API server.
 
     .venv/bin/python bench/top_node.py [--nodes 1000] [--pods 10000] [--runs 5]
 
-Needs the programs that `tools/build_kube.py` builds (etcd, kube-apiserver, kubectl). Runs alternate; medians are compared.
+Against the bytes alone and `kubectl get pods -A`. Needs the programs that `tools/build_kube.py` builds (etcd,
+kube-apiserver, kubectl). Runs alternate; medians are compared.
 """
 
 from __future__ import annotations

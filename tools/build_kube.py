@@ -1,7 +1,7 @@
-"""Are the Kubernetes programs of the tests built? Builds what is missing, from pinned Go modules, into the cache.
+"""Builds the Kubernetes programs of the tests that are missing, from pinned Go modules, into the cache.
 
-`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold build keeps two cores
-busy for about ten minutes, nearly all of it kube-apiserver, whose packages the others then share.
+`python3 tools/build_kube.py [--nice N]`; a second run finds everything and ends at once. A cold build keeps
+two cores busy for about ten minutes, nearly all of it kube-apiserver, whose packages the others then share.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def download_modules() -> None:
 
 
 def module_dir(family: Family) -> Path:
-    """The folder of the family's module in Go's module cache, downloaded and checked against go.sum when needed."""
+    """The folder of the family's module in Go's module cache.
+
+    It is downloaded and checked against go.sum when needed.
+    """
     go = find_go()
     argv = [str(go.program), "mod", "download", "-json", family.module]
     answer = subprocess.run(
@@ -61,7 +64,7 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
     title = f"{family.folder} {family.version}"
     say("building {}: {} (Go {})".format(title, ", ".join(names), go.version))
     with tempfile.TemporaryDirectory(prefix=".building-", dir=target_dir) as scratch:
-        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *_edited_module(family, Path(scratch))]
+        flags = ["-mod=readonly", "-trimpath", "-ldflags", family.ldflags, *edited_module(family, Path(scratch))]
         argv = [str(go.program), "build", "-v", *flags, "-o", scratch + os.sep, *packages]
         seconds = run_step(
             title,
@@ -76,14 +79,21 @@ def _build(family: Family, names: list[str], go: Toolchain) -> None:
 
 
 def _move(family: Family, names: list[str], scratch: Path) -> None:
-    """Go names a binary after the last part of its package that is not a version: etcd's module root becomes `server`."""
+    """Move the programs to their place in the cache, under our names.
+
+    Go names a binary after the last part of its package that is not a version: etcd's module root becomes
+    `server`.
+    """
     for name in names:
         parts = [part for part in family.packages[name].split("/") if part != "v3"]
         (scratch / parts[-1]).replace(cache_home() / "bin" / f"{name}-{family.edition}")
 
 
-def _edited_module(family: Family, scratch: Path) -> list[str]:
-    """Go's flag that builds from a copy of the module with the family's edits; go.sum still vouches for all else."""
+def edited_module(family: Family, scratch: Path) -> list[str]:
+    """Go's flag that builds from a copy of the module with the family's edits.
+
+    go.sum still vouches for all else.
+    """
     if not family.edits:
         return []
     copy = scratch / "module"
@@ -112,7 +122,8 @@ def _compiled_packages(log: Path) -> str:
 
 
 def _go_environment(go: Toolchain) -> dict[str, str]:
-    # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the wrapper decides.
+    # No cgo: the programs run on any Linux. No workspace and no flags of the person's own: the wrapper
+    # decides.
     return dict(go.environment(), CGO_ENABLED="0", GOWORK="off", GOFLAGS="-buildvcs=false", GOTOOLCHAIN="local")
 
 

@@ -1,7 +1,7 @@
-"""Are the console's pages built from the sources as they are? `npm ci` and `npm run build` in `web/`, when needed.
+"""Builds the console's pages where they are not those of the sources: `npm ci` and `npm run build` in `web/`.
 
-The pages land in `src/fairlead/web_dist/`. A stamp beside them in `build/` holds the hash of every file of `web/`, so
-an edit, a pull or a switch of branches builds again, and nothing else does.
+The pages land in `src/fairlead/web_dist/`. A stamp beside them in `build/` holds the hash of every file of
+`web/`, so an edit, a pull or a switch of branches builds again, and nothing else does.
 """
 
 from __future__ import annotations

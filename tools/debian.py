@@ -1,4 +1,4 @@
-"""Which Debian packages do the tests need, and can they be had here? Installed where this is Debian and we are root."""
+"""The Debian packages that the tests need, installed where this is Debian and we are root."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def install_missing(packages: tuple[Package, ...] = PACKAGES) -> None:
 
 
 def may_install() -> bool:
-    """Root on a Debian (or a child of it)."""
+    """Whether this is a Debian (or a child of it), and we are root."""
     return os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get") is not None
 
 
@@ -68,7 +68,10 @@ def why_missing(packages: tuple[Package, ...]) -> tuple[str, str] | None:
 
 
 def try_install() -> None:
-    """Install what is missing; where that fails, say so: the groups that need it are then skipped with their reason."""
+    """Install what is missing; where that fails, say so.
+
+    The groups that need it are then skipped with their reason.
+    """
     try:
         install_missing()
     except StepFailed as failed:

@@ -1,6 +1,6 @@
-"""Write docs/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves. `tests/docs` compares.
+"""Writes docs/cli.md, the reference of `fairlead` and `arena`, from the parsers themselves.
 
-Run as a program it writes the manual page (`docs_man`) as well.
+`tests/docs` compares. Run as a program it writes the manual page (`docs_man`) as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Write docs/differences.md, the table of what the simulated API server does otherwise, from the contract suite. `tests/docs` compares."""
+"""Writes docs/differences.md, what the simulated API server does otherwise, from the contract suite.
+
+`tests/docs` compares.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write man/arena.1, the manual page of `arena`, from the parsers themselves; `tools/docs_cli.py` runs it, `tests/docs` compares."""
+"""Writes man/arena.1, the manual page of `arena`, from the parsers themselves.
+
+`tools/docs_cli.py` runs it, `tests/docs` compares.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,10 @@ def _definitions(title: str, told: dict[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that roff prints as it is: backslashes and dashes escaped, no line that begins like a request, no blank line."""
+    """Text that roff prints as it is.
+
+    Backslashes and dashes are escaped, no line begins like a request, and no line is blank.
+    """
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     lines = [line.strip() for line in escaped.splitlines()]
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines if line)

@@ -1,4 +1,7 @@
-"""Write docs/metrics.md, the reference of every metric that a process of ours can print, from the metrics' names. `tests/docs` compares."""
+"""Writes docs/metrics.md, the reference of every metric that we can print, from the metrics' names.
+
+`tests/docs` compares.
+"""
 
 from __future__ import annotations
 

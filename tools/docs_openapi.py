@@ -1,4 +1,7 @@
-"""Write docs/openapi.json, the description of the console's HTTP API, from the server's own types. `tests/docs` compares."""
+"""Writes docs/openapi.json, the description of the console's HTTP API, from the server's own types.
+
+`tests/docs` compares.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Write web/src/api/schema.ts, the client's types of every answer, from docs/openapi.json's schemas. `tests/docs` compares.
+"""Writes web/src/api/schema.ts, the client's types of every answer, from the schemas of docs/openapi.json.
 
-A small generator of our own: the answers use objects, arrays, tuples, unions with null, maps and string literals only.
+`tests/docs` compares. A small generator of our own: the answers use objects, arrays, tuples, unions with
+null, maps and string literals only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fairlead import __version__
 from fairlead.console.pages.openapi import openapi_document
 
 FILE = Path(__file__).parent.parent / "web" / "src" / "api" / "schema.ts"
-HEAD = "// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.\n"
+HEAD = "// Generated from the server's types by tools/docs_typescript.py; do not edit.\n"
 PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 

@@ -1,7 +1,8 @@
-"""Is everything there that a run of this checkout needs? Makes `.venv` from the lock files, and the console's pages.
+"""Makes what a run of this checkout needs: `.venv` from the lock files, and the console's pages.
 
-`python3 tools/environment.py run|dev [--console]`; what is already right costs a hash and nothing else. Packages are
-installed over an existing environment, never beside a deleted one: another terminal may be running from it.
+`python3 tools/environment.py run|dev [--console]`; what is already right costs a hash and nothing else.
+Packages are installed over an existing environment, never beside a deleted one: another terminal may be
+running from it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ def make_environment(kind: str) -> None:
 
 
 def is_environment_ready(kind: str) -> bool:
-    """Whether `.venv` was made by this Python, at this place, from this lock file (or, for run, from dev's)."""
+    """Whether `.venv` was made by this Python, at this place, from this lock file.
+
+    Or, for run, from dev's.
+    """
     stamp = _stamp()
     if not PYTHON.exists():
         return False
@@ -65,7 +69,10 @@ def _stamp() -> dict[str, str]:
 
 
 def _key(kind: str) -> str:
-    """A hash of all that the environment follows from: lock files, interpreter, place, and how this module makes it."""
+    """A hash of all that the environment follows from.
+
+    Lock files, interpreter, place, and how this module makes it.
+    """
     key = hashlib.sha256(f"{kind} {sys.version} {VENV}".encode())
     for path in (LOCKS["run"], LOCKS[kind], Path(__file__)):
         key.update(path.read_bytes())

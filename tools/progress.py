@@ -1,7 +1,6 @@
-"""How does a long step show that it lives, and what is left of it when it fails?
+"""Long steps: one program with its output in a log, a line every 20 seconds, the log's end when it fails.
 
-Runs one program with its output in a log file, prints a line every 20 seconds, and the end of the log where the
-program fails. Standard library only: the tools run before any environment exists.
+Standard library only: the tools run before any environment exists.
 """
 
 from __future__ import annotations
@@ -58,9 +57,10 @@ def run_step(
     limit_seconds: float = 3600.0,
     progress: Callable[[Path], str] | None = None,
 ) -> float:
-    """Run `argv` to its end and return the seconds it took; raise StepFailed when it fails or passes `limit_seconds`.
+    """Run `argv` to its end and return the seconds it took.
 
-    `progress` reads the log and returns what to add to the line that is printed every 20 seconds.
+    Raises StepFailed when it fails or passes `limit_seconds`. `progress` reads the log and returns what to
+    add to the line that is printed every 20 seconds.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -109,7 +109,10 @@ def stop_process(child: subprocess.Popen[bytes]) -> None:
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """What a log says of a failure, indented: its last lines, or all (up to 200) that pytest says from `= FAILURES =` on."""
+    """What a log says of a failure, indented.
+
+    Its last lines, or all (up to 200) that pytest says from `= FAILURES =` on.
+    """
     try:
         text = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
     except OSError:
@@ -120,6 +123,9 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
 
 
 def cache_home() -> Path:
-    """Where built programs and downloaded toolchains live between runs: `~/.cache/fairlead`, or under XDG_CACHE_HOME."""
+    """Where built programs and downloaded toolchains live between runs.
+
+    `~/.cache/fairlead`, or under XDG_CACHE_HOME.
+    """
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "fairlead"

@@ -1,4 +1,4 @@
-"""How did one group of tests go? Runs its steps to the end, each in a process of its own with a limit."""
+"""Runs one group of tests: its steps to the end, each in a process of its own with a limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ LOGS = REPOSITORY / "build" / "logs"
 
 @dataclass
 class Outcome:
-    """What became of a group; `why` and `mend` tell a person why it was skipped and what would change that."""
+    """What became of a group.
+
+    `why` and `mend` tell a person why it was skipped and what would change that.
+    """
 
     group: Group
     tally: Tally = field(default_factory=Tally)
@@ -82,7 +85,10 @@ def _run(group: Group, step: Step) -> Tally:
 
 
 def _tally(step: Step, problem: str) -> Tally:
-    """The report's counts; a runner that failed without a failed case to show for it is a failure of its own."""
+    """The report's counts.
+
+    A runner that failed without a failed case to show for it is a failure of its own.
+    """
     if step.junit is None:
         return Tally(failed=1) if problem else Tally(passed=1)
     tally = read_report(step.junit)

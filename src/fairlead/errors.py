@@ -1,7 +1,8 @@
-"""What can go wrong, as values a person can act on.
+"""The exceptions of Fairlead, each with a sentence that a person can act on.
 
-Four forms, by who can mend it (house rules in ARCHITECTURE.md): an expected "no" is a `model.Refusal` value and no
-exception at all; a person's mistake is `UserError`; the outside failing is `OutsideError`; anything else is a bug.
+Four forms, by who can mend it (house rules in ARCHITECTURE.md): an expected "no" is a `model.Refusal` value
+and no exception at all; a person's mistake is `UserError`; the outside failing is `OutsideError`; anything
+else is a bug.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ INTERRUPTED = 130
 
 
 class FairleadError(Exception):
-    """A failure with a sentence for a person: `what` (actual values in backticks) and `hint` (an imperative, may be empty)."""
+    """A failure with a sentence for a person.
+
+    `what` has actual values in backticks; `hint` is an imperative and may be empty.
+    """
 
     exit_code = 3
 
@@ -40,9 +44,10 @@ class UserError(FairleadError):
 
 
 class OutsideError(FairleadError):
-    """Something outside failed: an API server, Prometheus, a disk. Exit status 2, HTTP 502; loops back off and go on.
+    """Something outside failed: an API server, Prometheus, a disk.
 
-    `system` names it for logs, metrics and warnings (`kubernetes`, `prometheus`, `exporter`, `disk`).
+    Exit status 2, HTTP 502; loops back off and go on. `system` names it for logs, metrics and warnings
+    (`kubernetes`, `prometheus`, `exporter`, `disk`).
     """
 
     exit_code = 2
@@ -61,4 +66,7 @@ class NotFound(OutsideError):
 
 
 class NotAsWritten(OutsideError):
-    """The API server does not take an object as it is written: it serves another version, or other fields, or not to us."""
+    """The API server does not take an object as it is written.
+
+    It serves another version, or has other fields, or does not serve them to us.
+    """

@@ -1,6 +1,7 @@
-"""What a process needs from its world, as Protocols. `main` chooses who fills them: the real world (`edge/`) or the simulated one (`sim/`).
+"""What a process needs from its world, as Protocols, filled by the real world (`edge/`) or `fairlead_sim`.
 
-Worlds carry out and never decide: nothing here answers a question about the cluster, it only delivers what is there.
+`run/` chooses which. Worlds carry out and never decide: nothing here answers a question about the cluster, it
+only delivers what is there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ Row = TypeVar("Row")
 
 
 class Clock(Protocol):
-    """Epoch seconds. Simulated worlds run at their own speed, so never mix this with the machine's clock."""
+    """Epoch seconds of the world.
+
+    A simulated one runs at its own speed: never mix it with the machine's clock.
+    """
 
     def now(self) -> float: ...
 
@@ -33,17 +37,26 @@ class Cluster(Protocol):
     """A cluster that keeps itself current while `run` runs."""
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled. Failures are kept in the snapshot's `sources`, retried with back-off, never raised."""
+        """Follow the cluster until cancelled.
+
+        Failures are kept in the snapshot's `sources`, retried with back-off, never raised.
+        """
         ...
 
     @property
     def version(self) -> int:
-        """Grows with every applied change; equal versions mean equal snapshots (but for `taken_at` and source times)."""
+        """Grows with every applied change.
+
+        Equal versions mean equal snapshots (but for `taken_at` and source times).
+        """
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Whether every source that exists has been read once. Before that a snapshot is incomplete: answer 503, never zeros."""
+        """Whether every source that exists has been read once.
+
+        Before that a snapshot is incomplete: answer 503, never zeros.
+        """
         ...
 
     def snapshot(self) -> ClusterSnapshot:
@@ -54,21 +67,36 @@ class Cluster(Protocol):
         """The version once it differs from `since`, or the unchanged one after `seconds`."""
         ...
 
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """Carry the action out, on this very object where it names a uid, and say how it ended.
+
+        Failures are outcomes and never raised. `left`: seconds for which we may write, of who writes under a
+        Lease. It is asked right before each sending; nothing is sent when none are left, and the API server
+        is told to decide within them.
+        """
+        ...
+
 
 class GpuReadings(Protocol):
-    """The newest device values of the cluster, kept current while `run` runs (exporter pages, Prometheus, or nothing)."""
+    """The newest device values of the cluster, kept current while `run` runs.
+
+    They come from exporter pages, from Prometheus, or from nowhere.
+    """
 
     async def run(self) -> None: ...
 
     def latest(self) -> tuple[GpuReading, ...]: ...
 
     def source(self) -> Source:
-        """State of this input under the name `gpu-telemetry`, with the addresses tried and the setting to change in its hint."""
+        """State of this input, as the source `gpu-telemetry`.
+
+        `hint`: the addresses tried, and what to set.
+        """
         ...
 
 
 class Devices(Protocol):
-    """The GPUs that a node exporter speaks for (all nodes' in the simulated world)."""
+    """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
 
     def sample(self) -> Sequence[DeviceSample]:
         """One sample of every device now, ordered by (node, index)."""
@@ -96,7 +124,10 @@ class Series(Protocol):
 
 
 class ClockState(Struct, frozen=True):
-    """A simulated world's time: epoch seconds, simulated seconds per second, and the run to a later time that goes on, if any."""
+    """A simulated world's time. `now` in epoch seconds; `speed` in simulated seconds per second.
+
+    `since` and `until`: of the run to a later time that goes on, if any.
+    """
 
     now: float
     speed: float
@@ -106,7 +137,10 @@ class ClockState(Struct, frozen=True):
 
 
 class Happening(Struct, frozen=True):
-    """One write of a simulated world. `verb` is `added`, `modified` or `deleted`; `namespace` is empty for objects without one."""
+    """One write of a simulated world.
+
+    `verb` is `added`, `modified` or `deleted`; `namespace` is empty for objects without one.
+    """
 
     verb: str
     kind: str
@@ -135,16 +169,25 @@ class Timekeeper(Protocol):
         ...
 
     def step(self) -> list[Happening]:
-        """Pause, go to the next instant at which something is written, and tell what; empty when nothing came in a moment of work."""
+        """Pause, go to the next instant at which something is written, and return those writes.
+
+        Empty when nothing was written within a moment of the machine's work.
+        """
         ...
 
     def run_until(self, at: float) -> None:
-        """Begin to go to a later time as fast as the machine can. Raises UserError for a time that is not ahead, or too far."""
+        """Begin to go to a later time as fast as the machine can.
+
+        Raises UserError for a time that is not ahead, or too far.
+        """
         ...
 
 
 class Ports(Struct, frozen=True):
-    """Everything a process may ask of its world. `series` is None when no Prometheus is configured, `timekeeper` where time is real."""
+    """Everything a process may ask of its world.
+
+    `series` is None when no Prometheus is configured, `timekeeper` where time is real.
+    """
 
     cluster: Cluster
     gpus: GpuReadings
@@ -155,11 +198,14 @@ class Ports(Struct, frozen=True):
     timekeeper: Timekeeper | None = None
 
 
-# --- what the scheduler extender asks of a cluster -----------------------------------------------------------------------------------
+# --- what the scheduler extender asks of a cluster ----------------------------------------------------------
 
 
 class RowSink(Protocol[Row]):
-    """Where followed objects go. Keys are uids; `replace` is all there is now, and what is `unreadable` stays as it was."""
+    """Where followed objects go, by uid.
+
+    `replace` hands over all that there is now; objects whose uid is in `unreadable` stay as they were.
+    """
 
     def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None: ...
 
@@ -168,11 +214,18 @@ class RowSink(Protocol[Row]):
     def remove(self, key: str) -> None: ...
 
 
-class LeaseRecord(Struct, frozen=True):
-    """Who may write. `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now); `version` what a write must
-    be based on ("" = there is no lease yet).
+class PodRows(RowSink[Pod], Protocol):
+    def holds(self, key: str) -> bool:
+        """Whether a change of this pod matters though it may not name a shared GPU any more."""
+        ...
 
-    `wanted_by`: somebody who was asked and asks for the lease.
+
+class LeaseRecord(Struct, frozen=True):
+    """Who may write.
+
+    `renewed`: an opaque text that changes with each renewal ("" in a write = renew it now). `version`: what a
+    write must be based on ("" = there is no lease yet). `wanted_by`: the extender that kube-scheduler calls,
+    and that asks the holder for the lease.
     """
 
     holder: str = ""
@@ -184,7 +237,7 @@ class LeaseRecord(Struct, frozen=True):
 
 
 class LeaseApi(Protocol):
-    """One Lease. Both raise OutsideError when it was not done, or nobody knows."""
+    """One Lease. Both calls raise OutsideError when it was not done, or when nobody knows whether it was."""
 
     async def get_lease(self) -> LeaseRecord | None: ...
 
@@ -196,16 +249,16 @@ class LeaseApi(Protocol):
 class SharingApi(LeaseApi, Protocol):
     """The API server, for the extender."""
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
-        """List all three anew, then watch them until cancelled. A kind that may not be read counts as empty where it is optional."""
+    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
+        """List all three anew, then watch them until cancelled.
+
+        A kind that may not be read counts as empty where it is optional. Of pods that neither name a shared
+        GPU nor are held no change need be told.
+        """
         ...
 
-    async def apply(self, action: Action, left: Callable[[], float]) -> Outcome:
-        """Carry it out, on this very object (uid).
-
-        `left`: seconds for which we may write. It is asked before every sending of a binding or a grant; nothing is sent when none are
-        left, and the API server is told to decide within them.
-        """
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `Cluster.apply`."""
         ...
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
@@ -214,7 +267,10 @@ class SharingApi(LeaseApi, Protocol):
 
 
 class Streams(Protocol):
-    """Our end of a program that runs elsewhere. `stdin` and `resized` are file descriptors; without a terminal `resized` is -1."""
+    """Our end of a program that runs elsewhere.
+
+    `stdin` and `resized` are file descriptors; without a terminal `resized` is -1.
+    """
 
     stdin: int
     resized: int

@@ -1,6 +1,7 @@
 """Project constants: ports, namespaces, prefixes. Chosen once (design 0001), spelled here and nowhere else.
 
-A process' own settings (addresses, intervals) are arguments of that process; nothing in this module is read by a rule.
+A process' own settings (addresses, intervals) are arguments of that process; nothing in this module is read
+by a rule.
 """
 
 from __future__ import annotations
@@ -25,18 +26,24 @@ LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""
 
 READ_SECONDS: Final = 10.0
-"""How long a client of a server of ours may take to send a request, head and body together (console and telemetry contracts)."""
+"""How long a client of our servers may take to send a request, head and body together.
+
+(Console and telemetry contracts.)
+"""
 
 LAPTOP_CONTEXT: Final = "fairlead"
 """The name of a laptop's context and cluster in a kubeconfig: `kubectl --context fairlead`."""
 
 CONTEXT_BEFORE_EXTENSION: Final = "fairlead.io/context-before"
-"""The extension of a laptop's context where it is the current one: which one was, for a laptop that comes after a killed one."""
+"""The extension that names the context which was current before the laptop's.
+
+A laptop that comes after a killed one makes it current again.
+"""
 
 LAPTOP_USER: Final = "fairlead-admin"
 
 LAPTOP_AUTHORITY: Final = "fairlead laptop authority"
-"""The common name of the certificate authority that a laptop makes, by which its entries are known in a kubeconfig."""
+"""The common name of a laptop's certificate authority: a kubeconfig's entries of ours are known by it."""
 
 OLDEST_KUBERNETES: Final = (1, 18)
 """The oldest API server we speak to; older ones get a sentence (console contract 10.2, document 000)."""

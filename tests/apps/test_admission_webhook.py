@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.apps.test_api_server import ask as send
+from tests.asgi import ask as send
 from tests.kube.admission_cases import ATTEMPTS, SENT, Attempt, Object, result
 
 from fairlead.apps.admission_webhook import BODY_BYTES_MAX, webhook_app

@@ -18,7 +18,7 @@ from .running_console import console
 @pytest.fixture
 def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     build_client(tmp_path)
-    monkeypatch.setattr("fairlead.console.http.web_files.web_answer.__defaults__", (tmp_path,))
+    monkeypatch.setattr("fairlead.console.http.web_files.DIST", tmp_path)
     return tmp_path
 
 
@@ -72,7 +72,7 @@ async def test_no_file_outside_the_client_is_served(dist: Path, path: str) -> No
 
 
 async def test_a_client_that_was_not_built_is_told_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.console.http.web_files.web_answer.__defaults__", (tmp_path / "none",))
+    monkeypatch.setattr("fairlead.console.http.web_files.DIST", tmp_path / "none")
     async with console() as page:
         status, headers, body = await page.get("/")
     assert status == 503 and b"make up" in body and headers["Content-Type"].startswith("text/html")

@@ -50,7 +50,7 @@ def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = build_client(tmp_path)
     (folder / "loop").symlink_to(folder / "loop")
     (folder / "out").symlink_to("/etc")
-    monkeypatch.setattr("fairlead.console.http.web_files.web_answer.__defaults__", (folder,))
+    monkeypatch.setattr("fairlead.console.http.web_files.DIST", folder)
     return folder
 
 

@@ -13,16 +13,14 @@ import pytest
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import NotAsWritten, OutsideError, UserError
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
+from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, PatchObject, Result
 from fairlead.run.machine import OwnMachine
-
-Manifest = dict[str, Any]
-
 
 SERVED: Final[Mapping[str, Sequence[str]]] = {
     "MPIJob": ("v1", "v2beta1"),
@@ -61,36 +59,44 @@ class KeepingCluster:
     def submitter(self) -> str:
         return self.user
 
-    def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
+    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
         is_served = manifest["apiVersion"].rpartition("/")[2] in self.versions.get(kind.KIND, ())
         if self.unreachable:
             raise OutsideError("kubernetes", "no answer")
         if not is_served or (self.spec_fields is not None and not manifest["spec"].keys() <= self.spec_fields):
             self.calls.append(f"refused {manifest['apiVersion']}")
             raise NotAsWritten("kubernetes", "not so")
-        return self.create(manifest, namespace)
+        return self._create(manifest, namespace)
 
-    def create(self, manifest: Mapping[str, Any], namespace: str) -> Manifest | None:
+    def apply(self, action: ObjectAction) -> Outcome:
+        match action:
+            case CreateObject():
+                return self._create(action.manifest, action.namespace)
+            case PatchObject():
+                return self._adopt(action.target, action.patch["metadata"]["ownerReferences"][0]["name"])
+            case DeleteObject():
+                self.deleted.append(f"{action.target.kind} {action.target.name}")
+                return Outcome()
+
+    def _create(self, manifest: Manifest, namespace: str) -> Outcome:
         name = manifest["metadata"]["name"]
         self.calls.append(f"create {manifest['kind']} {name}")
         if name in self.broken:
-            raise OutsideError("kubernetes", f"cannot make {name}")
+            return Outcome(Result.REFUSED, failure=OutsideError("kubernetes", f"cannot make {name}"))
         if name in self.full or f"{manifest['kind']} {name}" in self.full:
-            return None
+            return Outcome(Result.THERE, failure=OutsideError("kubernetes", f"{name} is there"))
         self.created.append({**manifest})
-        return {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace}}
+        return Outcome(made={**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{name}", "namespace": namespace}})
 
     def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
         self.calls.append(f"get {manifest['kind']} {manifest['metadata']['name']}")
         return manifest["metadata"]["name"] in self.full or f"{manifest['kind']} {manifest['metadata']['name']}" in self.full
 
-    def adopt(self, created: Mapping[str, Any], owner: Mapping[str, Any]) -> None:
-        self.calls.append(f"adopt {created['kind']} {created['metadata']['name']}")
-        if owner["metadata"]["name"] in self.bad_parents:
-            raise OutsideError("kubernetes", "secrets may not be patched")
-
-    def delete(self, created: Mapping[str, Any]) -> None:
-        self.deleted.append(f"{created['kind']} {created['metadata']['name']}")
+    def _adopt(self, child: ObjectRef, owner: str) -> Outcome:
+        self.calls.append(f"adopt {child.kind} {child.name}")
+        if owner in self.bad_parents:
+            return Outcome(Result.REFUSED, failure=OutsideError("kubernetes", "secrets may not be patched"))
+        return Outcome()
 
 
 class SubmitWorld:
@@ -116,7 +122,7 @@ class SubmitWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

@@ -12,8 +12,8 @@ _MERGE = {
     "null": None,
     "a list": [],
     "a text": "x",
-    "nothing": b"",
-    "half an object": b"{",
+    "~nothing": b"",
+    "~half an object": b"{",
     "another name": {"metadata": {"name": "b"}},
     "another namespace": {"metadata": {"namespace": "b"}},
     "~another kind": {"kind": "Secret"},
@@ -69,7 +69,7 @@ _OPERATIONS = {
     "~a number for a text": _operation("add", "/data/b", value=1),
     "remove the metadata": _operation("remove", "/metadata"),
     "remove the name": _operation("remove", "/metadata/name"),
-    "half a list": b"[{",
+    "~half a list": b"[{",
 }
 _APPLY = {
     "no kind": {"metadata": {"name": "a"}},
@@ -128,7 +128,7 @@ _VERBS = (
     *(("POST", f"{PODS}/nobody/exec?command=ls&stdout=true"), ("POST", f"{DEPLOYMENTS}/web/rollback"), ("GET", f"{DEPLOYMENTS}/web/scale")),
 )
 _DELETIONS = {
-    "another kind of options": {"kind": "Nope", "apiVersion": "v1"},
+    "~another kind of options": {"kind": "Nope", "apiVersion": "v1"},
     "an unknown policy": {"propagationPolicy": "Nope"},
     "two policies": {"propagationPolicy": "Orphan", "orphanDependents": True},
     "a grace that is a text": {"gracePeriodSeconds": "x"},
@@ -152,7 +152,7 @@ _BINDINGS = {
 _EVICTIONS = {
     "another name": {"metadata": {"name": "b"}},
     "nothing": {},
-    "another kind": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}},
+    "~another kind": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}},
 }
 _SCALES = {"a negative number": {"spec": {"replicas": -1}}, "~a text": {"spec": {"replicas": "x"}}}
 _REPLACEMENTS = {

@@ -9,10 +9,11 @@ import pytest
 from tests.edge.scripted import Reply, ScriptedServer, status
 from tests.edge.test_cluster_query import cluster
 
-from fairlead.edge.kube.api_failure import ApiFailure, Conflict
+from fairlead.edge.kube.api_failure import Conflict
 from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.errors import Forbidden, NotAsWritten, OutsideError, UserError
 from fairlead.kinds.training import mpijob, tfjob
+from fairlead.model.actions import CreateObject, DeleteObject, Outcome, Result, object_ref
 
 AGGREGATED = {"Content-Type": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 REVIEW, OPENAPI = "/apis/authentication.k8s.io/v1/selfsubjectreviews", "/openapi/v3/apis/kubeflow.org/v1"
@@ -59,8 +60,8 @@ def test_a_submit_costs_one_discovery_one_review_and_one_create_per_object() -> 
     with cluster(**script) as (server, api):
         writer = ObjectWriter(api)
         told = writer.served(mpijob, "", "")
-        writer.create(TFJOB, "default")
-        writer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own")
+        writer.apply(CreateObject(TFJOB, "default"))
+        writer.apply(CreateObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own"))
     assert (set(told.versions), told.user, told.spec_fields, told.has_priority) == ({"v1", "v2beta1"}, "alice", None, None)
     assert asked(server) == Counter(["GET /apis", f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"])
 
@@ -73,8 +74,8 @@ def test_without_asking_a_submit_costs_one_review_and_one_create_per_object() ->
     with cluster(**script) as (server, api):
         writer = ObjectWriter(api)
         assert (writer.submitter(), writer.submitter()) == ("alice", "alice")
-        assert writer.create_unasked(tfjob, TRAINING, "default") == TRAINING
-        writer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own")
+        assert writer.create_unasked(tfjob, TRAINING, "default") == Outcome(made=TRAINING)
+        writer.apply(CreateObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "own"))
         [create] = server.requests_of(TFJOBS)
     assert asked(server) == Counter([f"POST {REVIEW}", f"POST {TFJOBS}", "POST /api/v1/namespaces/own/configmaps"])
     assert create.query["fieldValidation"] == "Strict"
@@ -108,11 +109,13 @@ def test_a_server_in_trouble_is_no_wrong_guess() -> None:
     steps = [status(500, "InternalError", "oh"), status(409, "AlreadyExists", "it is there"), status(409, "Conflict", "the namespace goes")]
     with cluster(**{TFJOBS: steps}) as (_, api):
         writer = ObjectWriter(api)
-        with pytest.raises(ApiFailure):
-            writer.create_unasked(tfjob, TRAINING, "default")
-        assert writer.create_unasked(tfjob, TRAINING, "default") is None
-        with pytest.raises(Conflict):
-            writer.create_unasked(tfjob, TRAINING, "default")
+        ends = [writer.create_unasked(tfjob, TRAINING, "default") for _ in range(3)]
+    assert [(end.result, end.reason) for end in ends] == [
+        (Result.UNKNOWN, "oh"),
+        (Result.THERE, "it is there"),
+        (Result.REFUSED, "the namespace goes"),
+    ]
+    assert isinstance(ends[2].failure, Conflict)
 
 
 def test_the_schema_and_the_priority_class_are_one_request_each() -> None:
@@ -151,15 +154,22 @@ def test_an_object_that_exists_is_an_answer_and_other_conflicts_are_failures() -
     steps = [status(409, "AlreadyExists", "it is there"), status(409, "Conflict", "the namespace goes"), status(403, "Forbidden", "no")]
     with cluster(**{"/apis": [SERVED], TFJOBS: steps}) as (_, api):
         writer = ObjectWriter(api)
-        assert writer.create(TFJOB, "default") is None
+        there = writer.apply(CreateObject(TFJOB, "default"))
+        assert (there.result, there.expect(Result.THERE).made) == (Result.THERE, None)
         for error in (Conflict, Forbidden):
+            refused = writer.apply(CreateObject(TFJOB, "default"))
+            assert refused.result is Result.REFUSED
             with pytest.raises(error):
-                writer.create(TFJOB, "default")
+                refused.expect(Result.THERE)
 
 
 def test_a_kind_that_nobody_serves_is_named() -> None:
-    with cluster(**{"/apis": [SERVED]}) as (_, api), pytest.raises(UserError, match="the cluster serves no RayJob of"):
-        ObjectWriter(api).create({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}}, "default")
+    ray_job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "r"}}
+    with cluster(**{"/apis": [SERVED]}) as (_, api):
+        outcome = ObjectWriter(api).apply(CreateObject(ray_job, "default"))
+    assert outcome.result is Result.REFUSED
+    with pytest.raises(UserError, match="the cluster serves no RayJob of"):
+        outcome.expect(Result.THERE)
 
 
 def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() -> None:
@@ -170,14 +180,16 @@ def test_deleting_asks_for_all_that_belongs_to_it_and_forgives_what_is_gone() ->
     ]
     with cluster(**{"/apis": [SERVED], f"{TFJOBS}/j": steps}) as (server, api):
         writer = ObjectWriter(api)
-        writer.delete(TFJOB)
-        writer.delete(TFJOB)
-        with pytest.raises(ApiFailure):
-            writer.delete(TFJOB)
+        ends = [writer.apply(DeleteObject(object_ref(TFJOB))) for _ in range(3)]
+    assert [end.result for end in ends] == [Result.DONE, Result.GONE, Result.UNKNOWN]
+    assert ends[1].expect(Result.GONE) is ends[1]
     assert server.seen[-1].json()["propagationPolicy"] == "Background"
 
 
-@pytest.mark.parametrize("answer", [Reply([], 201), Reply(None, 201), Reply({"kind": "TFJob"}, 201)])
+@pytest.mark.parametrize("answer", [Reply([], 201), Reply(None, 201), Reply({"kind": "TFJob"}, 201), Reply(b"<html>", 201)])
 def test_an_answer_that_is_no_object_is_told(answer: Reply) -> None:
-    with cluster(**{"/apis": [SERVED], TFJOBS: [answer]}) as (_, api), pytest.raises(OutsideError, match="made a TFJob and answered with"):
-        ObjectWriter(api).create(TFJOB, "default")
+    with cluster(**{"/apis": [SERVED], TFJOBS: [answer]}) as (_, api):
+        outcome = ObjectWriter(api).apply(CreateObject(TFJOB, "default"))
+    assert outcome.result is Result.UNKNOWN
+    with pytest.raises(OutsideError, match="made a TFJob and answered with"):
+        outcome.expect(Result.THERE)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from fairlead.edge.prometheus.address import prometheus_connection
-from fairlead.edge.prometheus.answer import PrometheusFailure
+from fairlead.edge.prometheus.answer import TIMEOUT_SECONDS, PrometheusFailure
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.errors import OutsideError, UserError
@@ -27,10 +27,10 @@ Call = Callable[..., Any]
 
 @pytest.fixture(params=["async", "blocking"])
 def ask(request: pytest.FixtureRequest) -> Call:
-    def call(address: str, method: str, *arguments: Any, **settings: str) -> Any:
+    def call(address: str, method: str, *arguments: Any, timeout_seconds: float = TIMEOUT_SECONDS, **settings: str) -> Any:
         connection = prometheus_connection(address, **settings)
         if request.param == "blocking":
-            return getattr(PrometheusBlocking(connection), method)(*arguments)
+            return getattr(PrometheusBlocking(connection, timeout_seconds), method)(*arguments)
 
         async def run() -> Any:
             async with Prometheus(connection) as prometheus:
@@ -122,12 +122,11 @@ def test_nobody_listening_is_told(ask: Call) -> None:
 
 def test_one_that_never_answers_is_given_up(ask: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.edge.prometheus.client.TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr(PrometheusBlocking.__init__, "__defaults__", (0.2,))
     with (
         ScriptedServer({"/api/v1/query": [Reply(b"{}", delay=5)]}) as server,
         pytest.raises(PrometheusFailure, match="did not answer in time"),
     ):
-        ask(server.url, "query", "up")
+        ask(server.url, "query", "up", timeout_seconds=0.2)
 
 
 @pytest.mark.parametrize("address", ["", "http://", "ftp://x", "http://x:port", "http://a b"])

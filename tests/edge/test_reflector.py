@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 import pytest
 
+from fairlead.edge.connection.lines import SLICE_BYTES
 from fairlead.edge.kube import kube_api
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector, quiet_collector
@@ -125,6 +127,18 @@ async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> N
         assert watched_versions(server) == ["10", "11"]
         assert followed.mirror.story == ["replace a", "upsert c Running", "upsert b Running"]
         assert len(followed.waits) == 1
+
+
+async def test_others_have_their_turn_while_a_burst_is_read() -> None:
+    """3,000 events come as fast as a socket gives them: no more than two slices are applied at a turn of the loop (one ends a chunk)."""
+    lines = [json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n" for number in range(1000, 4000)]
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream([b"".join(lines)], "hold")]}) as (followed, _):
+        most = last = 0
+        while last < 3000:
+            await asyncio.sleep(0)
+            now = followed.reflector.events_total
+            most, last = max(most, now - last), now
+    assert most <= 2 * (SLICE_BYTES // len(lines[0]) + 1)
 
 
 async def test_an_event_split_over_many_chunks_is_one_event() -> None:

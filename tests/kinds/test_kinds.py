@@ -15,7 +15,7 @@ from fairlead.model.pod import Owner, Pod
 from fairlead.model.snapshot import ClusterSnapshot
 
 KUBEFLOW = [kind for kind in KINDS if kind.GROUP == "kubeflow.org"]
-"""RayJob has another shape: `tests/sim/test_ray_job.py` reads one."""
+"""RayJob has another shape: `tests/sim/operators/test_ray_job.py` reads one."""
 SPEC_KEY = {"mpijob": "mpiReplicaSpecs", "tfjob": "tfReplicaSpecs", "pytorchjob": "pytorchReplicaSpecs"}
 ROLES = {"mpijob": ("Launcher", "Worker"), "tfjob": ("Chief", "Worker"), "pytorchjob": ("Master", "Worker")}
 OPERATOR = {"mpijob": "mpi-operator", "tfjob": "tfjob-controller", "pytorchjob": "pytorchjob-controller"}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.kube.programs import program
 
+from fairlead.edge.files.own_files import replace_whole
+from fairlead.run import laptop_kubeconfig
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
 
@@ -45,11 +49,15 @@ def test_kubectl_reads_and_writes_what_a_laptop_merged_and_the_laptop_takes_out_
     assert path.read_bytes() == before, "kubectl writes its own file as it was"
 
 
-def test_the_lock_is_kubectls_own(tmp_path: Path) -> None:
+def test_the_lock_is_kubectls_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def replace(*file: Any) -> None:
+        refused.append(config(path, "set-context", "prod"))
+        replace_whole(*file)
+
+    refused: list[subprocess.CompletedProcess[str]] = []
+    monkeypatch.setattr(laptop_kubeconfig, "replace_whole", replace)
     path = tmp_path / "config"
     shared = SharedKubeconfig(path)
     shared.write(ENTRIES)
-    with shared._locked():
-        refused = config(path, "set-context", "prod")
-    assert refused.returncode != 0 and f"{path}.lock" in refused.stderr
+    assert [each.returncode for each in refused] == [1] and f"{path}.lock" in refused[0].stderr
     assert config(path, "set-context", "prod").returncode == 0

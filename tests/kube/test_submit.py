@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
-from tests.cli.test_submit import DOCUMENT_000
+from tests.cli.submit.test_submit import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
 from tests.kube.kubectl import wait_until

@@ -135,7 +135,7 @@ def test_two_cards_that_claim_one_uuid_take_nobody() -> None:
 
 def test_a_card_that_an_operator_took_out_gives_nothing_and_keeps_its_tenants() -> None:
     found = account(node(), [placed(pod(), "n", {"main": [(0, 4)]})], withheld=(0,))
-    assert [(card.used, card.free, card.trouble) for card in found.cards] == [(4, 0, UNHEALTHY), (0, 15, "")]
+    assert [(card.used, card.free, card.trouble) for card in found.cards] == [(4, 0, UNHEALTHY), (0, 15, None)]
 
 
 def test_a_whole_card_is_a_seat_and_no_units() -> None:

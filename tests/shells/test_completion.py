@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.api_objects import node
-from tests.cli.test_job_requests import listed, script
-from tests.cli.test_worlds import kubeconfig
+from tests.cli.arena import kubeconfig
+from tests.cli.jobs.test_job_requests import listed, script
 from tests.edge.scripted import Reply, ScriptedServer, Stream
 
 SHELLS = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}

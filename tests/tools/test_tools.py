@@ -128,12 +128,13 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
     scratch.mkdir()
     (module / "server.go").write_text("const port = 8080\n")
     monkeypatch.setattr(build, "module_dir", lambda _: module)
-    assert build._edited_module(family, scratch) == ["-modfile", str(scratch / "go.mod")]
+    assert build.edited_module(family, scratch) == ["-modfile", str(scratch / "go.mod")]
     assert (scratch / "module" / "server.go").read_text() == "const port = 0\n"
     assert (module / "server.go").read_text() == "const port = 8080\n"
     assert (scratch / "go.mod").read_text().endswith(f"replace {family.module} => {scratch / 'module'}\n")
+    (module / "server.go").write_text("const port = 0\n")
     with pytest.raises(_tool("progress").StepFailed, match=r"`port = 8080` stands 0 times in server\.go, not once"):
-        build._edit(scratch / "module", edit, "mpi-operator")
+        build.edited_module(family, tmp_path / "again")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_an_edited_program_is_built_from_a_copy_and_kept_apart_from_the_plain_on
 def test_a_run_is_told_its_budget(only: list[str], missing: list[str], seconds: float, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run_tests = _tool("run_tests")
     monkeypatch.setattr(run_tests, "missing_programs", lambda family: missing)
-    assert run_tests._against(run_tests._budget(only), seconds) == told
+    assert run_tests.against(run_tests.budget_of(only), seconds) == told
 
 
 def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
@@ -159,7 +160,7 @@ def test_contributing_promises_the_budget_that_the_runner_keeps() -> None:
 
 
 def test_a_run_in_the_background_hears_signals_all_the_same() -> None:
-    code = "import subprocess, sys, run_tests; run_tests._hear_signals(); subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    code = "import subprocess, sys, run_tests; run_tests.hear_signals(); subprocess.run([sys.executable, '-c', sys.argv[1]])"
     told = "import signal; print(*(signal.getsignal(getattr(signal, name)) != signal.SIG_IGN for name in ('SIGINT', 'SIGHUP', 'SIGQUIT')))"
     script = 'trap "" INT HUP QUIT; exec "$0" -c "$1" "$2"'
     done = subprocess.run(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.model.metric import Family, MetricName, Sample
-from fairlead.wire.metrics.prom_text import _any_labels, _plain_labels, parse_page, render_go_number, render_number, render_page
+from fairlead.wire.metrics.prom_text import parse_page, render_go_number, render_number, render_page
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 VALUES = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False))
@@ -91,9 +91,12 @@ def test_every_spelling_of_a_number_is_exact(value: float) -> None:
 
 
 @given(st.text(alphabet='ab="\\, 1_', max_size=24))
-def test_the_quick_way_to_read_labels_says_what_the_general_one_says_or_nothing(block: str) -> None:
-    assert _plain_labels(block) in (None, _any_labels(block))
+@example('node="n,1",gpu="",uuid="GPU=1"')
+def test_labels_mean_the_same_with_a_space_before_them(block: str) -> None:
+    """Labels without a space are read the quick way, if that can be; any others the general one."""
+    assert parse_page(f"x{{{block}}} 1") == parse_page(f"x{{ {block}}} 1")
 
 
-def test_labels_as_exporters_print_them_are_read_the_quick_way() -> None:
-    assert _plain_labels('node="n,1",gpu="",uuid="GPU=1"') == {"node": "n,1", "gpu": "", "uuid": "GPU=1"}
+def test_labels_as_exporters_print_them() -> None:
+    parsed = parse_page('x{node="n,1",gpu="",uuid="GPU=1"} 1')
+    assert [each.labels for each in parsed.samples] == [{"node": "n,1", "gpu": "", "uuid": "GPU=1"}]

@@ -1,7 +1,7 @@
-"""The GPU exporter (`:9400`): sample the devices, render one page, hand it to every scraper (telemetry contract 1).
+"""The GPU exporter (`:9400`): samples the devices and keeps a page of metrics ready (telemetry contract 1).
 
-What a newcomer gets wrong: a scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample
-fails, the last values stay until they are stale, and the page is always 200.
+A scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample fails,
+the last values stay until they are stale, and the page is always 200.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
-from fairlead.apps.server import serve
+from fairlead.apps.service import Health, Service, pages_app
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.ports import Clock, Devices
@@ -43,14 +41,12 @@ _log = logging.getLogger(__name__)
 
 
 class GpuExporterSettings(Struct, frozen=True):
-    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
+    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no others at all; None = all.
-    `read_seconds`: how long a client may take to send a request.
+    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
+    others at all; None = all. `read_seconds`: how long a client may take to send a request.
     """
 
-    host: str = settings.LOOPBACK
-    port: int = settings.GPU_EXPORTER_PORT
     collectors: str = ""
     is_strict_csv: bool = False
     interval_seconds: float = 5.0
@@ -67,9 +63,13 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled."""
+    """The loop and its page.
 
-    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings) -> None:
+    `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds.
+    """
+
+    def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings, wall: Callable[[], float] = time.monotonic) -> None:
+        self._wall = wall
         self._devices = devices
         self._clock = clock
         self._chosen = chosen
@@ -77,61 +77,60 @@ class GpuExporter:
         self._state = ExporterState(node=chosen.node, version=__version__)
         self._samples: Sequence[DeviceSample] = ()
         self._sampled_at = float("-inf")
-        self._ticked_at = time.monotonic()
+        self._ticked_at = self._wall()
         self._failures = {OutsideError.__name__: 0}  # a counter that is born at 1 is missed by increase()
         self._scrapes = 0
         self._scrape_seconds: float | None = None
         self._has_sampled = asyncio.Event()
         self._reload_asked = asyncio.Event()
         self.page = MetricsPage()
-        self.app = Starlette(
-            routes=[
-                Route("/metrics", self._metrics),
-                Route("/health", self._health),
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/", self._index),
-            ]
+        self.health = Health(self._trouble)
+        self.app = pages_app("GPU exporter", self.health, self._metrics, {"/health": self._dcgm_health})
+
+    def service(self, sock: socket.socket) -> Service:
+        """The first page exists before anybody is answered."""
+        return Service(
+            app=self.app,
+            sock=sock,
+            loops=(self.run,),
+            health=self.health,
+            opens=self._has_sampled,
+            reload=self.reload,
+            read_seconds=self._chosen.read_seconds,
         )
 
     async def run(self) -> None:
         """Sample now and then on a steady beat; a late turn is not caught up."""
         while True:
-            began = time.monotonic()
+            began = self._wall()
             await self.sample_once()
             self._has_sampled.set()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (time.monotonic() - began)))
+                await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (self._wall() - began)))
 
     def reload(self) -> None:
-        """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
+        """Read the counters file again now, whether it seems to have changed or not, and make a page."""
         self._reload_asked.set()
-
-    async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-        """Answer scrapes once there is a page."""
-        await self._has_sampled.wait()
-        chosen = self._chosen
-        await serve(self.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds)
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
-        began = time.monotonic()
+        began = self._wall()
         self._counters.reload_if_changed(is_asked=self._reload_asked.is_set())
         self._reload_asked.clear()
-        sampling = time.monotonic()
+        sampling = self._wall()
         try:
             self._samples = self._wanted(self._devices.sample())
-            self._sampled_at = time.monotonic()
+            self._sampled_at = self._wall()
         except Exception as error:  # noqa: BLE001 - a failing driver costs its values, never the page
             self._fail(error)
-        device_seconds = time.monotonic() - sampling
-        is_stale = time.monotonic() - self._sampled_at > self._chosen.stale_after_seconds
+        device_seconds = self._wall() - sampling
+        is_stale = self._wall() - self._sampled_at > self._chosen.stale_after_seconds
         if is_stale:
             self._samples = ()
         self._state = structs.replace(
             self._state,
             is_driver_up=self._sampled_at >= began,
-            cycle_seconds=time.monotonic() - began,
+            cycle_seconds=self._wall() - began,
             device_seconds=device_seconds,
             scrapes=self._scrapes,
             scrape_seconds=self._scrape_seconds,
@@ -141,7 +140,7 @@ class GpuExporter:
             failures=tuple(("device", error, count) for error, count in sorted(self._failures.items())),
         )
         self.page = await asyncio.to_thread(make_page, self._render(self._samples, self._state, self._clock.now()))
-        self._ticked_at = time.monotonic()
+        self._ticked_at = self._wall()
 
     def _wanted(self, samples: Sequence[DeviceSample]) -> Sequence[DeviceSample]:
         chosen = self._chosen.devices
@@ -167,51 +166,23 @@ class GpuExporter:
             _log.warning("devices cannot be sampled: %s: %s", kind, error)
 
     async def _metrics(self, request: Request) -> Response:
-        began = time.monotonic()
+        began = self._wall()
         response = PageResponse(self.page, request)
         self._scrapes += 1
-        self._scrape_seconds = time.monotonic() - began
+        self._scrape_seconds = self._wall() - began
         return response
 
-    async def _health(self, request: Request) -> Response:
+    async def _dcgm_health(self, request: Request) -> Response:
         has_page = "true" if self.page.pieces else "false"
         return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
 
-    async def _healthz(self, request: Request) -> Response:
-        silent = time.monotonic() - self._ticked_at
-        if silent > 3 * self._chosen.interval_seconds + 10:
-            return PlainTextResponse(f"no sample for {silent:.0f} s\n", 503)
-        return PlainTextResponse("ok\n")
-
-    async def _readyz(self, request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def _index(self, request: Request) -> Response:
-        return PlainTextResponse(f"Fairlead GPU exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
-
-
-async def run(
-    devices: Devices,
-    clock: Clock,
-    chosen: GpuExporterSettings,
-    *,
-    sock: socket.socket | None = None,
-    ready: asyncio.Event | None = None,
-) -> None:
-    """Sample and serve until cancelled. The first page exists before the port answers."""
-    await run_exporter(GpuExporter(devices, clock, chosen), sock, ready)
-
-
-async def run_exporter(exporter: GpuExporter, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-    """The same for one that the caller keeps, to `reload` it."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(exporter.run())
-        group.create_task(exporter.serve(sock, ready))
+    def _trouble(self) -> str:
+        silent = self._wall() - self._ticked_at
+        return f"no sample for {silent:.0f} s" if silent > 3 * self._chosen.interval_seconds + 10 else ""
 
 
 def settings_from_flags(
     *,
-    address: tuple[str, int],
     collectors: str = "",
     interval_ms: int = 5000,
     compat: str = "dcgm,legacy",
@@ -238,8 +209,6 @@ def settings_from_flags(
         raise UserError(f"`--devices {devices}` names no GPUs", "write `f` for all, or indexes such as `g:0,2-4`") from error
     hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
     return GpuExporterSettings(
-        host=address[0],
-        port=address[1],
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,

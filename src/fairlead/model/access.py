@@ -1,6 +1,7 @@
-"""Who asks an API server for what, and what do roles and bindings say about it?
+"""The nouns of access: who asks an API server for what, and what roles and bindings allow.
 
-A request is for a resource or for a path, never both. An empty `namespace` means the cluster scope; an empty `name` all objects.
+A request is for a resource or for a path, never both. An empty `namespace` means the cluster scope; an empty
+`name` all objects.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def account_name(namespace: str, name: str) -> str:
 
 
 def account_groups(namespace: str) -> tuple[str, ...]:
+    """The groups that every ServiceAccount of the namespace is in."""
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
 
 
@@ -62,7 +64,10 @@ class AccessRequest(Struct, frozen=True):
 
 
 class PolicyRule(Struct, frozen=True):
-    """What one rule of a role allows; `*` stands for everything in each field, no `resource_names` for all names."""
+    """What one rule of a role allows.
+
+    `*` stands for everything in each field, no `resource_names` for all names.
+    """
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -72,7 +77,10 @@ class PolicyRule(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """Whom a binding is for: `kind` is User, Group or ServiceAccount (`namespace` empty: that of the binding)."""
+    """Whom a binding is for.
+
+    `kind` is User, Group or ServiceAccount; an empty `namespace` is that of the binding.
+    """
 
     kind: str
     name: str

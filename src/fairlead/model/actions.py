@@ -1,13 +1,81 @@
-"""What can be done to the cluster, as values, and how it ended. Rules make actions, worlds carry them out."""
+"""What can be done to the cluster, as values, and how it ended.
+
+Rules make actions, worlds carry them out (`ports.Cluster.apply`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct
 
+from fairlead.errors import FairleadError
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
+
+Manifest = dict[str, Any]
+"""An object of Kubernetes as it is written."""
+
+
+class ObjectRef(Struct, frozen=True):
+    """One object. `uid`: this very one, and none that has its name by now.
+
+    `plural`: of its resource; "" = the cluster is asked.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    plural: str = ""
+
+    @property
+    def group_version(self) -> tuple[str, str]:
+        """The group is "" for the core API."""
+        group, _, version = self.api_version.rpartition("/")
+        return group, version
+
+
+def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> ObjectRef:
+    """The reference of an object as it is written, or as the cluster made it.
+
+    `namespace` is for one that names none.
+    """
+    meta = manifest["metadata"]
+    place = str(meta.get("namespace") or namespace)
+    return ObjectRef(manifest["apiVersion"], manifest["kind"], str(meta.get("name") or ""), place, meta.get("uid") or "", plural)
+
+
+class CreateObject(Struct, frozen=True):
+    """Create it in its own namespace, or else in `namespace`.
+
+    `is_strict`: a field that its schema does not have is refused.
+    """
+
+    manifest: Manifest
+    namespace: str = ""
+    plural: str = ""
+    is_strict: bool = False
+
+
+class PatchObject(Struct, frozen=True):
+    """Change it by a merge patch (RFC 7386).
+
+    `subresource`: change that alone, such as `status`; "" = the object.
+    """
+
+    target: ObjectRef
+    patch: Mapping[str, Any]
+    subresource: str = ""
+
+
+class DeleteObject(Struct, frozen=True):
+    """Delete it and, in the background, all that belongs to it."""
+
+    target: ObjectRef
 
 
 class BindPod(Struct, frozen=True):
@@ -45,20 +113,37 @@ class TellEvent(Struct, frozen=True):
     message: str
 
 
-Action = BindPod | WriteGrants | TouchPod | TellEvent
+ObjectAction = CreateObject | PatchObject | DeleteObject
+SharingAction = BindPod | WriteGrants | TouchPod | TellEvent
+Action = ObjectAction | SharingAction
 
 
 class Result(Enum):
-    """`UNKNOWN`: it may have been done, or may yet be. `GONE`: the object is not there any more."""
+    """How an action ended. `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may yet be.
+
+    `THERE`: an object of that name is there already. `GONE`: it is not there any more.
+    """
 
     DONE = "done"
-    REFUSED = "refused"
+    THERE = "there"
     GONE = "gone"
+    REFUSED = "refused"
     UNKNOWN = "unknown"
 
 
 class Outcome(Struct, frozen=True):
-    """How an action ended; `reason` in the words of who refused it."""
+    """How an action ended; `reason` in the words of who refused it, `failure` the same for a person.
+
+    `made`: the object as the cluster made or changed it, where it said so.
+    """
 
     result: Result = Result.DONE
     reason: str = ""
+    made: Manifest | None = None
+    failure: FairleadError | None = None
+
+    def expect(self, *accepted: Result) -> Outcome:
+        """This outcome, when it is done or one of those. Raises its failure otherwise."""
+        if self.failure is not None and self.result not in accepted:
+            raise self.failure
+        return self

@@ -8,7 +8,10 @@ from fairlead.model.moment import Moment
 
 
 class Event(Struct, frozen=True, gc=False):
-    """`type` is Normal or Warning; `at` the last time it was seen, epoch seconds; `version` its resource version, 0 = unknown."""
+    """`type` is Normal or Warning; `at` the last time it was seen, epoch seconds.
+
+    `version` its resource version, 0 = unknown.
+    """
 
     namespace: str
     name: str
@@ -26,5 +29,8 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def order(self) -> tuple[float, int, str]:
-        """Sorts events as they happened: by time, which the API tells in seconds; within one by what was written first, then by name."""
+        """Sorts events as they happened: by time, which the API tells in seconds.
+
+        Within one by what was written first, then by name.
+        """
         return self.at or 0.0, self.version, self.name

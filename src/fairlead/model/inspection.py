@@ -1,6 +1,7 @@
-"""Who sits on which shared card, as `kubectl inspect cgpu` and the scheduler extender's `/inspect` tell it (sharing contract 4).
+"""Who sits on which shared card, as `inspect` and the extender's `/inspect` tell it (sharing contract 4).
 
-All amounts are in the node's own `unit` (GiB or MiB) but for names that end in `_mib`. An `index` is what nvidia-smi says.
+All amounts are in the node's own `unit` (GiB or MiB) but for names that end in `_mib`. An `index` is what
+nvidia-smi says.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+
+from fairlead.model.devices.gpu import CardMode
+from fairlead.model.resources import MemoryUnit
 
 
 class ContainerPart(Struct, frozen=True, gc=False):
@@ -19,7 +23,10 @@ class ContainerPart(Struct, frozen=True, gc=False):
 
 
 class InspectedPod(Struct, frozen=True, gc=False):
-    """A pod on one card (or, of a node's `pending`, on none that is known): `used` is what it has of that card alone."""
+    """A pod on one card, or of a node's `pending`, on none that is known.
+
+    `used`: what it has of that card alone.
+    """
 
     name: str
     namespace: str
@@ -32,7 +39,10 @@ class InspectedPod(Struct, frozen=True, gc=False):
 
 
 class InspectedCard(Struct, frozen=True, gc=False):
-    """`total` is 0 while the card is still held from exclusive use. `is_healthy` is no verdict on a card that drains."""
+    """`total` is 0 while the card is still held from exclusive use.
+
+    `is_healthy` is no verdict on a card that drains.
+    """
 
     index: int
     uuid: str
@@ -57,12 +67,15 @@ class Isolation(Struct, frozen=True, gc=False):
 
 
 class InspectedNode(Struct, frozen=True, gc=False):
-    """`used` counts `pending` too: pods that hold memory here, nobody knows on which card. `mode`: shared, or draining (no new pods)."""
+    """`used` counts `pending` too: pods that hold memory here, nobody knows on which card.
+
+    `mode`: shared, or draining (no new pods).
+    """
 
     name: str
     address: str
-    unit: str
-    mode: str
+    unit: MemoryUnit
+    mode: CardMode
     isolation: Isolation
     total: int
     used: int
@@ -81,7 +94,10 @@ class InspectedNode(Struct, frozen=True, gc=False):
 
 
 class DrainingCards(Struct, frozen=True, gc=False):
-    """Cards of a node by index, and the pods (`namespace/name`) that still hold some in the old mode. `is_shared`: the mode that comes."""
+    """Cards of a node by index, and the pods (`namespace/name`) that still hold some in the old mode.
+
+    `is_shared`: the mode that comes.
+    """
 
     node: str
     gpus: tuple[int, ...]

@@ -1,4 +1,7 @@
-"""Labels and annotations that rules read. They stand here because rules may not import `wire`; `wire.names` re-exports them."""
+"""Labels and annotations that rules read.
+
+They stand here because rules may not import `wire`; `wire.names` re-exports them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
 ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
 QUOTA_GATE: Final = "fairlead.io/quota"
 
-# Sharing a GPU, what people write on a pod (sharing contract 1.4). The label that splits a pod over GPUs is `resources.GPU_COUNT`.
+# Sharing a GPU, what people write on a pod (sharing contract 1.4). The label that splits a pod over GPUs is
+# `resources.GPU_COUNT`.
 ANNOTATION_GPU_PLACEMENT: Final = "fairlead.io/gpu-placement"
 ANNOTATION_GPU_SPLIT: Final = "fairlead.io/gpu-split"
 

@@ -1,6 +1,6 @@
 """Metrics as values: families in columns, so that half a million samples stay a few lists.
 
-What a newcomer gets wrong: families about the same things (all `node_name` ones) share one `keys` list *by identity*; the renderer
+Families about the same things (all `node_name` ones) share one `keys` list *by identity*, and the renderer
 writes its label text once. An unknown value is None in `values` and prints nothing, never 0 or -1.
 """
 
@@ -18,7 +18,10 @@ NO_LABELS: Sequence[Key] = ((),)
 
 
 class MetricName(Struct, frozen=True, gc=False):
-    """What stays the same of a family: what docs and boards are checked against. `type`: gauge, counter, untyped."""
+    """What stays the same of a family: what docs and boards are checked against.
+
+    `type`: gauge, counter, untyped.
+    """
 
     name: str
     type: str
@@ -27,7 +30,10 @@ class MetricName(Struct, frozen=True, gc=False):
 
 
 class Family(Struct, frozen=True, gc=False):
-    """One metric family. `omits_empty`: an empty label value leaves the label out (DCGM) instead of printing `x=""`."""
+    """One metric family.
+
+    `omits_empty`: an empty label value leaves the label out (DCGM) instead of printing `x=""`.
+    """
 
     metric: MetricName
     keys: Sequence[Key]
@@ -40,7 +46,10 @@ class Family(Struct, frozen=True, gc=False):
 
 
 class Sample(Struct, frozen=True, gc=False):
-    """One line of a page that was read. `labels` is shared between samples that had the same text: never change it."""
+    """One line of a page that was read.
+
+    `labels` is shared between samples that had the same text: never change it.
+    """
 
     name: str
     labels: Mapping[str, str]

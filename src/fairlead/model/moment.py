@@ -1,6 +1,6 @@
-"""Which times can exist? Epoch seconds of the years 1 to 9999, what a calendar can show.
+"""The times that can exist: epoch seconds of the years 1 to 9999, what a calendar can show.
 
-What a newcomer gets wrong: the bounds are checked where bytes are decoded (a snapshot file), not where code makes a value.
+The bounds are checked where bytes are decoded (a snapshot file), not where code makes a value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""A machine of the cluster, as the API server describes it. What it offers is `capacity`; what is left after failures, `allocatable`."""
+"""A machine of the cluster, as the API server describes it.
+
+What it offers is `capacity`; what is left of it after failures, `allocatable`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -11,8 +15,19 @@ from fairlead.model.moment import Moment
 from fairlead.model.resources import NOTHING, Amounts
 
 
+class NodeStatus(StrEnum):
+    """`UNKNOWN`: the kubelet has gone silent, or never spoke."""
+
+    READY = "Ready"
+    NOT_READY = "NotReady"
+    UNKNOWN = "Unknown"
+
+
 class Condition(Struct, frozen=True, gc=False):
-    """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`; `at` = last transition, epoch seconds."""
+    """A Kubernetes condition; `status` is the text `True`, `False` or `Unknown`.
+
+    `at` = last transition, epoch seconds.
+    """
 
     type: str
     status: str
@@ -28,9 +43,10 @@ class Taint(Struct, frozen=True, gc=False):
 
 
 class Node(Struct, frozen=True, gc=False):
-    """`annotations` holds only keys that Fairlead reads; `addresses` keeps the API's order as (type, address).
+    """`annotations` holds only keys that Fairlead reads.
 
-    `card_memory_mib`: memory of one GPU, where a label tells it.
+    `addresses` keeps the API's order as (type, address). `card_memory_mib`: memory of one GPU, where a label
+    tells it.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Which nodes has a pod's owner ruled out? Node selector, required node affinity, tolerations: what kube-scheduler asks of a node's labels
-and taints.
+"""Which nodes a pod's owner allows: node selector, required node affinity and tolerations.
 
-What a newcomer gets wrong: an affinity without terms allows every node, and a term without expressions allows none.
+A pod without required node affinity (`terms` None) allows every node; a term without expressions allows none,
+as in kube-scheduler.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Expression(Struct, frozen=True, gc=False):
 
 
 class Term(Struct, frozen=True, gc=False):
-    """All of them must hold; `fields` are asked of the node's own fields (`metadata.name`)."""
+    """All its expressions must hold; `fields` are asked of the node's own fields (`metadata.name`)."""
 
     labels: tuple[Expression, ...] = ()
     fields: tuple[Expression, ...] = ()
@@ -34,7 +34,10 @@ class Toleration(Struct, frozen=True, gc=False):
 
 
 class NodeChoice(Struct, frozen=True, gc=False):
-    """`selector`: labels and their values. `terms`: one of them must hold; None where the pod has no required node affinity."""
+    """`selector`: labels and their values.
+
+    `terms`: one of them must hold; None where the pod has no required node affinity.
+    """
 
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] | None = None

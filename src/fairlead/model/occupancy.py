@@ -1,27 +1,29 @@
-"""Who sits on which GPU, and how much of it is granted: the answer of `rules.occupancy`, for commands, boards and exporters alike.
+"""Who sits on which GPU, and how much of it is granted: the answer of `rules/holding/occupancy`.
 
-`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's `unplaced`. The node's
-counts never depend on that: they come from what pods ask for.
+`holders` of a card are known from grants and readings; a pod whose card nobody can name is in its node's
+`unplaced`. The node's counts never depend on that: they come from what pods ask for.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.resources import MemoryUnit
 
 
 class CardHolder(Struct, frozen=True, gc=False):
-    """One container on one card. `ratio`: the part of the card it was given (whole = 1). `mode`: exclusive, share, timeslice, mps, mig.
+    """One container on one card. `ratio`: the part of the card it was given (whole = 1).
 
-    `container` is "" when only the pod is known. Used and utilisation are the container's own, None = nobody measured them.
+    `container` is "" when only the pod is known. Used and utilisation are the container's own; None = nobody
+    measured them.
     """
 
     pod: Pod
     container: str
-    mode: str
+    mode: GpuMode
     ratio: float
     units: int = 0
     core_percent: int = 0
@@ -31,11 +33,12 @@ class CardHolder(Struct, frozen=True, gc=False):
 
 
 class CardOccupancy(Struct, frozen=True, gc=False):
-    """One GPU. `is_healthy` None = nobody says. A draining card is no fault: it waits for holders of its node's old mode to leave.
+    """One GPU. `is_healthy` None = nobody says.
 
-    `is_named`: its node's inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports, nothing
-    is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`, `core_free`: what the scheduler may
-    still give of it; `core_total` 0 = compute is not shared out.
+    A draining card is no fault: it waits for holders of its node's old mode to leave. `is_named`: its node's
+    inventory tells its UUID. `is_offered`: its node tells of the card; of one that a device alone reports,
+    nothing is given away. `memory_total_mib` may be a fraction where a node's total is divided. `units_free`,
+    `core_free`: what the scheduler may still give of it. `core_total` 0 = compute is not shared out.
     """
 
     node: str
@@ -43,7 +46,7 @@ class CardOccupancy(Struct, frozen=True, gc=False):
     uuid: str = ""
     minor: int = -1
     model: str = ""
-    mode: str = "exclusive"
+    mode: CardMode = CardMode.EXCLUSIVE
     units: int = 0
     memory_total_mib: float | None = None
     is_healthy: bool | None = None
@@ -66,8 +69,11 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
     @property
     def is_divided(self) -> bool:
-        """Given away in units: it is shared, or the last who share it have yet to leave. Inventories count units of whole cards too."""
-        return self.mode == "shared" or any(holder.units for holder in self.holders)
+        """Given away in units: it is shared, or the last who share it have yet to leave.
+
+        Inventories count units of whole cards too.
+        """
+        return self.mode == CardMode.SHARED or any(holder.units for holder in self.holders)
 
     @property
     def units_allocated(self) -> int:
@@ -87,20 +93,22 @@ class CardOccupancy(Struct, frozen=True, gc=False):
 
 
 class NodeOccupancy(Struct, frozen=True, gc=False):
-    """GPUs of one node. `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown.
+    """GPUs of one node.
 
-    `units_total`, `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody can name.
+    `gpus_allocated` may be a fraction on shared nodes. Memory and utilisation None = unknown. `units_total`,
+    `units_allocated`: of `aliyun.com/gpu-mem`, in `unit` (GiB or MiB). `unplaced` pods hold GPUs that nobody
+    can name.
     """
 
     node: Node
-    mode: str
+    mode: GpuMode
     gpus_total: int = 0
     gpus_allocated: float = 0
     gpus_unhealthy: int = 0
     gpus_reporting: int = 0
     units_total: int = 0
     units_allocated: int = 0
-    unit: str = "GiB"
+    unit: MemoryUnit = MemoryUnit.GIB
     memory_total_mib: float | None = None
     memory_allocated_mib: float | None = None
     memory_used_mib: float | None = None
@@ -123,7 +131,10 @@ class NodeOccupancy(Struct, frozen=True, gc=False):
 
 
 class PodUse(Struct, frozen=True, gc=False):
-    """What one pod (or a job: its pods together) holds and uses. `gpus` are cards' worth, fractions for shared ones."""
+    """What one pod (or a job: its pods together) holds and uses.
+
+    `gpus` are cards' worth, fractions for shared ones.
+    """
 
     gpus: float = 0
     memory_allocated_mib: float | None = None

@@ -1,12 +1,14 @@
 """A pod: who owns it, what it asks for, where it is, how its containers fare.
 
-A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed let go
-(`is_holding`, decision 2). Every reader asks that one property.
+A pod whose object still exists holds what it holds, also while it is terminating; only Succeeded and Failed
+let go (`is_holding`, decision 2). Every reader asks that one property.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +19,28 @@ from fairlead.model.node_choice import ANYWHERE, NodeChoice
 from fairlead.model.resources import NOTHING, Amounts, largest_of, sum_of
 
 GrantsByContainer = Mapping[str, tuple[Grant, ...]]
+
+
+class PodPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class ContainerState(StrEnum):
+    """`UNTOLD`: nothing is reported."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    TERMINATED = "terminated"
+    UNTOLD = ""
+
+
+_FINISHED: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+_HAS_RUN: Final = (ContainerState.RUNNING, ContainerState.TERMINATED)
+_PENDING: Final = PodPhase.PENDING
 
 
 class Owner(Struct, frozen=True, gc=False):
@@ -37,12 +61,12 @@ class Container(Struct, frozen=True, gc=False):
 
 
 class ContainerStatus(Struct, frozen=True, gc=False):
-    """`state`: waiting, running, terminated or "" (nothing reported); `started_at`, `finished_at` of the present or last run."""
+    """`started_at`, `finished_at` of the present or last run."""
 
     name: str
     ready: bool = False
     restarts: int = 0
-    state: str = ""
+    state: ContainerState = ContainerState.UNTOLD
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
@@ -52,12 +76,18 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     finished_at: Moment | None = None
     last_finished_at: Moment | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        return self.state in _HAS_RUN
+
 
 class Pod(Struct, frozen=True, gc=False):
-    """`node` is "" while unbound. `annotations` holds only keys that Fairlead reads. `grants` by container name.
+    """`node` is "" while unbound.
 
-    The key "" of `grants` speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of shared GPUs.
+    `annotations` holds only keys that Fairlead reads. `grants` by container name. The key "" of `grants`
+    speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
+    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of
+    shared GPUs.
     """
 
     namespace: str
@@ -67,7 +97,7 @@ class Pod(Struct, frozen=True, gc=False):
     annotations: Mapping[str, str] = {}
     owners: tuple[Owner, ...] = ()
     node: str = ""
-    phase: str = "Pending"
+    phase: PodPhase = PodPhase.PENDING
     reason: str = ""
     message: str = ""
     pod_ip: str = ""
@@ -96,12 +126,15 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in _FINISHED
 
     @property
     def has_started(self) -> bool:
-        """Whether a container of it has run on its node: the phase says so, and before it the statuses, while init containers run."""
-        return self.phase != "Pending" or any(each.state in ("running", "terminated") for each in (*self.init_statuses, *self.statuses))
+        """Whether a container of it has run on its node.
+
+        The phase says so; before it, while init containers run, the statuses do.
+        """
+        return self.phase != _PENDING or any(each.has_begun for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:
@@ -122,7 +155,10 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def limits(self) -> Amounts:
-        """What the pod may use at most; extended resources such as GPUs are always requested as their limit."""
+        """What the pod may use at most.
+
+        Extended resources such as GPUs are always requested as their limit.
+        """
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
 
 
@@ -132,7 +168,9 @@ def needed_by(
     amounts: Callable[[Container], Amounts],
     overhead: Amounts = NOTHING,
 ) -> Amounts:
-    """What a pod needs at its peak: the larger of all app containers plus sidecars, and each init step plus the sidecars before it.
+    """What a pod needs at its peak.
+
+    The larger of all app containers plus sidecars, and each init step plus the sidecars before it.
 
     >>> app, init = Container("a", requests={"cpu": 500}), Container("i", requests={"cpu": 800})
     >>> needed_by([app, app], [init], lambda c: c.requests)

@@ -14,7 +14,10 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class QuotaNode(Struct, frozen=True, gc=False):
-    """`name` is unique over the tree (may itself be dotted); `path` is the dotted path of display names from root to here."""
+    """`name` is unique over the tree (may itself be dotted).
+
+    `path` is the dotted path of display names from root to here.
+    """
 
     name: str
     path: str

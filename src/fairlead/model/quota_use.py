@@ -1,4 +1,7 @@
-"""How much of a quota node is in use, and how much waits. Amounts in the units of `model.resources`, managed resources only."""
+"""How much of a quota node is in use, and how much waits.
+
+Amounts in the units of `model.resources`, managed resources only.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class QuotaUse(Struct, frozen=True, gc=False):
-    """`used`: bound pods until they are gone. `pending`: gated or unbound ones. An inner node is the sum of what is below it.
+    """`used`: bound pods until they are gone.
 
-    `used_by_namespace` has every namespace of a leaf, also those that use nothing; it is empty on inner nodes.
+    `pending`: gated or unbound ones. An inner node is the sum of what is below it. `used_by_namespace` has
+    every namespace of a leaf, also those that use nothing; it is empty on inner nodes.
     """
 
     node: QuotaNode

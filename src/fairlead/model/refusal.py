@@ -6,4 +6,6 @@ from msgspec import Struct
 
 
 class Refusal(Struct, frozen=True, gc=False):
+    """`reason`: a sentence, or the words of who refused."""
+
     reason: str

@@ -1,12 +1,13 @@
-"""How much of what: exact integer amounts of named resources.
+"""Exact integer amounts of named resources (`Amounts`), and sums of them.
 
-The unit depends on the name: `cpu` in millicores, memory-like resources in bytes, everything else in whole units.
-Floats never enter; text is turned into amounts by `wire.quantity` alone.
+The unit depends on the name: `cpu` in millicores, memory-like resources in bytes, everything else in whole
+units. Floats never enter; `wire/kube/quantity` alone turns text into amounts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Final
 
 Amounts = Mapping[str, int]
@@ -14,18 +15,27 @@ Amounts = Mapping[str, int]
 
 NOTHING: Final[Amounts] = {}
 
+
+class MemoryUnit(StrEnum):
+    """What one of `aliyun.com/gpu-mem` is."""
+
+    GIB = "GiB"
+    MIB = "MiB"
+
+
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 ALIYUN_GPU: Final = "aliyun.com/gpu"
+SHARED_GPU_PREFIX: Final = "aliyun.com/gpu-"
 GPU_MEMORY: Final = "aliyun.com/gpu-mem"
 GPU_CORE: Final = "aliyun.com/gpu-core.percentage"
 GPU_COUNT: Final = "aliyun.com/gpu-count"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 
 LARGEST_COUNTED: Final = 2**53
-"""Sums and ratios are made of amounts up to here: what people type (`1e300` GPUs) must not make a number overflow."""
+"""The largest amount in sums and ratios: what people type (`1e300` GPUs) must not make a number overflow."""
 
 UNLIMITED: Final = 2_147_483_647
 """The number part that means "no limit" in a quota (quota contract 1.2), whatever its suffix."""

@@ -1,7 +1,8 @@
-"""The cluster as one immutable value: the input of every rule, page and command, and what a bug report attaches.
+"""The cluster as one immutable value: the input of every rule, page and command.
 
-Every world makes it with `build_snapshot`. A source that could not be read is not an empty cluster (ask `sources`). Indexes are built on
-first use and kept with the snapshot, so ask the snapshot (`pods_on`) instead of looping over `pods`.
+A bug report attaches it. Every world makes it with `build_snapshot`. A source that could not be read is not
+an empty cluster (ask `sources`). Indexes are built on first use and kept with the snapshot, so ask the
+snapshot (`pods_on`) instead of looping over `pods`.
 """
 
 from __future__ import annotations
@@ -23,16 +24,19 @@ from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 
 Item = TypeVar("Item")
 
 GPU_TELEMETRY: Final = "gpu-telemetry"
 GPU_TOPOLOGIES: Final = "gpu-topologies"
 GPU_WITHHELD: Final = "gpu-withheld"
-"""Names of sources that are no API resource: readings of GPUs, topology ConfigMaps, and those by which operators take GPUs out."""
+"""Names of sources that are no API resource.
+
+Readings of GPUs, topology ConfigMaps, and the ConfigMaps by which operators take GPUs out.
+"""
 OPTIONAL: Final = (GPU_TOPOLOGIES, GPU_WITHHELD)
-"""Sources that are asked for only where a node wants them, and only by some; who may not read them does without (`main_sources`)."""
+"""Sources that are read only where a node needs them; who may not read them does without (`main_sources`)."""
 TOPOLOGY_SCHEDULE: Final = "topology"
 _by_name = attrgetter("name")
 _by_namespace_and_name = attrgetter("namespace", "name")
@@ -41,10 +45,11 @@ _by_node_and_index = attrgetter("node", "index")
 
 
 class ClusterSnapshot(Struct, frozen=True, dict=True):
-    """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds; `version` grows with every change.
+    """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds.
 
-    By node name: `topologies`, and `withheld` (indexes of shared GPUs that an operator took out); `sources` says whether they were read. By
-    namespace: `isolated`, where we may see the jobs of one person only, its label.
+    `version` grows with every change. By node name: `topologies`, and `withheld` (indexes of shared GPUs that
+    an operator took out); `sources` says whether they were read. `isolated`, by namespace where we may see
+    the jobs of one person only: the value of that person's label.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -104,7 +109,10 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
         return {}
 
     def pods_labelled(self, namespace: str, label: str, value: str) -> list[Pod]:
-        """Pods of the namespace whose label has this value; the index of each label is built once per snapshot."""
+        """Pods of the namespace whose label has this value.
+
+        The index of each label is built once per snapshot.
+        """
         index = self._label_indexes.get(label)
         if index is None:
             index = self._label_indexes[label] = {}
@@ -130,7 +138,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     def was_read(self, source: str) -> bool:
         """Whether the source's contents are in here, so that what is not in here is not in the cluster."""
         found = self.sources.get(source)
-        return found is not None and found.state == "ok"
+        return found is not None and found.is_ok
 
     def as_of(self, moment: Moment, sources: Iterable[Source]) -> ClusterSnapshot:
         """The same cluster, found unchanged later; its indexes still hold."""
@@ -159,10 +167,11 @@ def build_snapshot(
     isolated: Mapping[str, str] | None = None,
     sources: Iterable[Source] = (),
 ) -> ClusterSnapshot:
-    """The snapshot of what was read, sorted; a tuple is sorted already, and stays the same one, so that readers see what has not changed.
+    """The snapshot of what was read, sorted.
 
-    An optional source that `sources` do not tell of was not asked for: it is `off`.
-    `topologies` may tell of any node, and counts for those that are labelled; `withheld` of any, and counts where an index is told.
+    A tuple counts as sorted and stays the same object, so that readers see what has not changed. An optional
+    source that `sources` do not tell of was not asked for: it is `off`. `topologies` may tell of any node,
+    and counts for those that are labelled; `withheld` of any, and counts where an index is told.
     """
     nodes = _in_order(nodes, _by_name)
     labelled = {node.name for node in nodes if node.labels.get(LABEL_GPU_SCHEDULE) == TOPOLOGY_SCHEDULE}
@@ -188,7 +197,7 @@ def _in_order(rows: Iterable[Item], key: Callable[[Item], object]) -> tuple[Item
 
 def _by_source(told: Iterable[Source]) -> dict[str, Source]:
     found = {source.name: source for source in told}
-    return {name: Source(name, "off", "not asked for") for name in OPTIONAL if name not in found} | found
+    return {name: Source(name, SourceState.OFF, "not asked for") for name in OPTIONAL if name not in found} | found
 
 
 def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
 
 
+class SourceState(StrEnum):
+    """`MISSING`: no such resource. `FAILING`: what was read before stays. `OFF`: nobody wanted it."""
+
+    OK = "ok"
+    SYNCING = "syncing"
+    MISSING = "missing"
+    FORBIDDEN = "forbidden"
+    FAILING = "failing"
+    OFF = "off"
+
+
 class Source(Struct, frozen=True, gc=False):
-    """How well one input was read. `state`: ok, syncing, missing (no such resource), forbidden, failing (old data stays) or off.
+    """How well one input was read.
 
     `good_at`: the last moment its contents were known to be current, epoch seconds; None = never.
     """
 
     name: str
-    state: str = "ok"
+    state: SourceState = SourceState.OK
     message: str = ""
     hint: str = ""
     good_at: Moment | None = None
 
     @property
+    def is_ok(self) -> bool:
+        return self.state == SourceState.OK
+
+    @property
+    def is_missing(self) -> bool:
+        return self.state == SourceState.MISSING
+
+    @property
+    def is_forbidden(self) -> bool:
+        return self.state == SourceState.FORBIDDEN
+
+    @property
+    def has_failed(self) -> bool:
+        return self.is_forbidden or self.state == SourceState.FAILING
+
+    @property
     def is_unread(self) -> bool:
-        """Whether it is there and was not read. What a cluster does not have, or nobody wanted, is not missed."""
-        return self.state in ("forbidden", "failing", "syncing")
+        """Whether it is there and was not read.
+
+        What a cluster does not have, or nobody wanted, is not missed.
+        """
+        return self.has_failed or self.state == SourceState.SYNCING

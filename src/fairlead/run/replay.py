@@ -1,15 +1,18 @@
-"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, so that a bug report can be looked at in the console.
+"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, as for a bug report in the console.
 
-What a newcomer gets wrong: time stands still in it. The clock says when the snapshot was taken, or every age would be wrong.
+Time stands still in it: the clock says when the snapshot was taken, or every age would be wrong.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
+from fairlead.errors import UserError
+from fairlead.model.actions import Action, Outcome, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Ports
 from fairlead.wire.files.snapshot_file import SavedSnapshot
 
@@ -46,11 +49,15 @@ class _Stood:
             await asyncio.sleep(seconds)
         return self.version
 
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        refused = UserError("a saved snapshot cannot be changed", "name the cluster itself")
+        return Outcome(Result.REFUSED, refused.what, failure=refused)
+
     def latest(self) -> tuple[GpuReading, ...]:
         return self._snapshot.gpus
 
     def source(self) -> Source:
-        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, "off", "the snapshot has no GPU values")
+        return self._snapshot.sources.get(GPU_TELEMETRY) or Source(GPU_TELEMETRY, SourceState.OFF, "the snapshot has no GPU values")
 
     def now(self) -> float:
         return self._at

@@ -23,7 +23,7 @@ from fairlead.edge.prometheus.readings import PrometheusReadings
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock, GpuReadings, Ports
 from fairlead.wire.text.terminal_text import escape_terminal
 
@@ -40,7 +40,7 @@ class NoReadings:
         return ()
 
     def source(self) -> Source:
-        return Source(GPU_TELEMETRY, "off", "GPU values are not read", "start it with --gpu-source exporters or prometheus")
+        return Source(GPU_TELEMETRY, SourceState.OFF, "GPU values are not read", "start it with --gpu-source exporters or prometheus")
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
-"""Every outside spelling, once: labels, annotations, resources, API groups. Code elsewhere uses the name, never the text.
+"""Every outside spelling, once: labels, annotations, resources, API groups.
 
-Names that rules need live in `model.resources` and `model.keys`; they are re-exported here so that wire code has one place to look.
+Code elsewhere uses the name, never the text. Names that rules need live in `model/resources` and
+`model/keys`; they are re-exported here so that wire code has one place to look.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ ANNOTATION_GPUS: Final = "fairlead.io/gpus"
 ANNOTATION_GPU_RETRY: Final = "fairlead.io/gpu-retry"
 """Written on a pod that waits though there is room now: any change makes kube-scheduler try it again."""
 ANNOTATION_WANTED_BY: Final = "fairlead.io/wanted-by"
-"""On the Lease of the extender: who is called and asks for it."""
+"""On the Lease of the extender: the extender that kube-scheduler calls, and that asks for the Lease."""
 UNHEALTHY_GPUS_NAMESPACE: Final = "kube-system"
 UNHEALTHY_GPUS_PREFIX: Final = "unhealthy-gpu-"
 UNHEALTHY_GPUS_KEY: Final = "gpus"
@@ -148,4 +149,7 @@ KEPT_ANNOTATION_PREFIXES: Final = (
     ANNOTATION_SUSPEND,
     "modelSource",
 )
-"""Annotations the model keeps; all others (last-applied configurations, tool notes) are dropped while decoding."""
+"""Annotations the model keeps.
+
+All others (last-applied configurations, tool notes) are dropped while decoding.
+"""

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ApiRequest, decode_patch, media_type
 from fairlead_sim.api.store import Object
+from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
 from fairlead_sim.schema.schema import Unhandled, typed
@@ -57,15 +58,15 @@ class Patch:
         return self._checked(new, read)
 
     def _applied(self, old: Object) -> Object:
-        is_custom = self._request.ref.is_custom
+        message = message_of(old["apiVersion"], old["kind"])
         if self.dialect == JSON_PATCH:
             return self._object(apply_json_patch(old, self.content))
         if self.dialect == MERGE_PATCH:
             return self._object(apply_merge_patch(old, self.content))
         if self.is_apply:
             wish = self._as_wish(old["apiVersion"])
-            return self._object(apply_merge_patch(old, wish) if is_custom else apply_strategic_patch(old, wish))
-        return self._object(apply_strategic_patch(old, self.content))
+            return self._object(apply_merge_patch(old, wish) if self._request.ref.is_custom else apply_strategic_patch(old, wish, message))
+        return self._object(apply_strategic_patch(old, self.content, message))
 
     def _object(self, new: Any) -> Object:
         if not isinstance(new, dict):

@@ -1,6 +1,7 @@
-"""What does one request to the API server ask for? The query, the body and the wished form of the answer, checked and typed.
+"""One request to the API server: its query, its body and the wished form of the answer, checked and typed.
 
-Everything here refuses with the real server's words; unknown query parameters are ignored, as the real server does.
+Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken JSON, another
+kind than the path's) are refused with the real server's status and our own words.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -16,7 +18,7 @@ from starlette.requests import Request
 from fairlead.model.access import Identity
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead_sim.api.kube_path import ResourcePath
-from fairlead_sim.schema.go_json import decode_json, duplicate_fields, go_type, summary
+from fairlead_sim.schema.go_json import go_type
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole
 from fairlead_sim.schema.protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead_sim.schema.protobuf import parse_protobuf
@@ -96,11 +98,8 @@ async def read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def decode_object(body: bytes, content_type: str, kind: str, warnings: list[str] | None = None) -> dict[str, Any]:
-    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for others and 415 for other media types.
-
-    With `warnings`, keys that stand twice are told there.
-    """
+def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for others, 415 for other media types."""
     media = media_type(content_type)
     if media == PROTOBUF:
         return parse_protobuf(body)
@@ -109,61 +108,42 @@ def decode_object(body: bytes, content_type: str, kind: str, warnings: list[str]
     try:
         decoded = _yaml(body) if media == YAML else _json(body)
     except ValueError as error:
-        why = str(error) if media == YAML else f"couldn't get version/kind; json parse error: {error}"
-        raise _unrecognized(kind, why, body) from error
+        raise bad_request(f"the body cannot be read as a {kind}: {error}") from error
     if decoded is None:
         return {}
-    if not isinstance(decoded, dict):
-        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: json: {_no_object(decoded, _TYPE_META)}", body)
-    if not isinstance(decoded.get("apiVersion") or "", str):
-        found = go_type(decoded["apiVersion"])
-        why = f"json: cannot unmarshal {found} into Go struct field .apiVersion of type string"
-        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
-    if warnings is not None and media != YAML:
-        warnings.extend(f'duplicate field "{path}"' for path in duplicate_fields(body))
+    if not isinstance(decoded, dict) or not isinstance(decoded.get("apiVersion") or "", str):
+        raise bad_request(f"the body is no object with an `apiVersion` and a `kind`, as a {kind} is")
     return decoded
-
-
-_TYPE_META = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
 
 
 def decode_patch(body: bytes, media: str) -> Any:
     """The patch of a body: JSON, or the YAML of an apply."""
-    wanted = "YAML" if media == APPLY_PATCH else "patch"
     try:
         decoded = _yaml(body) if media == APPLY_PATCH else _json(body)
     except ValueError as error:
-        converting = "error converting YAML to JSON: " if media == APPLY_PATCH else ""
-        raise bad_request(f"error decoding {wanted}: {converting}{error}") from error
+        raise bad_request(f"error decoding patch: {error}") from error
     if media == JSON_PATCH:
         return decoded
     if not isinstance(decoded, dict) and not (decoded is None and media == STRATEGIC_PATCH):
         if decoded is None and media == MERGE_PATCH:
             raise bad_request("Invalid JSON Patch")
-        told = f"json: {_no_object(decoded, 'map[string]interface {}')}"
+        told = f"json: cannot unmarshal {go_type(decoded)} into Go value of type map[string]interface {{}}"
         decoding = {APPLY_PATCH: "error decoding YAML: error unmarshaling JSON: while decoding JSON: ", STRATEGIC_PATCH: ""}
         raise bad_request(f"{decoding.get(media, 'error decoding patch: ')}{told}")
     return decoded or {}
 
 
-def _no_object(value: Any, wanted: str) -> str:
-    return f"cannot unmarshal {go_type(value)} into Go value of type {wanted}"
-
-
-def _unrecognized(kind: str, why: str, body: bytes) -> ApiStatus:
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary(body)})")
-
-
 def _json(body: bytes) -> Any:
-    return _shallow(lambda: decode_json(body))
+    """Bytes that are no UTF-8 become U+FFFD, as on the real server."""
+    try:
+        return _shallow(lambda: msgspec.json.decode(body))
+    except UnicodeDecodeError:
+        return _shallow(lambda: msgspec.json.decode(body.decode(errors="replace")))
 
 
 def _yaml(body: bytes) -> Any:
     try:
         return _plain(_shallow(lambda: load_yaml(body)))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ValueError(f"yaml: line {line}: {error.problem or error.context}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"yaml: {error}") from error
 

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from fairlead.model.change import ChangeType
 from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
 from fairlead_sim.api.request import ApiRequest, wanted_form
 from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
@@ -85,7 +86,7 @@ class Watches:
         wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
         shape = self._shape(request, form)
         objects = self._reads.matching(request) if wants_initial else []
-        initial: Iterable[bytes] = (_line("ADDED", shape(obj)) for obj in objects)
+        initial: Iterable[bytes] = (_line(ChangeType.ADDED, shape(obj)) for obj in objects)
         if request.is_true("sendInitialEvents"):
             initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
         try:

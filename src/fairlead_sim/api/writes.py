@@ -18,8 +18,7 @@ from fairlead_sim.api.store import Object, ObjectStore
 from fairlead_sim.api.warnings import service_warnings
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
-from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.schema.schema import SCHEME, Unhandled, check_kind, strict_error, typed
+from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
 from fairlead_sim.schema.status import bad_request, method_not_allowed, not_found, update_without_version
 
 # Kinds whose deletion answers with the object; all others answer with a Status once the object is gone.
@@ -96,7 +95,7 @@ class Writes:
 
     def _named_like_path(self, request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
         obj = decode_object(body, request.http.headers.get("content-type", ""), kind)
-        check_kind(obj.get("apiVersion") or api_version, obj.get("kind") or kind, api_version, kind)
+        check_kind(obj, api_version, kind)
         read = _typed(request, api_version, kind, obj)
         if (read.get("metadata") or {}).get("name") != request.path.name:
             raise bad_request(f"name in URL does not match name in {kind} object")
@@ -104,7 +103,7 @@ class Writes:
 
     def _decoded(self, request: ApiRequest, body: bytes) -> Object:
         kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
-        return decode_object(body, request.http.headers.get("content-type", ""), kind, request.warnings)
+        return decode_object(body, request.http.headers.get("content-type", ""), kind)
 
     def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
@@ -145,7 +144,7 @@ class Writes:
             _typed(request, ref.api_version, ref.kind, obj)  # refuses it in the words of the kind
         metadata = dict(given or {})
         if path.subresource != "scale":
-            _check_kind(ref, obj)
+            check_kind(obj, ref.api_version, ref.kind)
         if path.name and metadata.setdefault("name", path.name) != path.name:
             raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({path.name})")
         if ref.namespaced and path.namespace:
@@ -170,27 +169,13 @@ def _warned_of(request: ApiRequest, stored: Object) -> Object:
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
     """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
     read, unknown = typed(api_version, kind, obj, schema)
-    request.warnings.extend(f'unknown field "{path}"' for path in unknown)
+    told = [f'unknown field "{path}"' for path in unknown]
     wanted = request.query.get("fieldValidation") or "Warn"
-    faults = [told for told in request.warnings if told.startswith(_FIELD_FAULTS)]
-    if faults and wanted == "Strict":
-        raise strict_error(api_version, kind, faults)
-    if faults and wanted == "Ignore":
-        request.warnings[:] = [told for told in request.warnings if told not in faults]
+    if unknown and wanted == "Strict":
+        raise strict_error(api_version, kind, told)
+    if wanted != "Ignore":
+        request.warnings.extend(told)
     return read
-
-
-_FIELD_FAULTS = ("unknown field", "duplicate field")
-
-
-def _check_kind(ref: ResourceKind, obj: Object) -> None:
-    kind, version = obj.get("kind") or ref.kind, obj.get("apiVersion") or ref.api_version
-    if not ref.is_custom:
-        check_kind(version, kind, ref.api_version, ref.kind)
-    elif version != ref.api_version:
-        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({ref.api_version})")
-    elif kind != ref.kind:
-        raise bad_request(f'{kind} in version "{ref.version}" cannot be handled as a {ref.kind}: the path is that of `{ref.plural}`')
 
 
 def _delete_options(request: ApiRequest, body: bytes) -> Object:
@@ -211,8 +196,7 @@ def _read_delete_options(body: bytes, content_type: str) -> Object:
     try:
         options = decode_object(body, content_type, kind)
         if (options.get("kind") or kind) != kind:
-            told = f'no kind "{options["kind"]}" is registered for version "{options.get("apiVersion", "")}" in {SCHEME}'
-            raise bad_request(told)
+            raise bad_request(f"the body of a deletion is a {kind} and no `{options['kind']}`")
         return typed("v1", kind, options)[0]
     except Unhandled as error:
         raise bad_request(error.why) from error

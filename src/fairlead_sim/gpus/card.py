@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import sin
 
 from fairlead.model.devices.device import XidEvent
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import CRITICAL
 from fairlead_sim.gpus.cards import CardModel
 from fairlead_sim.gpus.load import Load
@@ -53,7 +54,7 @@ class Hold:
     pod: str
     pod_uid: str
     container: str
-    mode: str
+    mode: GpuMode
     limit_mib: int
     run: Run | None = None
     fixed_mib: int | None = None
@@ -113,7 +114,7 @@ class Card:
     @property
     def is_draining(self) -> bool:
         """Held by pods of the mode that its node had before."""
-        return any((hold.mode == "share") is not self.is_shared for hold in self.holds)
+        return any((hold.mode == GpuMode.SHARE) is not self.is_shared for hold in self.holds)
 
     def start(self, hold: Hold, load: Load, at: float) -> None:
         hold.run = Run(load, at)

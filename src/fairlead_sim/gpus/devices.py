@@ -1,4 +1,4 @@
-"""Which GPUs does the simulated cluster have, and who got which? The port `Devices`, over all nodes.
+"""Which GPUs does the simulated cluster have, and who got which? The port `SimulatedDevices`, over all nodes.
 
 Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for samples.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.model.devices.device import DeviceSample
+from fairlead.model.devices.gpu import CardMode, GpuMode, Health
 from fairlead_sim.gpus.card import UNKNOWN_FAULT, Card, Hold
 from fairlead_sim.gpus.cards import CardModel, card_model
 from fairlead_sim.gpus.load import make_load
@@ -22,7 +23,7 @@ Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
 
 
-class Devices:
+class SimulatedDevices:
     def __init__(self, seed: int, clock: SimClock) -> None:
         self._seed = seed
         self._clock = clock
@@ -43,9 +44,9 @@ class Devices:
 
     def _told_card(self, node: str, told: Mapping[str, Any]) -> Card:
         model = card_model(str(told["model"]), int(told["memoryMiB"]))
-        card = self._new_card(node, int(told["index"]), model, told["mode"] == "shared")
+        card = self._new_card(node, int(told["index"]), model, told["mode"] == CardMode.SHARED)
         card.uuid, card.minor = str(told["uuid"]), int(told["minor"])
-        if told["health"] != "Healthy":
+        if told["health"] != Health.HEALTHY:
             reason = str(told.get("reason") or "").removeprefix("XID ")
             card.failed_by = int(reason) if reason.isdigit() else UNKNOWN_FAULT
         return card
@@ -65,7 +66,7 @@ class Devices:
         """Healthy cards that nobody holds, lowest index first."""
         return [card for card in self.cards(node) if card.is_healthy and not card.holds]
 
-    def hold(self, card: Card, owner: Owner, container: str, *, mode: str, limit_mib: int) -> None:
+    def hold(self, card: Card, owner: Owner, container: str, *, mode: GpuMode, limit_mib: int) -> None:
         """Give (a part of) a card to a container until `release`."""
         namespace, pod, uid = owner
         hold = Hold(namespace, pod, uid, container, mode, limit_mib)
@@ -85,7 +86,7 @@ class Devices:
         card to card."""
         began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
-            ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == "share" else 1.0
+            ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == GpuMode.SHARE else 1.0
             random = chance(self._seed, "load", hold.namespace, hold.pod, container, card.index)
             hold.fixed_mib = fixed_mib
             card.start(hold, make_load(load, random, ceiling), began)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import WARNING
 from fairlead_sim.gpus.card import Card, Run
 from fairlead_sim.gpus.cards import CardModel
@@ -246,7 +247,7 @@ def _processes(card: Card, now: float) -> tuple[DeviceProcess, ...]:
             pod_uid=hold.pod_uid,
             allocate_mode=hold.mode,
             memory_used_mib=hold.used_mib(now),
-            memory_limit_mib=hold.limit_mib if hold.mode == "share" else card.model.total_mib,
+            memory_limit_mib=hold.limit_mib if hold.mode == GpuMode.SHARE else card.model.total_mib,
             sm_percent=round(100 * hold.run.level(now), 1) if hold.run else 0.0,
             processes=1 if hold.run else 0,
         )

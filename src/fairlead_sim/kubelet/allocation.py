@@ -9,16 +9,17 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
-from fairlead_sim.gpus.devices import Devices, Owner
+from fairlead_sim.gpus.devices import Owner, SimulatedDevices
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.scheduler.needs import limit_of
 
 Object = dict[str, Any]
 
 
-def allocate(pod: Object, node: str, devices: Devices) -> str:
+def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
     """Take the pod's cards, all of them or none; the reason when that is impossible, else ""."""
     metadata = pod["metadata"]
     owner: Owner = (metadata["namespace"], metadata["name"], metadata["uid"])
@@ -32,7 +33,7 @@ def allocate(pod: Object, node: str, devices: Devices) -> str:
     return ""
 
 
-def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Devices) -> None:
+def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
     """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it keeps running without, too."""
     metadata = pod["metadata"]
     cards = devices.cards(node)
@@ -45,18 +46,18 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Device
         allocate(pod, node, devices)
 
 
-def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_whole(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     wanted = limit_of(container, NVIDIA_GPU)
     free = [card for card in devices.free_cards(node) if not card.is_shared]
     if wanted > len(free):
         why = f"requested number of devices unavailable for {NVIDIA_GPU}. Requested: {wanted}, Available: {len(free)}"
         return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
     for card in free[:wanted]:
-        devices.hold(card, owner, container["name"], mode="exclusive", limit_mib=card.model.memory_mib)
+        devices.hold(card, owner, container["name"], mode=GpuMode.EXCLUSIVE, limit_mib=card.model.memory_mib)
     return ""
 
 
-def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     if not limit_of(container, GPU_MEMORY):
         return ""
     by_uuid = {card.uuid: card for card in devices.cards(node)}
@@ -67,7 +68,7 @@ def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, de
         return f"Pod was rejected: Allocate failed due to {why}, which is unexpected"
     for card, mib in cards:
         assert card is not None
-        devices.hold(card, owner, container["name"], mode="share", limit_mib=int(mib))
+        devices.hold(card, owner, container["name"], mode=GpuMode.SHARE, limit_mib=int(mib))
     return ""
 
 

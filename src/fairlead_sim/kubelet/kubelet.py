@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fairlead.wire.kube.time import parse_time
 from fairlead.wire.names import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead_sim.gpus.cards import CardModel
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.load import LOADS
 from fairlead_sim.kubelet.adoption import take_status
 from fairlead_sim.kubelet.allocation import allocate, hold_again
@@ -56,7 +56,9 @@ Behaves = Callable[[Object, Object, bool], Behaviour]
 class Kubelets:
     """`goes_on`: whether a container whose image and command tell nothing just runs, also in a pod that is not started again for ever."""
 
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder, seed: int, *, goes_on: bool = False) -> None:
+    def __init__(
+        self, cluster: Cluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
+    ) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices

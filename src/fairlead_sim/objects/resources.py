@@ -1,33 +1,33 @@
-"""Which kinds does the simulated cluster serve?
+"""The kinds that the simulated cluster serves, one constant each, in the order in which discovery lists them.
 
-One constant per kind, in the order in which discovery lists them. Only what stands here can be stored.
+Only what stands here or in `stored_kinds.toml` can be stored.
 """
 
 from __future__ import annotations
 
-from fairlead_sim.objects.stored_kinds import ENDPOINT_SLICES as ENDPOINT_SLICES
-from fairlead_sim.objects.stored_kinds import POD_TEMPLATES as POD_TEMPLATES
-from fairlead_sim.objects.stored_kinds import REPLICATION_CONTROLLERS as REPLICATION_CONTROLLERS
-from fairlead_sim.objects.stored_kinds import STORED_KINDS
+from typing import Any
+
+from fairlead_sim.objects.stored_kinds import STORED, stored_kind
 from fairlead_sim.schema.resource import ALL_VERBS, ResourceKind
 
 _ALL = ("all",)
 _STATUS = ("status",)
 _STATUS_SCALE = ("scale", "status")
+_kinds: list[ResourceKind] = []
 
 
-def _core(kind: str, plural: str, short: tuple[str, ...] = (), **more: object) -> ResourceKind:
-    return ResourceKind("", "v1", kind, plural, kind.lower(), short, **more)  # type: ignore[arg-type]
+def _of(group: str, version: str, kind: str, plural: str, short: tuple[str, ...] = (), **more: Any) -> ResourceKind:
+    _kinds.append(ResourceKind(group, version, kind, plural, kind.lower(), short, **more))
+    return _kinds[-1]
 
 
-def _of(group: str, version: str, kind: str, plural: str, short: tuple[str, ...] = (), **more: object) -> ResourceKind:
-    return ResourceKind(group, version, kind, plural, kind.lower(), short, **more)  # type: ignore[arg-type]
+def _core(kind: str, plural: str, short: tuple[str, ...] = (), **more: Any) -> ResourceKind:
+    return _of("", "v1", kind, plural, short, **more)
 
 
 CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",))
 ENDPOINTS = _core("Endpoints", "endpoints", ("ep",))
 EVENTS = _core("Event", "events", ("ev",))
-EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
 NAMESPACES = _core(
     "Namespace",
     "namespaces",
@@ -96,41 +96,9 @@ CRONS = _of("apps.kubedl.io", "v1alpha1", "Cron", "crons", subresources=_STATUS,
 
 STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False)
 
-RESOURCES: tuple[ResourceKind, ...] = (
-    CONFIG_MAPS,
-    ENDPOINTS,
-    EVENTS,
-    NAMESPACES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    CONTROLLER_REVISIONS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    CRON_JOBS,
-    JOBS,
-    LEASES,
-    MPI_JOBS,
-    PYTORCH_JOBS,
-    TF_JOBS,
-    RAY_CLUSTERS,
-    RAY_JOBS,
-    POD_DISRUPTION_BUDGETS,
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    ROLE_BINDINGS,
-    ROLES,
-    PRIORITY_CLASSES,
-    ELASTIC_QUOTA_TREES,
-    CRONS,
-    STORAGE_CLASSES,
-    EVENTS_V1,
-    *STORED_KINDS,
-)
+EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
+
+RESOURCES: tuple[ResourceKind, ...] = (*_kinds, *STORED)
+ENDPOINT_SLICES = stored_kind("endpointslices")
+POD_TEMPLATES = stored_kind("podtemplates")
+REPLICATION_CONTROLLERS = stored_kind("replicationcontrollers")

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.wire.kube.time import parse_time
 
 Object = dict[str, Any]
@@ -22,7 +23,7 @@ class HeldCard(Struct, frozen=True, gc=False, array_like=True):
 
     container: str
     index: int
-    mode: str = "exclusive"
+    mode: GpuMode = GpuMode.EXCLUSIVE
     limit_mib: int = 0
 
 

@@ -11,21 +11,20 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.change import ChangeType
 from fairlead_sim.schema.status import ApiStatus, too_old
 
 Object = dict[str, Any]
 Predicate = Callable[[Object], bool]
 
-ADDED = "ADDED"
-MODIFIED = "MODIFIED"
-DELETED = "DELETED"
+ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 
 
 @dataclass(slots=True, eq=False)
 class WatchEvent:
     """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state under a new version."""
 
-    type: str
+    type: ChangeType
     object: Object
     previous: Object | None
     resource_version: int

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire import names
 from fairlead.wire.kube.quantity import parse_quantity
@@ -25,7 +26,6 @@ _CONDITIONS = (
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
-_DRAINING = "draining"
 _CORE_MEM = "core_mem"
 _PROVIDERS = {"share": "none", "mps": "mps"}
 """What keeps sharers apart, by the value of `ack.node.gpu.schedule`; the guard for every other."""
@@ -156,18 +156,18 @@ def inventory_of(node: Object, *, is_wished_shared: bool = False) -> list[Object
 
     `mode` is the node's: whether a card drains follows from who holds it.
     """
-    wish = "shared" if is_wished_shared else "exclusive"
+    wish = CardMode.SHARED if is_wished_shared else CardMode.EXCLUSIVE
     try:
         told = json.loads((node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS) or "[]")
         known = [entry for entry in told if {"index", "minor", "uuid", "model", "memoryMiB", "health", "mode"} <= entry.keys()]
-        return [{**entry, "mode": wish} if entry["mode"] == _DRAINING else entry for entry in known]
+        return [{**entry, "mode": wish} if entry["mode"] == CardMode.DRAINING else entry for entry in known]
     except (ValueError, AttributeError, TypeError):
         return []
 
 
 def has_draining_cards(node: Object) -> bool:
     """Whether the node tells of cards that wait for pods of its old mode to leave."""
-    return f'"mode":"{_DRAINING}"' in (node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS, "")
+    return f'"mode":"{CardMode.DRAINING}"' in (node["metadata"].get("annotations") or {}).get(names.ANNOTATION_GPUS, "")
 
 
 def _inventory(cards: Sequence[Card]) -> str:
@@ -179,9 +179,9 @@ def _inventory(cards: Sequence[Card]) -> str:
             "model": card.model.name,
             "memoryMiB": card.model.memory_mib,
             "units": card.model.units,
-            "health": "Healthy" if card.is_healthy else "Unhealthy",
+            "health": Health.HEALTHY if card.is_healthy else Health.UNHEALTHY,
             "reason": f"XID {card.failed_by}" if card.failed_by > 0 else "",
-            "mode": _DRAINING if card.is_draining else "shared" if card.is_shared else "exclusive",
+            "mode": CardMode.DRAINING if card.is_draining else CardMode.SHARED if card.is_shared else CardMode.EXCLUSIVE,
         }
         for card in cards
     ]

@@ -14,7 +14,7 @@ from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.objects.pod_counts import MOST_PODS
 from fairlead_sim.scenario.network import API_SERVICE, split_port
-from fairlead_sim.scenario.scenario import Asks, NodePool, Quota, Scenario, Service, Stream, pool_nodes
+from fairlead_sim.scenario.scenario import Asks, NodePool, Quota, Scenario, ScenarioService, Stream, pool_nodes
 from fairlead_sim.store.cluster import FIRST_NAMESPACES
 from fairlead_sim.store.service_allocation import NODE_PORTS, SERVICE_NETWORK
 
@@ -203,7 +203,7 @@ def _bad_asks(scenario: Scenario) -> Faults:
     """What services and streams have in common."""
     known = set(scenario.namespaces)
     classes = {item.name for item in scenario.priority_classes}
-    work: dict[str, Sequence[Service | Stream]] = {"services": scenario.services, "streams": scenario.streams}
+    work: dict[str, Sequence[ScenarioService | Stream]] = {"services": scenario.services, "streams": scenario.streams}
     for section, parts in work.items():
         yield from _twice(section, ((part.namespace, part.name) for part in parts))
         for index, part in enumerate(parts):

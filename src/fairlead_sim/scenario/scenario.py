@@ -33,7 +33,7 @@ Span = tuple[Duration, Duration]
 """Shortest and longest; the seed draws between them."""
 
 
-class Taint(Struct, frozen=True, forbid_unknown_fields=True):
+class PoolTaint(Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     value: str = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
@@ -60,7 +60,7 @@ class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
     instance_type: str = ""
     zone: str = ""
     labels: Mapping[str, str] = {}
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[PoolTaint, ...] = ()
     ready: bool = True
     cordoned: bool = False
 
@@ -122,7 +122,7 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     oversized: bool = False
 
 
-class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ScenarioService(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they hold."""
 
     name: str
@@ -198,7 +198,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     teams: tuple[Team, ...] = ()
     quota: tuple[Quota, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
-    services: tuple[Service, ...] = ()
+    services: tuple[ScenarioService, ...] = ()
     pods: tuple[StandingPod, ...] = ()
     network_services: tuple[NetworkService, ...] = ()
     load_balancers: bool = False

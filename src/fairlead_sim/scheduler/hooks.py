@@ -25,14 +25,14 @@ class Unfit(NamedTuple):
     hopeless: Mapping[str, str]
 
 
-class Victims(NamedTuple):
+class HookVictims(NamedTuple):
     """Uids of pods to evict from a node, and how many disruption budgets that breaks."""
 
     uids: Sequence[str]
     violations: int
 
 
-class Extender(Protocol):
+class SchedulerHook(Protocol):
     """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over HTTP."""
 
     def wants(self, pod: Object) -> bool:
@@ -49,7 +49,7 @@ class Extender(Protocol):
         """Bind the pod through the API; "" when that is done, else why not."""
         ...
 
-    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
         """The victims that would really help, by node; nodes where none would are left out."""
         ...
 
@@ -62,7 +62,7 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs."""
 
-    extender: Extender | None = None
+    extender: SchedulerHook | None = None
     admission: Admission | None = None
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
 

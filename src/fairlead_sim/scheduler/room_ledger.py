@@ -18,7 +18,7 @@ from fairlead_sim.scheduler.affinity import (
     prefers_others,
     suits_node,
 )
-from fairlead_sim.scheduler.rooms import Room, Tenant, room_of
+from fairlead_sim.scheduler.rooms import Lodger, Room, room_of
 from fairlead_sim.scheduler.topology_spread import spreads
 
 Object = dict[str, Any]
@@ -29,8 +29,8 @@ class RoomLedger:
 
     def __init__(self) -> None:
         self.rooms: dict[str, Room] = {}
-        self.tenants: dict[str, Tenant] = {}
-        self._loners: dict[str, Tenant] = {}
+        self.tenants: dict[str, Lodger] = {}
+        self._loners: dict[str, Lodger] = {}
         self._priorities: Counter[int] = Counter()
         self._promises: dict[str, str] = {}
         self._by_free_gpus: dict[int, dict[str, None]] = {}
@@ -48,7 +48,7 @@ class RoomLedger:
         self.rooms.pop(name, None)
         self._sort_in(name, None)
 
-    def admit(self, tenant: Tenant) -> None:
+    def admit(self, tenant: Lodger) -> None:
         self.tenants[tenant.uid] = tenant
         self._priorities[tenant.priority] += 1
         if keeps_others_away(tenant.pod["spec"]):
@@ -94,7 +94,7 @@ class RoomLedger:
 
     # --- promises ----------------------------------------------------------------------------------------------------------------
 
-    def promise(self, asker: Tenant, room: Room) -> None:
+    def promise(self, asker: Lodger, room: Room) -> None:
         self.take_back(asker.uid)
         self._promises[asker.uid] = room.name
         room.promised[asker.uid] = asker

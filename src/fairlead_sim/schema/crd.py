@@ -126,7 +126,7 @@ def _layout(shown: list[Mapping[str, Any]]) -> Layout:
     def cells(obj: Object, now: float) -> list[Any]:
         return [obj["metadata"]["name"], *(_cell(column["type"], find_first(column["jsonPath"], obj), now) for column in shown)]
 
-    return Layout((*columns(NAME), *(_column(column) for column in shown)), cells)
+    return Layout((*columns((NAME,)), *(_column(column) for column in shown)), cells)
 
 
 def _column(column: Mapping[str, Any]) -> Column:

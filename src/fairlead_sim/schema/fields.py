@@ -1,48 +1,66 @@
-"""Which fields do Kubernetes' built-in kinds have, and of which types?
+"""The fields of Kubernetes' built-in kinds and their types, as `fields.txt` tells them.
 
-The table itself is generated (`kube_protobuf_fields`); here it becomes values, one message at a time and only when asked for.
+The file is generated (`tools/kube_fields.py`); its messages become values one at a time and only when asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
-
-from fairlead_sim.schema.protobuf_fields import KINDS, MESSAGES
 
 
 class Field(NamedTuple):
-    """`shape` is "" (one), "*" (list) or "%" (map from strings); `type` a scalar's letter or a message."""
+    """`shape` is "" (one), "*" (list) or "%" (map from strings); `type` a scalar's letter or a message.
+
+    `merge_key` is the field by which a strategic merge patch knows the items of a list, "" for a set of plain values; None where it
+    replaces the field.
+    """
 
     name: str
     shape: str
     type: str
     is_kept_empty: bool
     is_inline: bool
+    merge_key: str | None
+
+    @property
+    def message(self) -> str | None:
+        return self.type if "." in self.type else None
 
 
 def message_of(api_version: str, kind: str) -> str | None:
     """The message behind a kind, None for those without one; `DeleteOptions` come under the version of what is deleted."""
-    return KINDS.get(("v1" if kind == "DeleteOptions" else api_version, kind))
+    return _tables()[0].get(("v1" if kind == "DeleteOptions" else api_version, kind))
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[Mapping[tuple[str, str], str], Mapping[str, str]]:
+    """The message of (API version, kind), and the fields of each message as they are written."""
+    text = Path(__file__).with_name("fields.txt").read_text(encoding="utf-8")
+    _, kinds, messages = text.split("\n\n")
+    named = {(version, kind): message for version, kind, message in map(str.split, kinds.splitlines())}
+    return named, {message: fields for message, _, fields in (line.partition(" ") for line in messages.splitlines())}
 
 
 @lru_cache(maxsize=512)
 def fields_by_number(message: str) -> Mapping[int, Field]:
     fields = {}
-    for text in MESSAGES[message].split():
+    for text in _tables()[1][message].split():
         head, _, kind = text.partition(":")
         digits = len(head) - len(head.lstrip("0123456789"))
         flag, name = head[digits], head[digits + 1 :]
         shape = kind[0] if kind[0] in "*%" else ""
-        fields[int(head[:digits])] = Field(name, shape, kind.removeprefix(shape), flag == "!", flag == ">")
+        code, mark, merge_key = kind.removeprefix(shape).partition("@")
+        fields[int(head[:digits])] = Field(name, shape, code, flag == "!", flag == ">", merge_key if mark else None)
     return fields
 
 
 @lru_cache(maxsize=512)
-def fields_by_name(message: str) -> Mapping[str, Field]:
-    """As JSON sees them: the fields of inlined messages stand among the message's own."""
+def fields_by_name(message: str | None) -> Mapping[str, Field]:
+    """As JSON sees them: the fields of inlined messages stand among the message's own; none where the message is not known."""
     fields: dict[str, Field] = {}
-    for field in fields_by_number(message).values():
+    for field in fields_by_number(message).values() if message else ():
         fields |= fields_by_name(field.type) if field.is_inline else {field.name: field}
     return fields

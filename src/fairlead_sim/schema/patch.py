@@ -1,43 +1,18 @@
-"""What does an object become under a patch?
+"""The three patch dialects of the API: what an object becomes under each.
 
-Three dialects of the API: JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of
-objects by a key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared with the result.
+JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of objects by a
+key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared with the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from fairlead_sim.schema.fields import Field, fields_by_name
 from fairlead_sim.schema.go_json import go_type, go_value
 from fairlead_sim.schema.go_number import whole_or_none
 from fairlead_sim.schema.status import ApiStatus, bad_request
-
-# Lists that strategic merge merges, and the field that identifies an item; `""` is a set of plain values.
-_MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "conditions": ("type",),
-    "containers": ("name",),
-    "env": ("name",),
-    "ephemeralContainers": ("name",),
-    "finalizers": ("",),
-    "hostAliases": ("ip",),
-    "imagePullSecrets": ("name",),
-    "initContainers": ("name",),
-    "matchConditions": ("name",),
-    "ownerReferences": ("uid",),
-    "podIPs": ("ip",),
-    "ports": ("containerPort", "port"),
-    "resourceClaims": ("name",),
-    "schedulingGates": ("name",),
-    "secrets": ("name",),
-    "topologySpreadConstraints": ("topologyKey",),
-    "variables": ("name",),
-    "volumeDevices": ("devicePath",),
-    "volumeMounts": ("mountPath",),
-    "volumes": ("name",),
-    "webhooks": ("name",),
-    "addresses": ("type",),
-}
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
@@ -60,11 +35,13 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 # --- strategic merge ---------------------------------------------------------------------------------------------------------------
 
 
-def apply_strategic_patch(target: Any, patch: Any) -> Any:
-    """Kubernetes' strategic merge for the built-in kinds, with its directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, …).
+def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
+    """Kubernetes' strategic merge with its directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, …).
 
-    >>> apply_strategic_patch({"containers": [{"name": "a", "image": "x"}, {"name": "b"}]}, {"containers": [{"name": "a", "image": "y"}]})
-    {'containers': [{'name': 'a', 'image': 'y'}, {'name': 'b'}]}
+    `message` (of `schema.fields`) says which lists are merged by which key; all others are replaced.
+
+    >>> apply_strategic_patch({"containers": [{"name": "a"}, {"name": "b"}]}, {"containers": [{"name": "a", "tty": True}]}, "core.PodSpec")
+    {'containers': [{'name': 'a', 'tty': True}, {'name': 'b'}]}
     """
     if not isinstance(patch, dict):
         return patch
@@ -72,7 +49,7 @@ def apply_strategic_patch(target: Any, patch: Any) -> Any:
         raise ApiStatus(500, "", f"unknown patch type: {patch['$patch']} in map: {go_value(patch)}")
     if patch.get("$patch") == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
-    held = target if isinstance(target, dict) else {}
+    held, fields = target if isinstance(target, dict) else {}, fields_by_name(message)
     merged = dict(held)
     if "$retainKeys" in patch:
         merged = {key: value for key, value in merged.items() if key in patch["$retainKeys"]}
@@ -81,39 +58,33 @@ def apply_strategic_patch(target: Any, patch: Any) -> Any:
             field = key.partition("/")[2]
             merged[field] = [item for item in merged.get(field) or () if item not in value]
         elif not key.startswith("$"):
-            _merge_field(merged, key, value)
+            _merge_field(merged, key, value, fields.get(key, _UNKNOWN))
     for key, value in patch.items():
         if key.startswith("$setElementOrder/"):
             field = key.partition("/")[2]
             if not isinstance(value, list):
                 raise ApiStatus(500, "", f"expected a []interface {{}}, but received a {go_type(value)}")
             if merged.get(field):
-                merge_key = _merge_key(field, merged[field])
+                merge_key = fields.get(field, _UNKNOWN).merge_key
                 _check_order(value, patch.get(field), merge_key)
                 merged[field] = _in_order(merged[field], value, held.get(field) or (), merge_key)
     return merged
 
 
-def _merge_field(merged: dict[str, Any], key: str, value: Any) -> None:
+_UNKNOWN = Field("", "", "", False, False, None)
+
+
+def _merge_field(merged: dict[str, Any], key: str, value: Any, field: Field) -> None:
     if value is None or (isinstance(value, dict) and value.get("$patch") == "delete"):
         merged.pop(key, None)
     elif isinstance(value, list):
-        merged[key] = _merge_list(merged.get(key) or [], value, _merge_key(key, value))
+        merged[key] = _merge_list(merged.get(key) or [], value, field)
     else:
-        merged[key] = apply_strategic_patch(merged.get(key), value)
+        merged[key] = apply_strategic_patch(merged.get(key), value, field.message)
 
 
-def _merge_key(field: str, items: Iterable[Any]) -> str | None:
-    """The identifying field of a list's items; None for lists that are replaced as a whole."""
-    candidates = _MERGE_KEYS.get(field)
-    if candidates is None:
-        return None
-    if candidates == ("",):
-        return ""
-    return next((key for key in candidates for item in items if isinstance(item, dict) and key in item), candidates[0])
-
-
-def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[Any]:
+def _merge_list(target: list[Any], patch: list[Any], field: Field) -> list[Any]:
+    key = field.merge_key
     if key is None or any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, dict) and item.get("$patch") == "replace")]
     if key == "":
@@ -128,9 +99,9 @@ def _merge_list(target: list[Any], patch: list[Any], key: str | None) -> list[An
             continue
         left.append(item)
         if found is None:
-            merged.append(apply_strategic_patch({}, item))
+            merged.append(apply_strategic_patch({}, item, field.message))
         else:
-            merged[found] = apply_strategic_patch(merged[found], item)
+            merged[found] = apply_strategic_patch(merged[found], item, field.message)
     return _in_order(merged, left, target, key)
 
 

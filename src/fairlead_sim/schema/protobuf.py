@@ -38,16 +38,7 @@ def parse_protobuf(body: bytes) -> dict[str, Any]:
         if message is None:
             raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in protobuf: send JSON')
         return {"apiVersion": api_version, "kind": kind, **_message(message, envelope.get(2, b""), 0)}
-    except (
-        IndexError,
-        UnicodeDecodeError,
-        struct.error,
-        TypeError,
-        AttributeError,
-        msgspec.DecodeError,
-        OverflowError,
-        ValueError,
-    ) as error:
+    except _UNREADABLE as error:
         raise bad_request(f"the protobuf body cannot be read: {error or type(error).__name__}") from error
 
 

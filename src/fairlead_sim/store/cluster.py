@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fairlead.model.change import ChangeType
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
@@ -373,7 +374,7 @@ class Cluster:
             why = f"unable to create new content in namespace {metadata['namespace']} because it is being terminated"
             raise forbidden(ref, metadata.get("name", ""), why)
 
-    def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: str) -> Object:
+    def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: ChangeType) -> Object:
         if self._is_rehearsal:
             return new
         self.resource_version += 1

@@ -10,17 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead_sim.objects import resources as served
-from fairlead_sim.objects.stored_kinds import STORED_KINDS
+from fairlead_sim.objects.stored_kinds import STORED
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.validation import rbac_objects
 from fairlead_sim.validation.custom import with_defaults as custom_resource_definition
 from fairlead_sim.validation.stored_rules import first_status, stored_defaults
 
-_STORED_WITHOUT_GENERATION = (
-    *("horizontalpodautoscalers", "limitranges", "resourcequotas", "runtimeclasses"),
-    *("csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses"),
-)
 _WITHOUT_GENERATION = {
     served.CONFIG_MAPS,
     served.CONTROLLER_REVISIONS,
@@ -39,7 +35,7 @@ _WITHOUT_GENERATION = {
     served.ROLES,
     served.ROLE_BINDINGS,
     served.STORAGE_CLASSES,
-    *(ref for ref in STORED_KINDS if ref.plural in _STORED_WITHOUT_GENERATION),
+    *(ref for ref, kind in STORED.items() if not kind.has_generation),
 }
 
 

@@ -1,4 +1,4 @@
-"""What does `kubectl get pods` say a pod is doing?
+"""The table of pods, and the word in it that says what a pod is doing.
 
 The STATUS word is no field of the pod: it is found by walking init containers, containers and the deletion mark, in this order.
 """
@@ -141,7 +141,7 @@ def _readiness_gates(pod: Object) -> str:
 
 
 LAYOUT = Layout(
-    columns(NAME, "Ready", "Status", "Restarts", "Age", wide=("IP", "Node", "Nominated Node", "Readiness Gates")),
+    columns((NAME, "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")),
     _cells,
     lambda pod: _DONE.get(text(pod, "status", "phase")),
 )

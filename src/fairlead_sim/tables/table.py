@@ -1,7 +1,7 @@
-"""What does `kubectl get` show of objects: the server-side `Table`, with columns and words of the real API server.
+"""The server-side `Table` that `kubectl get` shows, with columns and words of the real API server.
 
-Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered here, relative to `now`,
-the cluster's time.
+Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered here,
+relative to `now`, the cluster's time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead_sim.schema.cells import NAME, Layout, age, columns
+from fairlead_sim.schema.cells import Layout, age, layout
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.versions import to_stored
 from fairlead_sim.tables.core import LAYOUTS as _CORE_LAYOUTS
@@ -18,7 +18,7 @@ from fairlead_sim.tables.stored import LAYOUTS as _STORED_LAYOUTS
 from fairlead_sim.tables.workload import LAYOUTS as _WORKLOAD_LAYOUTS
 
 _LAYOUTS: Mapping[str, Layout] = {"pods": _POD_LAYOUT, **_CORE_LAYOUTS, **_WORKLOAD_LAYOUTS, **_STORED_LAYOUTS}
-_NAME_AGE = Layout(columns(NAME, "Age:date"), lambda obj, now: [obj["metadata"]["name"], age(obj, now)])
+_NAME_AGE = layout({"Age:date": age})
 
 
 def render_table(

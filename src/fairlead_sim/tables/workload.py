@@ -1,89 +1,55 @@
-"""What does `kubectl get` show of deployments, jobs and the other kinds that make pods?"""
+"""The tables of deployments, jobs and the other kinds that make pods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.schema.cells import (
-    NAME,
     NONE,
+    Fill,
     Layout,
     Object,
     age,
-    columns,
-    containers_and_images,
-    labels_cell,
+    containers_of,
+    count_of,
+    labels_of,
+    layout,
     number,
     part,
-    selector_cell,
+    selector_of,
     since,
     text,
     true_condition,
 )
 from fairlead_sim.schema.duration import render_duration
-from fairlead_sim.schema.selector import render_label_selector
-
-_WIDE = ("Containers", "Images", "Selector")
 
 
-def _pod_template(obj: Object) -> Any:
-    return part(obj, "spec", "template", "spec")
+def wide_columns(template: str, selector: Fill | None = None) -> dict[str, str | Fill]:
+    """What `-o wide` adds to a kind with a pod template at the path."""
+    shown: dict[str, str | Fill] = {title: containers_of(f"{template}.spec", key) for title, key in _CONTAINER_COLUMNS}
+    return {**shown, "+Selector": selector} if selector else shown
 
 
-def _deployment(obj: Object, now: float) -> list[Any]:
-    return [
-        obj["metadata"]["name"],
-        f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
-        number(obj, "status", "updatedReplicas"),
-        number(obj, "status", "availableReplicas"),
-        age(obj, now),
-        *containers_and_images(_pod_template(obj)),
-        render_label_selector(part(obj, "spec", "selector")),
-    ]
+_CONTAINER_COLUMNS = (("+Containers", "name"), ("+Images", "image"))
+_TEMPLATE = ".spec.template"
+_WIDE = wide_columns(_TEMPLATE, selector_of(".spec.selector"))
 
 
-def _replica_set(obj: Object, now: float) -> list[Any]:
-    return [
-        obj["metadata"]["name"],
-        number(obj, "spec", "replicas"),
-        number(obj, "status", "replicas"),
-        number(obj, "status", "readyReplicas"),
-        age(obj, now),
-        *containers_and_images(_pod_template(obj)),
-        selector_cell(part(obj, "spec", "selector")),
-    ]
+def _ready(obj: Object, now: float) -> str:
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
 
 
-def _controller_revision(obj: Object, now: float) -> list[Any]:
+def _controller(obj: Object, now: float) -> str:
     owner = next((item for item in obj["metadata"].get("ownerReferences") or () if item.get("controller")), None)
-    kind = f"{owner['kind'].lower()}.{owner['apiVersion'].partition('/')[0]}/{owner['name']}" if owner else NONE
-    return [obj["metadata"]["name"], kind, number(obj, "revision"), age(obj, now)]
-
-
-def _stateful_set(obj: Object, now: float) -> list[Any]:
-    ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
-    return [obj["metadata"]["name"], ready, age(obj, now), *containers_and_images(_pod_template(obj))]
-
-
-def _daemon_set(obj: Object, now: float) -> list[Any]:
-    fields = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
-    return [
-        obj["metadata"]["name"],
-        *(number(obj, "status", field) for field in fields),
-        labels_cell(part(_pod_template(obj) or {}, "nodeSelector")),
-        age(obj, now),
-        *containers_and_images(_pod_template(obj)),
-        selector_cell(part(obj, "spec", "selector")),
-    ]
+    return f"{owner['kind'].lower()}.{owner['apiVersion'].partition('/')[0]}/{owner['name']}" if owner else NONE
 
 
 _JOB_WORDS = (("Complete", "Complete"), ("Failed", "Failed"), ("", "Terminating"), ("Suspended", "Suspended"))
 _JOB_LAST_WORDS = ("FailureTarget", "SuccessCriteriaMet")
 
 
-def job_word(obj: Object) -> str:
+def _job_word(obj: Object, now: float) -> str:
     """The STATUS of a batch Job: the first that holds."""
     for condition, word in _JOB_WORDS:
         if true_condition(obj, condition) if condition else part(obj, "metadata", "deletionTimestamp"):
@@ -91,19 +57,7 @@ def job_word(obj: Object) -> str:
     return next((word for word in _JOB_LAST_WORDS if true_condition(obj, word)), "Running")
 
 
-def _job(obj: Object, now: float) -> list[Any]:
-    return [
-        obj["metadata"]["name"],
-        job_word(obj),
-        _completions(obj),
-        _job_duration(obj, now),
-        age(obj, now),
-        *containers_and_images(_pod_template(obj)),
-        selector_cell(part(obj, "spec", "selector")),
-    ]
-
-
-def _completions(obj: Object) -> str:
+def _completions(obj: Object, now: float) -> str:
     done, wanted = number(obj, "status", "succeeded"), part(obj, "spec", "completions")
     if wanted is not None:
         return f"{done}/{wanted}"
@@ -113,52 +67,65 @@ def _completions(obj: Object) -> str:
 
 def _job_duration(obj: Object, now: float) -> str:
     started, ended = text(obj, "status", "startTime"), text(obj, "status", "completionTime")
-    if not started:
-        return ""
-    return render_duration((parse_time(ended) if ended else now) - parse_time(started))
+    return render_duration((parse_time(ended) if ended else now) - parse_time(started)) if started else ""
 
 
-def _cron_job(obj: Object, now: float) -> list[Any]:
-    suspend = part(obj, "spec", "suspend")
+def _last_schedule(obj: Object, now: float) -> str:
     last = part(obj, "status", "lastScheduleTime")
-    job_spec = part(obj, "spec", "jobTemplate", "spec") or {}
-    return [
-        obj["metadata"]["name"],
-        text(obj, "spec", "schedule"),
-        text(obj, "spec", "timeZone", default=NONE),
-        "<unset>" if suspend is None else "True" if suspend else "False",
-        len(part(obj, "status", "active") or ()),
-        since(last, now) if last else NONE,
-        age(obj, now),
-        *containers_and_images(part(job_spec, "template", "spec")),
-        selector_cell(part(job_spec, "selector")),
-    ]
-
-
-def _disruption_budget(obj: Object, now: float) -> list[Any]:
-    bounds = [text(obj, "spec", field, default="N/A") for field in ("minAvailable", "maxUnavailable")]
-    return [obj["metadata"]["name"], *bounds, number(obj, "status", "disruptionsAllowed"), age(obj, now)]
+    return since(last, now) if last else NONE
 
 
 LAYOUTS: Mapping[str, Layout] = {
-    "deployments.apps": Layout(columns(NAME, "Ready", "Up-to-date", "Available", "Age", wide=_WIDE), _deployment),
-    "controllerrevisions.apps": Layout(columns(NAME, "Controller", "Revision", "Age"), _controller_revision),
-    "replicasets.apps": Layout(columns(NAME, "Desired:integer", "Current:integer", "Ready:integer", "Age", wide=_WIDE), _replica_set),
-    "statefulsets.apps": Layout(columns(NAME, "Ready", "Age", wide=("Containers", "Images")), _stateful_set),
-    "daemonsets.apps": Layout(
-        columns(
-            NAME,
-            *("Desired:integer", "Current:integer", "Ready:integer", "Up-to-date:integer", "Available:integer"),
-            *("Node Selector", "Age"),
-            wide=_WIDE,
-        ),
-        _daemon_set,
+    "deployments.apps": layout(
+        {
+            "Ready": _ready,
+            "Up-to-date": "#.status.updatedReplicas",
+            "Available": "#.status.availableReplicas",
+            "Age": age,
+            **wide_columns(_TEMPLATE, selector_of(".spec.selector", "")),
+        }
     ),
-    "jobs.batch": Layout(columns(NAME, "Status", "Completions", "Duration", "Age", wide=_WIDE), _job),
-    "cronjobs.batch": Layout(
-        columns(NAME, "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age", wide=_WIDE), _cron_job
+    "controllerrevisions.apps": layout({"Controller": _controller, "Revision": "#.revision", "Age": age}),
+    "replicasets.apps": layout(
+        {
+            "Desired:integer": ".spec.replicas",
+            "Current:integer": ".status.replicas",
+            "Ready:integer": ".status.readyReplicas",
+            "Age": age,
+            **_WIDE,
+        }
     ),
-    "poddisruptionbudgets.policy": Layout(
-        columns(NAME, "Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"), _disruption_budget
+    "statefulsets.apps": layout({"Ready": _ready, "Age": age, **wide_columns(_TEMPLATE)}),
+    "daemonsets.apps": layout(
+        {
+            "Desired:integer": ".status.desiredNumberScheduled",
+            "Current:integer": ".status.currentNumberScheduled",
+            "Ready:integer": ".status.numberReady",
+            "Up-to-date:integer": ".status.updatedNumberScheduled",
+            "Available:integer": ".status.numberAvailable",
+            "Node Selector": labels_of(".spec.template.spec.nodeSelector"),
+            "Age": age,
+            **_WIDE,
+        }
+    ),
+    "jobs.batch": layout({"Status": _job_word, "Completions": _completions, "Duration": _job_duration, "Age": age, **_WIDE}),
+    "cronjobs.batch": layout(
+        {
+            "Schedule": ".spec.schedule",
+            "Timezone": ".spec.timeZone|<none>",
+            "Suspend:boolean": ".spec.suspend|<unset>",
+            "Active:integer": count_of(".status.active"),
+            "Last Schedule": _last_schedule,
+            "Age": age,
+            **wide_columns(".spec.jobTemplate.spec.template", selector_of(".spec.jobTemplate.spec.selector")),
+        }
+    ),
+    "poddisruptionbudgets.policy": layout(
+        {
+            "Min Available": ".spec.minAvailable|N/A",
+            "Max Unavailable": ".spec.maxUnavailable|N/A",
+            "Allowed Disruptions:integer": ".status.disruptionsAllowed",
+            "Age": age,
+        }
     ),
 }

@@ -1,140 +1,49 @@
-"""What does the API server fill in and refuse about the kinds that are only stored (`stored_kinds`)?
+"""What the API server fills in and refuses about the kinds that are only stored.
 
-Tables: a path is the fields down to the one in question, `[]` stands for every item of a list. What the real server checks beyond them
-(host names, addresses, expressions) is not checked here.
+Most of it stands in `objects/stored_kinds.toml`. What the real server checks beyond that (host names, addresses, expressions) is not
+checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from fairlead_sim.objects.stored_kinds import STORED_KINDS
+import msgspec
+
+from fairlead_sim.objects.stored_kinds import STORED
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import FieldError, required, unsupported, wrong_value
 
-_STORED = frozenset(STORED_KINDS)
 _ADMISSION = "admissionregistration.k8s.io"
-_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
-_MATCH: tuple[tuple[str, Any], ...] = (
-    ("spec.failurePolicy", "Fail"),
-    ("spec.matchConstraints.matchPolicy", "Equivalent"),
-    ("spec.matchConstraints.namespaceSelector", {}),
-    ("spec.matchConstraints.objectSelector", {}),
-    ("spec.matchConstraints.resourceRules[].scope", "*"),
-)
-_WEBHOOKS: tuple[tuple[str, Any], ...] = (
-    ("webhooks[].failurePolicy", "Fail"),
-    ("webhooks[].matchPolicy", "Equivalent"),
-    ("webhooks[].namespaceSelector", {}),
-    ("webhooks[].objectSelector", {}),
-    ("webhooks[].rules[].scope", "*"),
-    ("webhooks[].timeoutSeconds", 10),
-)
-
-_DEFAULTS: Mapping[str, tuple[tuple[str, Any], ...]] = {
-    "horizontalpodautoscalers.autoscaling": (("spec.minReplicas", 1), ("spec.metrics", [_CPU])),
-    "ingressclasses.networking.k8s.io": (("spec.parameters.scope", "Cluster"),),
-    "endpointslices.discovery.k8s.io": (("endpoints[].conditions", {}), ("ports[].name", ""), ("ports[].protocol", "TCP")),
-    "csidrivers.storage.k8s.io": (
-        ("spec.attachRequired", True),
-        ("spec.fsGroupPolicy", "ReadWriteOnceWithFSType"),
-        ("spec.podInfoOnMount", False),
-        ("spec.requiresRepublish", False),
-        ("spec.seLinuxMount", False),
-        ("spec.storageCapacity", False),
-        ("spec.volumeLifecycleModes", ["Persistent"]),
-    ),
-    "replicationcontrollers": (("spec.replicas", 1),),
-    f"validatingwebhookconfigurations.{_ADMISSION}": _WEBHOOKS,
-    f"mutatingwebhookconfigurations.{_ADMISSION}": (*_WEBHOOKS, ("webhooks[].reinvocationPolicy", "Never")),
-    f"validatingadmissionpolicies.{_ADMISSION}": _MATCH,
-    f"mutatingadmissionpolicies.{_ADMISSION}": _MATCH,
-}
-
-_FIRST_STATUS: Mapping[str, Object] = {
-    "horizontalpodautoscalers.autoscaling": {"currentMetrics": None, "desiredReplicas": 0},
-    "ingresses.networking.k8s.io": {"loadBalancer": {}},
-    "replicationcontrollers": {"replicas": 0},
-    "volumeattachments.storage.k8s.io": {"attached": False},
-}
-
-_ONE_ITEM = "validations or auditAnnotations must contain at least one item"
-_REQUIRED: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "podtemplates": (("template.spec.containers", ""),),
-    "replicationcontrollers": (("spec.selector", ""), ("spec.template", "")),
-    "horizontalpodautoscalers.autoscaling": (
-        ("spec.maxReplicas", "must be set and greater than 0"),
-        ("spec.scaleTargetRef.kind", ""),
-        ("spec.scaleTargetRef.name", ""),
-    ),
-    "ingresses.networking.k8s.io": (("spec.rules[].http.paths[].pathType", "pathType must be specified"),),
-    "ingressclasses.networking.k8s.io": (("spec.controller", ""),),
-    "endpointslices.discovery.k8s.io": (("addressType", ""),),
-    "runtimeclasses.node.k8s.io": (("handler", ""),),
-    "volumeattachments.storage.k8s.io": (
-        ("spec.attacher", ""),
-        ("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName"),
-    ),
-    "volumeattributesclasses.storage.k8s.io": (("driverName", ""), ("parameters", "must contain at least one key/value pair")),
-    f"validatingadmissionpolicies.{_ADMISSION}": (("spec.matchConstraints", ""),),
-    f"mutatingadmissionpolicies.{_ADMISSION}": (
-        ("spec.matchConstraints", ""),
-        ("spec.mutations", "mutations must contain at least one item"),
-        ("spec.reinvocationPolicy", ""),
-    ),
-    f"validatingadmissionpolicybindings.{_ADMISSION}": (
-        ("spec.policyName", ""),
-        ("spec.validationActions", "at least one validation action is required"),
-    ),
-    f"mutatingadmissionpolicybindings.{_ADMISSION}": (("spec.policyName", ""),),
-    **{
-        f"{kind}webhookconfigurations.{_ADMISSION}": (
-            ("webhooks[].sideEffects", "must specify one of None, NoneOnDryRun"),
-            ("webhooks[].clientConfig", "exactly one of url or service is required"),
-            ("webhooks[].admissionReviewVersions", "must specify one of v1, v1beta1"),
-        )
-        for kind in ("validating", "mutating")
-    },
-}
-
-_KNOWN_VALUES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "endpointslices.discovery.k8s.io": ("addressType", ("FQDN", "IPv4", "IPv6")),
-    "networkpolicies.networking.k8s.io": ("spec.policyTypes[]", ("Ingress", "Egress")),
-    "ingresses.networking.k8s.io": ("spec.rules[].http.paths[].pathType", ("Exact", "ImplementationSpecific", "Prefix")),
-}
 
 
 def stored_defaults(ref: ResourceKind, obj: Object) -> Object:
     """The object with what its kind fills in; the same object when nothing was missing."""
-    if ref not in _STORED:
+    kind = STORED.get(ref)
+    if kind is None:
         return obj
-    for path, value in _DEFAULTS.get(ref.group_resource, ()):
+    for path, value in kind.defaults.items():
         obj = _filled(obj, path.split("."), value)
     more = _MORE_DEFAULTS.get(ref.group_resource)
     return more(obj) if more else obj
 
 
 def first_status(ref: ResourceKind) -> Object:
-    return _FIRST_STATUS.get(ref.group_resource, {})
+    return msgspec.json.decode(STORED[ref].status, type=dict[str, Any]) if ref in STORED else {}
 
 
 def stored_errors(ref: ResourceKind, obj: Object) -> list[FieldError]:
     """The faults of an object of a stored kind, in the words of the real server."""
-    if ref not in _STORED:
+    kind = STORED.get(ref)
+    if kind is None:
         return []
-    kind = ref.group_resource
-    errors = [
-        required(place, why)
-        for path, why in _REQUIRED.get(kind, ())
-        for place, value in _values(obj, path.split("."))
-        if _is_missing(value)
-    ]
-    path, known = _KNOWN_VALUES.get(kind, ("", ()))
-    if path:
+    missing = ((place, why) for path, why in kind.required.items() for place, value in _values(obj, path.split(".")) if _is_missing(value))
+    errors = [required(place, why) for place, why in missing]
+    for path, known in kind.values.items():
         errors += [unsupported(place, value, known) for place, value in _values(obj, path.split(".")) if value and value not in known]
-    check = _MORE_CHECKS.get(kind)
+    check = _MORE_CHECKS.get(ref.group_resource)
     return [*errors, *check(obj)] if check else errors
 
 
@@ -236,7 +145,8 @@ def _policy_errors(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     if spec.get("validations") or spec.get("auditAnnotations"):
         return []
-    return [required(f"spec.{field}", _ONE_ITEM) for field in ("validations", "auditAnnotations")]
+    why = "validations or auditAnnotations must contain at least one item"
+    return [required(f"spec.{field}", why) for field in ("validations", "auditAnnotations")]
 
 
 def _webhook_errors(obj: Object) -> list[FieldError]:

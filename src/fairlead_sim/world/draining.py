@@ -6,9 +6,10 @@ changes, and the Events that tell of it, as the device plugin of a node would wr
 
 from __future__ import annotations
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.inspection import DrainingCards
 from fairlead.wire.gpus.draining import render_draining
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.objects.watch_log import DELETED, WatchEvent
@@ -25,7 +26,7 @@ DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 
 
 class Draining:
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder) -> None:
+    def __init__(self, cluster: Cluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
@@ -48,7 +49,7 @@ class Draining:
         node = self._cluster.get(NODES, None, name)
         if node is None or not waiting:
             return
-        old = [hold for card in waiting for hold in card.holds if (hold.mode == "share") is not card.is_shared]
+        old = [hold for card in waiting for hold in card.holds if (hold.mode == GpuMode.SHARE) is not card.is_shared]
         holders = sorted({f"{hold.namespace}/{hold.pod}" for hold in old})
         told = DrainingCards(name, tuple(card.index for card in waiting), tuple(holders), waiting[0].is_shared)
         self._recorder.normal(node, DRAINING, render_draining(told), COMPONENT, name)

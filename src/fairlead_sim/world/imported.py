@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.model.devices.gpu import GpuReading, Grant
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, Grant, Health
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, Amounts
@@ -127,9 +127,9 @@ class _Cards:
             "model": card.name,
             "memoryMiB": mib,
             "units": card.units,
-            "health": "Unhealthy" if reading is not None and reading.healthy is False else "Healthy",
+            "health": Health.UNHEALTHY if reading is not None and reading.healthy is False else Health.HEALTHY,
             "reason": "",
-            "mode": "shared" if node.capacity.get(GPU_MEMORY) else "exclusive",
+            "mode": CardMode.SHARED if node.capacity.get(GPU_MEMORY) else CardMode.EXCLUSIVE,
         }
 
     def _mark_unhealthy(self) -> None:
@@ -138,11 +138,11 @@ class _Cards:
             return
         key = GPU_COUNT if self._node.capacity.get(GPU_MEMORY) else NVIDIA_GPU
         missing = self._node.capacity.get(key, 0) - self._node.allocatable.get(key, 0)
-        missing -= sum(entry["health"] != "Healthy" for entry in self._inventory)
+        missing -= sum(entry["health"] != Health.HEALTHY for entry in self._inventory)
         taken = {card.index for cards in self.held.values() for card in cards}
-        spare = [entry for entry in reversed(self._inventory) if entry["health"] == "Healthy"]
+        spare = [entry for entry in reversed(self._inventory) if entry["health"] == Health.HEALTHY]
         for entry in sorted(spare, key=lambda entry: entry["index"] in taken)[: max(0, missing)]:
-            entry["health"] = "Unhealthy"
+            entry["health"] = Health.UNHEALTHY
 
     # --- who holds them ----------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class _Cards:
             for grant in given:
                 index = by_uuid.get(grant.uuid, grant.index)
                 if index < len(self._inventory):
-                    mode = "share" if grant.units else "exclusive"
+                    mode = GpuMode.SHARE if grant.units else GpuMode.EXCLUSIVE
                     yield HeldCard(container or first, index, mode, self._in_full(replace(grant, index=index)).memory_mib or 0)
 
     def _seen(self) -> dict[str, list[HeldCard]]:
@@ -161,7 +161,7 @@ class _Cards:
         found: dict[str, list[HeldCard]] = {}
         for index, reading in sorted(self._readings.items()):
             for holder in reading.holders:
-                if holder.mode == "exclusive" and index < len(self._inventory):
+                if holder.mode == GpuMode.EXCLUSIVE and index < len(self._inventory):
                     found.setdefault(f"{holder.namespace}/{holder.pod}", []).append(HeldCard(holder.container, index))
         return found
 
@@ -171,8 +171,8 @@ class _Cards:
         for container in pod.containers:
             has = sum(card.container == container.name for card in mine)
             taken = {card.index for cards in self.held.values() for card in cards}
-            free = [entry for entry in self._inventory if entry["index"] not in taken and entry["mode"] != "shared"]
-            free.sort(key=lambda entry: entry["health"] != "Healthy")
+            free = [entry for entry in self._inventory if entry["index"] not in taken and entry["mode"] != CardMode.SHARED]
+            free.sort(key=lambda entry: entry["health"] != Health.HEALTHY)
             mine += [HeldCard(container.name, entry["index"]) for entry in free[: max(0, container.limits.get(NVIDIA_GPU, 0) - has)]]
 
 

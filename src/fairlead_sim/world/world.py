@@ -14,7 +14,7 @@ from fairlead.wire.kube.time import render_time
 from fairlead_sim.access.roles import install_operator_roles, install_roles
 from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
 from fairlead_sim.objects.chance import between, fraction
@@ -88,10 +88,10 @@ class World:
         install_roles(self.cluster)
         install_operator_roles(self.cluster, seed)
         self.accounts = Accounts(self.cluster)
-        self.devices = Devices(seed, self.clock)
+        self.devices = SimulatedDevices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
-        self._silent: set[str] = set()
+        self.silent: set[str] = set()
         self.logs = ContainerLogs(self.kubelets, self.timers, seed)
         self._hooks = hooks
         asked = hooks(self.cluster, self.recorder)
@@ -174,11 +174,11 @@ class World:
             begins = self.epoch + outage.at.seconds
             ends = self.epoch + outage.until.seconds if outage.until is not None else None
             if begins >= now:
-                self.timers.at(begins, partial(self._fall_silent, outage.node))
+                self.timers.at(begins, partial(self.fall_silent, outage.node))
             elif ends is None or ends >= now:
-                self._fall_silent(outage.node, for_seconds=now - begins)
+                self.fall_silent(outage.node, for_seconds=now - begins)
             if ends is not None and ends >= now:
-                self.timers.at(ends, partial(self._come_back, outage.node))
+                self.timers.at(ends, partial(self.come_back, outage.node))
         for xid in self.scenario.xids:
             at = self.epoch + xid.at.seconds
             if at >= now:
@@ -217,7 +217,7 @@ class World:
         if is_heard:
             self.timers.after(FIRST_BEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
         else:
-            self._silent.add(name)
+            self.silent.add(name)
             self.kubelets.fall_silent(name)
 
     def _add_node(self, pool: NodePool, name: str, number: int) -> None:
@@ -235,7 +235,7 @@ class World:
     def _beat(self, name: str) -> None:
         """The kubelet's report when nothing changed; a node that somebody deleted reports no more."""
         now = self.clock.now()
-        if name in self._silent:
+        if name in self.silent:
             return
         node = self.cluster.mutate(NODES, None, name, lambda node: with_heartbeat(node, now))
         if node is None:
@@ -259,16 +259,16 @@ class World:
                 card.is_shared = is_shared
             self.draining.switch(name)
 
-    def _fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
+    def fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
         """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the grace of its lease is over."""
-        self._silent.add(name)
+        self.silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)
         if for_seconds < NODE_GRACE_SECONDS:
             self.timers.after(NODE_GRACE_SECONDS - for_seconds, partial(self._notice_silence, name))
 
     def _notice_silence(self, name: str) -> None:
-        if name not in self._silent:
+        if name not in self.silent:
             return
         now = self.clock.now()
         node = self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, now, is_heard=False))
@@ -280,8 +280,8 @@ class World:
             self.cluster.mutate(PODS, metadata["namespace"], metadata["name"], partial(_not_ready, time=render_time(now)))
             self.recorder.warning(pod, "NodeNotReady", "Node is not ready", "node-controller")
 
-    def _come_back(self, name: str) -> None:
-        self._silent.discard(name)
+    def come_back(self, name: str) -> None:
+        self.silent.discard(name)
         self.cluster.mutate(NODES, None, name, lambda node: with_voice(node, self.clock.now(), is_heard=True))
         self.devices.set_silent(name, False)
         self.kubelets.come_back(name)

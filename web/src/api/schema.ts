@@ -1,4 +1,4 @@
-// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.
+// Generated from the server's types by tools/docs_typescript.py; do not edit.
 
 /** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
 export interface Chart {
@@ -21,7 +21,7 @@ export interface ChartLine {
   points: Array<[number, number | null]>
 }
 
-/** The cluster's time. Ages count from here, because simulated time runs at its own `speed`: seconds per second, unless it `isPaused` or goes from `since` to `until` as fast as it can. */
+/** The cluster's time. Ages count from here, because simulated time runs at its own `speed`. `speed` in seconds per second, unless it `isPaused` or goes from `since` to `until` as fast as it can. */
 export interface ClockFace {
   now: string
   speed: number
@@ -154,7 +154,7 @@ export interface GpuNodeCounts {
   faulty: number
 }
 
-/** One container of a pod on one GPU. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per container. `container` is "" where only the pod is known. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card. */
+/** One container of a pod on one GPU. `container` is "" where only the pod is known. `job` is `type/name` or empty; `usedMiB` is null when nobody reports it per container. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card. */
 export interface GpuPod {
   namespace: string
   name: string
@@ -203,7 +203,7 @@ export interface Happened {
   name: string
 }
 
-/** One pod of the job. `ageSeconds` is the instance's own: first start to last finish, or waiting since it was made. */
+/** One pod of the job. `ageSeconds` is the instance's own. First start to last finish, or waiting since it was made. */
 export interface Instance {
   name: string
   role: string
@@ -318,7 +318,7 @@ export interface ListedGpu {
   idleSeconds: number | null
 }
 
-/** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs: empty when they are 0, 1, 2, … */
+/** Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs. `indexes` is empty when they are 0, 1, 2, … */
 export type MapNode = [string, number, number, number, Array<[number, number | null, number | null, number | null, number, number | Array<[number, number]>]>, Array<number>]
 
 /** `csrf` goes back in `X-Fairlead-Csrf` with every write. `version` is the server's program version. */
@@ -384,7 +384,7 @@ export interface NodePod {
   createdAt: string | null
 }
 
-/** `gpusAllocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. */
+/** `status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`. `gpusAllocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpuUnit` (GiB or MiB; "" on nodes without). `gpuUnitsPending`: of pods that run here on a card that nobody knows. `gpuUnitsOvercommitted`: granted on cards that have since become smaller. `gpusDraining`: cards that change between whole and shared and take nothing new. */
 export interface NodeRow {
   name: string
   ip: string

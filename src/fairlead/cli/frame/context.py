@@ -9,7 +9,7 @@ milliseconds and needs no decoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fairlead.cli.frame.messages import Messages
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
+    from fairlead.model.actions import Manifest, ObjectAction, Outcome
     from fairlead.model.event import Event
     from fairlead.model.jobs.cron import Cron
     from fairlead.model.jobs.job import Job
@@ -134,30 +135,19 @@ class ClusterObjects(Protocol):
         """Who we are; "" when the cluster does not say, which keeps nobody from submitting."""
         ...
 
-    def create_unasked(self, kind: JobKind, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
-        """As `create`, of a job and without a look at what is served: half the requests where the guess is
-        right.
+    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
+        """Create a job without a look at what is served: half the requests where the guess is right.
 
         Raises NotAsWritten where it is wrong: then nothing was made, and `served` says what can be.
         """
         ...
 
-    def create(self, manifest: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
-        """The object as the cluster made it, in its own namespace or in `namespace`; None when one of that
-        name is there already.
-        """
-        ...
-
-    def is_there(self, manifest: Mapping[str, Any], namespace: str) -> bool:
+    def is_there(self, manifest: Manifest, namespace: str) -> bool:
         """Whether an object of this kind and name is there already."""
         ...
 
-    def adopt(self, created: Mapping[str, Any], owner: Mapping[str, Any]) -> None:
-        """Make it belong to `owner`, which was created after it: deleting that deletes it."""
-        ...
-
-    def delete(self, created: Mapping[str, Any]) -> None:
-        """Delete it and, in the background, all that belongs to it; one that is gone is no failure."""
+    def apply(self, action: ObjectAction) -> Outcome:
+        """Carry it out and say how it ended; failures are in the outcome (see `ports.Cluster.apply`)."""
         ...
 
 
@@ -196,7 +186,7 @@ class ClusterCrons(Protocol):
         ...
 
 
-class LaptopClock(Protocol):
+class TimeOfLaptop(Protocol):
     """The clock of a running laptop.
 
     Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over.
@@ -240,7 +230,7 @@ class Clusters(Protocol):
         """The address of the console that shows this cluster; "" when nobody says."""
         ...
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a
         cluster, else the usual place).
 

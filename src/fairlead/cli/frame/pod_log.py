@@ -103,7 +103,7 @@ def has_begun(pod: Pod, container: str) -> bool:
     status = _status(pod, container)
     if status is None:
         return pod.is_finished
-    return status.state in ("running", "terminated") or status.restarts > 0
+    return status.has_begun or status.restarts > 0
 
 
 def waits_for(pod: Pod, container: str) -> str:

@@ -45,7 +45,7 @@ def _delete(jobs: ClusterJobs, kinds: tuple[JobKind, ...], namespace: str, name:
             f"there are more than 1 training jobs with the same name {name}, please double check with `arena list | grep {name}`. "
             f"And use `arena delete {name} --type` to delete the exact one"
         )
-    failed = [source for source in found.sources.values() if source.state in ("forbidden", "failing") and source.name != "pods"]
+    failed = [source for source in found.sources.values() if source.has_failed and source.name != "pods"]
     if not found.jobs and failed:
         raise OutsideError("kubernetes", f"whether the training job {name} exists cannot be told: {failed[0].message}", failed[0].hint)
     by_type = {kind.TYPE: kind for kind in kinds}

@@ -92,11 +92,12 @@ def _events(jobs: ClusterJobs, report: JobReport) -> Events:
 
 def _why_pending(context: Context, report: JobReport) -> list[str]:
     """One sentence per pod or container that waits; else one for a job that waits without any."""
+    from fairlead.model.pod import PodPhase
     from fairlead.rules.jobs.status import PENDING, board_state
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
 
     pods = [instance.pod for instance in report.instances]
-    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == "Pending"]
+    told = [(pod, wait) for pod in pods if (wait := why_pod_waits(pod)) or pod.phase == PodPhase.PENDING]
     if not told and board_state(report.status) == PENDING:
         wait = why_job_waits(report.job, pods)
         return [f"{report.job.name}: {wait.reason}: {wait.message}"]

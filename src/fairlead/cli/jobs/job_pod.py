@@ -25,7 +25,7 @@ def chosen_pod(args: argparse.Namespace, jobs: ClusterJobs, namespace: str) -> P
 
     found = find_job(jobs, args.job, namespace, args.type)
     pods = found.sources.get("pods")
-    if pods is not None and pods.state != "ok":
+    if pods is not None and not pods.is_ok:
         raise OutsideError("kubernetes", f"the pods of job {args.job} cannot be read: {pods.message}", pods.hint)
     job = instances_of(found.jobs[0], found)
     if not args.instance:

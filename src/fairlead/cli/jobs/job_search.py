@@ -49,17 +49,17 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
-    served = {name: source for name, source in read.items() if source.state != "missing"}
+    served = {name: source for name, source in read.items() if not source.is_missing}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
         looked_for = ", ".join(sorted(labels.values())) or word
         messages.warn(f"no training job kind is served by this cluster (looked for: {looked_for})")
         return False
-    failed = {name: source for name, source in served.items() if source.state != "ok"}
+    failed = {name: source for name, source in served.items() if not source.is_ok}
     if len(failed) == len(served):
         raise _nothing_read(failed, namespace)
-    if "pods" in found.sources and found.sources["pods"].state != "ok":
+    if "pods" in found.sources and not found.sources["pods"].is_ok:
         failed["pods"] = found.sources["pods"]
     for name, source in failed.items():
         messages.warn(f"skipped {name}: {source.message}")
@@ -68,7 +68,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
 
 def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
     first = next(iter(failed.values()))
-    if all(source.state == "forbidden" for source in failed.values()):
+    if all(source.is_forbidden for source in failed.values()):
         return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
     return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
 
@@ -88,7 +88,7 @@ def find_job(
             f"`-T {found.jobs[0].type}` or `-T {found.jobs[1].type}` says which",
         )
     labels = _labels(kinds) | {"pods": "pods"}
-    failed = [source for name, source in found.sources.items() if name in labels and source.state in ("forbidden", "failing")]
+    failed = [source for name, source in found.sources.items() if name in labels and source.has_failed]
     if failed:
         raise OutsideError("kubernetes", f"{absent} ({labels[failed[0].name]}: {failed[0].message})", failed[0].hint)
     raise UserError(absent, WHERE_ELSE)
@@ -127,7 +127,7 @@ def report_of(found: ClusterSnapshot) -> list[JobReport]:
 def warn_of_pods(found: ClusterSnapshot, messages: Messages) -> None:
     """A job without pods must not look like one that has none."""
     pods = found.sources.get("pods")
-    if pods is not None and pods.state != "ok":
+    if pods is not None and not pods.is_ok:
         messages.warn(f"skipped pods: {pods.message}")
 
 

@@ -14,6 +14,7 @@ from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
 from fairlead.cli.frame.context import Context
 from fairlead.cli.jobs.job_search import find_job, report_of, warn_of_pods
 from fairlead.errors import UserError
+from fairlead.model.actions import CreateObject, Result
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.elastic_scaling import Scaling, ScalingSpec
@@ -49,7 +50,7 @@ def scale(args: argparse.Namespace, context: Context, scaling: Scaling) -> int:
     manifest = scaling_object(scaling, report.job, spec)
     if args.dry_run:
         return print_objects(context, [manifest])
-    made = cluster.create(manifest, report.job.namespace)
+    made = cluster.apply(CreateObject(manifest, report.job.namespace)).expect(Result.THERE).made
     word = scaling.kind.lower()
     if made is None:
         raise UserError(f"the {word} job {spec.name} is there already", "one can be made each second")

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from fairlead.model.inspection import InspectedNode
+from fairlead.model.resources import MemoryUnit
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT
 from fairlead.rules.sharing.isolation import isolation_text
 from fairlead.wire.text.tabwriter import align, render_rows
@@ -46,7 +47,7 @@ def details(nodes: Sequence[InspectedNode], *, is_wide: bool = False) -> str:
     return "\n".join(blocks) + f"\nAllocated/Total GPU Memory In Cluster:  {_cluster(nodes, unit)}\n"
 
 
-def table_unit(nodes: Iterable[InspectedNode]) -> str:
+def table_unit(nodes: Iterable[InspectedNode]) -> MemoryUnit:
     """MiB if all nodes count in MiB, else GiB; amounts of the others are rounded down to it."""
     return MIB if {node.unit for node in nodes} == {MIB} else GIB
 
@@ -75,7 +76,7 @@ def percent_floor(part: int, total: int) -> int:
     return 100 * part // total if total > 0 else 0
 
 
-def _summary_row(node: InspectedNode, unit: str, indexes: Iterable[int], *, has_pending: bool, is_wide: bool) -> Row:
+def _summary_row(node: InspectedNode, unit: MemoryUnit, indexes: Iterable[int], *, has_pending: bool, is_wide: bool) -> Row:
     cells = [node.name, node.address or "unknown", *(_card_cell(node, unit, index) for index in indexes)]
     if has_pending:
         cells.append(str(_shown(node, node.pending_units, unit)) if node.pending else "")
@@ -83,12 +84,12 @@ def _summary_row(node: InspectedNode, unit: str, indexes: Iterable[int], *, has_
     return cells + [isolation_text(node.isolation), node.mode, str(node.unhealthy)] * is_wide
 
 
-def _card_cell(node: InspectedNode, unit: str, index: int) -> str:
+def _card_cell(node: InspectedNode, unit: MemoryUnit, index: int) -> str:
     cards = [card for card in node.cards if card.index == index]
     return f"{_shown(node, sum(card.used for card in cards), unit)}/{_shown(node, sum(card.total for card in cards), unit)}"
 
 
-def _block(node: InspectedNode, unit: str, pods: Sequence[Row], *, is_wide: bool) -> str:
+def _block(node: InspectedNode, unit: MemoryUnit, pods: Sequence[Row], *, is_wide: bool) -> str:
     head = [("NAME:", node.name), ("IPADDRESS:", node.address or "unknown")]
     if is_wide:
         head += [("ISOLATION:", isolation_text(node.isolation)), ("MODE:", node.mode), ("UNHEALTHY:", str(node.unhealthy))]
@@ -99,7 +100,7 @@ def _block(node: InspectedNode, unit: str, pods: Sequence[Row], *, is_wide: bool
     return trimmed(align("".join(f"{key}\t{value}\n" for key, value in head) + "\n" + table))
 
 
-def _pod_rows(node: InspectedNode, unit: str) -> list[Row]:
+def _pod_rows(node: InspectedNode, unit: MemoryUnit) -> list[Row]:
     """A pod's units on each card, then those on none that is known."""
     seats = [(card.index, pod) for card in node.cards for pod in card.pods] + [(_NOWHERE, pod) for pod in node.pending]
     held: dict[tuple[str, str, str], Counter[int]] = {}
@@ -116,14 +117,14 @@ def _indexes(node: InspectedNode) -> list[int]:
     return sorted({card.index for card in node.cards})
 
 
-def _cluster(nodes: Iterable[InspectedNode], unit: str) -> str:
+def _cluster(nodes: Iterable[InspectedNode], unit: MemoryUnit) -> str:
     """The sum of what the lines show."""
     shown = [(_shown(node, node.used, unit), _shown(node, node.total, unit)) for node in nodes]
     used, total = sum(used for used, _ in shown), sum(total for _, total in shown)
     return f"{used}/{total} ({percent_floor(used, total)}%)"
 
 
-def _shown(node: InspectedNode, units: int, unit: str) -> int:
+def _shown(node: InspectedNode, units: int, unit: MemoryUnit) -> int:
     return units // (MIB_PER_UNIT[unit] // MIB_PER_UNIT[node.unit])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairlead.cli.frame.text import count, gib
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.node import Node
 from fairlead.model.resources import CPU, GPU_CORE, GPU_MEMORY, MEMORY, Amounts
 from fairlead.rules.nodes.status import SHARE, node_ip, role_text
@@ -127,7 +128,7 @@ def _unhealthy_lines(reports: Sequence[NodeReport], title: str) -> str:
     return f"Unhealthy/Total {title}\n{count(unhealthy)}/{count(total)} ({percent(unhealthy, total)})\n" if unhealthy else ""
 
 
-def _own_title(mode: str) -> str:
+def _own_title(mode: GpuMode) -> str:
     return f"GPUs of nodes which own resource {RESOURCE_OF_MODE[mode]} In Cluster:"
 
 

@@ -150,7 +150,7 @@ def _warn(args: argparse.Namespace, snapshot: ClusterSnapshot, messages: Message
         source = snapshot.sources.get(GPU_TELEMETRY)
         messages.warn(f"GPU metrics unavailable: {(source and source.message) or 'no samples'}")
     topologies = snapshot.sources.get(GPU_TOPOLOGIES)
-    if topologies and topologies.state != "ok":
+    if topologies and not topologies.is_ok:
         messages.warn(f"skipped configmaps: {topologies.message}")
 
 

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def serving_pod(args: argparse.Namespace, context: Context) -> Pod:
     """The pod that is named, else the only one."""
     found = find_serving(args, context, args.job)
-    if found.sources["pods"].state != "ok":
+    if not found.sources["pods"].is_ok:
         raise OutsideError("kubernetes", f"the pods of serving job {args.job} cannot be read: {found.sources['pods'].message}")
     pods = found.servings[0].pods
     if not pods:

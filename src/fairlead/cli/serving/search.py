@@ -104,16 +104,16 @@ def _several(servings: tuple[Serving, ...]) -> str:
 
 def _check_sources(found: FoundServings, namespace: str, type_: str, context: Context) -> None:
     workloads = found.sources[_WORKLOADS]
-    if workloads.state == "forbidden":
+    if workloads.is_forbidden:
         raise UserError(f"the user has no privileges to list the serving jobs in {in_namespace(namespace)}", workloads.message)
-    if workloads.state != "ok":
+    if not workloads.is_ok:
         raise OutsideError("kubernetes", f"no serving job can be listed: {workloads.message}", workloads.hint)
     from fairlead.kinds.serving.kinds import TYPES
 
     for name, source in found.sources.items():
-        if source.state == "missing" and not (type_ and TYPES[type_].is_operated):
+        if source.is_missing and not (type_ and TYPES[type_].is_operated):
             context.messages.debug(f"{name} is not served by this cluster")
-        elif source.state == "missing":
+        elif source.is_missing:
             context.messages.warn(f"{name} is not served by this cluster")
-        elif source.state != "ok":
+        elif not source.is_ok:
             context.messages.warn(f"skipped {name}: {source.message}")

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fairlead.cli.frame.context import Context
+from fairlead.model.source import SourceState
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _rows(saved: SavedSnapshot) -> list[tuple[str, str]]:
         ("Events:", str(len(snapshot.events))),
     ]
     for source in sorted(snapshot.sources.values(), key=lambda source: source.name):
-        if source.state not in ("ok", "off"):
+        if source.state not in (SourceState.OK, SourceState.OFF):
             rows.append((f"{source.name}:", f"{source.state}: {source.message}" if source.message else source.state))
     return rows
 

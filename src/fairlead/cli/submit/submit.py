@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.cli.frame.context import ClusterObjects, Context, Machine
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
+from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
-    from fairlead.kinds.submission import Manifest, Served, Submission
+    from fairlead.kinds.submission import Served, Submission
 
     SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
 
@@ -124,11 +125,9 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
     if objects[0]["kind"] != submission.kind.KIND:
         return None
     try:
-        job = cluster.create_unasked(submission.kind, objects[0], spec.namespace)
+        job = _made(cluster.create_unasked(submission.kind, objects[0], spec.namespace), exists)
     except NotAsWritten:
         return None
-    if job is None:
-        raise exists
     return _with_companions(cluster, job, objects[1:], spec.namespace)
 
 
@@ -197,24 +196,34 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
     `exists`: what to say when the object is there already.
     """
+    from fairlead.kinds.parts.job_companions import owner_reference
+
     made: list[Manifest] = []
     main = objects[place]
     try:
         for manifest in objects[:place]:
-            created = cluster.create(manifest, namespace)
+            created = cluster.apply(CreateObject(manifest, namespace)).expect(Result.THERE).made
             if created is None:
                 raise exists if cluster.is_there(main, namespace) else _in_the_way(manifest, main, namespace)
             made.append(created)
-        job = cluster.create(main, namespace)
-        if job is None:
-            raise exists
+        job = _made(cluster.apply(CreateObject(main, namespace)), exists)
         made.append(job)
         for each in made[:place]:
-            cluster.adopt(each, job)
+            cluster.apply(PatchObject(object_ref(each), {"metadata": {"ownerReferences": [owner_reference(job)]}})).expect()
     except BaseException as error:
         _remove(cluster, made, error)
         raise
     return _with_companions(cluster, job, objects[place + 1 :], namespace, made)
+
+
+def _made(outcome: Outcome, exists: UserError) -> Manifest:
+    """The object as the cluster made it; raises why it was not made, `exists` when one of its name is there
+    already.
+    """
+    created = outcome.expect(Result.THERE).made
+    if created is None:
+        raise exists
+    return created
 
 
 def _in_the_way(manifest: Manifest, job: Manifest, namespace: str) -> UserError:
@@ -231,10 +240,8 @@ def _with_companions(
     made: list[Manifest] = list(before) or [job]
     try:
         for manifest in companions:
-            created = cluster.create(owned_by(manifest, job), namespace)
-            if created is None:
-                raise _in_the_way(manifest, job, namespace)
-            made.append(created)
+            outcome = cluster.apply(CreateObject(owned_by(manifest, job), namespace))
+            made.append(_made(outcome, _in_the_way(manifest, job, namespace)))
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -245,7 +252,7 @@ def _remove(cluster: ClusterObjects, made: Sequence[Manifest], why: BaseExceptio
     """Newest first. What cannot be removed, either, is named in the hint of the failure."""
     for each in reversed(made):
         try:
-            cluster.delete(each)
+            cluster.apply(DeleteObject(object_ref(each))).expect(Result.GONE)
         except FairleadError as error:
             left = f"{_label(each)}/{each['metadata']['name']} was made and could not be removed: {error.what}"
             if isinstance(why, FairleadError):
@@ -263,10 +270,7 @@ def _submit_as_it_is(args: argparse.Namespace, context: Context, documents: Sequ
     made: list[Manifest] = []
     try:
         for document in documents:
-            created = cluster.create(document, namespace)
-            if created is None:
-                raise _there_already(document, namespace)
-            made.append(created)
+            made.append(_made(cluster.apply(CreateObject(document, namespace)), _there_already(document, namespace)))
     except BaseException as error:
         _remove(cluster, made, error)
         raise
@@ -301,7 +305,7 @@ def created_line(created: Manifest) -> str:
     return f"{_label(created)}/{created['metadata']['name']} created\n"
 
 
-def _label(manifest: dict[str, Any]) -> str:
+def _label(manifest: Manifest) -> str:
     """`mpijob.kubeflow.org`, `configmap`: as kubectl names an object."""
     group = str(manifest["apiVersion"]).rpartition("/")[0]
     kind = str(manifest["kind"]).lower()

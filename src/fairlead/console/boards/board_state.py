@@ -1,6 +1,7 @@
-"""What does the cluster look like at one instant, as pages show it? Everything derived at most once per board state, on demand.
+"""The cluster at one instant, as pages show it: a snapshot and all that is derived from it.
 
-Routes ask a board state and never a rule; a board state is never changed, the next one replaces it.
+Everything is derived on demand, and at most once per board state. Routes ask a board state and never a rule;
+a board state is never changed, the next one replaces it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ from fairlead.rules.sharing.why import ShareWhy
 
 
 class BoardState:
-    """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`. `versions`: of each topic in it."""
+    """`snapshot` with its GPU readings, at `now` of the cluster's clock, which runs at `speed`.
+
+    `versions`: of each topic in it.
+    """
 
     def __init__(self, snapshot: ClusterSnapshot, now: float, speed: float = 1.0, versions: Mapping[str, str] | None = None) -> None:
         self.snapshot = snapshot
@@ -59,7 +63,10 @@ class BoardState:
         self.versions = versions or {}
 
     def version(self, page: str) -> str:
-        """The version of the page's topic, the same number that hints of changes carry; a board state outside a server has none."""
+        """The version of the page's topic, the same number that hints of changes carry.
+
+        A board state outside a server has none: "0".
+        """
         return self.versions.get(page, "0")
 
     @property
@@ -117,7 +124,7 @@ class BoardState:
 
     @cached_property
     def quota_resources(self) -> tuple[str, ...]:
-        """The five of the document always; others as far as the tree names them."""
+        """The five of the Quota board always, others as far as the tree names them; none without a tree."""
         root = self.snapshot.quota
         named = managed_resources(root) if root else ()
         return (*DEFAULT_RESOURCES, *(name for name in named if name not in DEFAULT_RESOURCES)) if root else ()

@@ -1,4 +1,4 @@
-"""What changed, and who wants to know? Topics with a version each, and bounded streams that carry hints, never contents.
+"""Hints of what changed: topics with a version each, and bounded streams that carry hints, never contents.
 
 A slow reader costs nothing: its pending topics are a set, so a hundred changes of `jobs` are one hint.
 """
@@ -75,7 +75,7 @@ class TopicVersions:
         return {topic: str(version) for topic, version in self._versions.items()}
 
 
-class Stream:
+class HintStream:
     """What one reader has not been told yet."""
 
     def __init__(self) -> None:
@@ -89,8 +89,8 @@ class ChangeHints:
     def __init__(self, versions: TopicVersions, streams_max: int = STREAMS_MAX, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> None:
         self.versions = versions
         self.streams_max = streams_max
-        self._heartbeat_seconds = heartbeat_seconds
-        self._streams: set[Stream] = set()
+        self.heartbeat_seconds = heartbeat_seconds
+        self._streams: set[HintStream] = set()
         self._closed = False
         self._announced: dict[str, str] = {}
 
@@ -104,10 +104,11 @@ class ChangeHints:
 
     @property
     def unannounced(self) -> frozenset[str]:
-        """Topics that moved since they were last announced."""
+        """Topics that moved since they were last announced; those that never moved are not among them."""
         return frozenset(topic for topic, version in self.versions.as_text().items() if version not in ("0", self._announced.get(topic)))
 
     def announce(self, topics: Iterable[str]) -> None:
+        """Hand these topics to every stream."""
         told = frozenset(topics)
         self._announced |= {topic: version for topic, version in self.versions.as_text().items() if topic in told}
         for stream in self._streams:
@@ -121,13 +122,13 @@ class ChangeHints:
 
     async def listen(self) -> AsyncIterator[bytes]:
         """The bytes of one `text/event-stream`, until the reader leaves or the server stops."""
-        stream = Stream()
+        stream = HintStream()
         self._streams.add(stream)
         try:
             yield b"retry: 3000\n\n"
             while not self._closed:
                 try:
-                    await asyncio.wait_for(stream.wake.wait(), self._heartbeat_seconds)
+                    await asyncio.wait_for(stream.wake.wait(), self.heartbeat_seconds)
                 except TimeoutError:
                     yield b": heartbeat\n\n"
                     continue

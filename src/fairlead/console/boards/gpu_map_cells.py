@@ -1,7 +1,7 @@
-"""Which cell of the GPU map has which state? One card, one cell, in the order of nodes and indexes.
+"""The cells of the GPU map and their states: one card, one cell, in the order of nodes and indexes.
 
-A newcomer's mistake: painting a card free because no holder is known. Where pods hold GPUs of a node and nobody can say which,
-its seemingly free cards are unknown, unless the cards have no identity or all of them must be taken.
+A card is not free because no holder is known. Where pods hold GPUs of a node and nobody can say which, its
+seemingly free cards are unknown, unless the cards have no identity or all of them must be taken.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.console.pages.gpu_map import ALLOCATED, DRAINING, FREE, SHARED, UNHEALTHY, UNKNOWN, Cell, MapNode, Slice
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
@@ -20,7 +21,7 @@ from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import gpu_model, is_ready, status_word
 from fairlead.rules.pods.devices import whole_gpus
 
-_WHOLE_MODES: Final = ("exclusive", "topology")
+_WHOLE_MODES: Final = (GpuMode.EXCLUSIVE, GpuMode.TOPOLOGY)
 
 
 class Numbering:
@@ -56,6 +57,7 @@ class SeenCard(Struct, frozen=True, gc=False):
 
 
 def map_parts(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, now: float) -> MapParts:
+    """All that the map shows: GPU nodes in the occupancy's order, and the words behind their numbers."""
     teams, models, modes, statuses = Numbering(), Numbering(), Numbering(), Numbering()
     nodes = [
         MapNode(
@@ -144,7 +146,10 @@ def _state(card: CardOccupancy, claim: Pod | str | None, is_known: bool) -> int:
 
 
 def _unplaced_claims(occupied: NodeOccupancy) -> dict[int, Pod | str]:
-    """Card index -> the pod that must be there, or `unknown`, for whole GPUs held by pods that no grant or reading seats."""
+    """Card index -> the pod that must be there, or `unknown`.
+
+    For whole GPUs held by pods that no grant or reading seats.
+    """
     wanted = [pod for pod in occupied.unplaced for _ in range(min(whole_gpus(pod.limits), len(occupied.cards)))]
     free = [card for card in occupied.cards if not card.holders and card.is_healthy is not False and not card.is_draining]
     if not wanted or not free:
@@ -163,5 +168,8 @@ def _share(ratio: float) -> float:
 
 
 def _whole(value: float | None) -> int | None:
-    """Whole numbers keep 40,000 cells within a megabyte, and a cell's colour has no more steps than that."""
+    """The value as a whole number.
+
+    Whole numbers keep 40,000 cells within a megabyte, and a cell's colour has no more steps than that.
+    """
     return None if value is None or not math.isfinite(value) else round(value)

@@ -1,6 +1,7 @@
-"""How many GPUs of each model could somebody get now? The pools of the Cluster board.
+"""The pools of the Cluster board: how many GPUs of each model somebody could get now.
 
-A newcomer's mistake: `gpus - gpus_allocated`. Broken, draining and unreachable cards are held by nobody and still not to be had.
+That is not `gpus - gpus_allocated`: broken, draining and unreachable cards are held by nobody and still not
+to be had.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 from fairlead.console.boards.gpu_map_cells import withheld_gpus
 from fairlead.console.pages.cluster import Pool
 from fairlead.console.pages.envelope import neat
+from fairlead.model.devices.gpu import CardMode
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cards import SHARED
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.holding.occupancy import granted_mib
 from fairlead.rules.nodes.status import SHARE, gpu_model, is_ready
@@ -26,9 +27,10 @@ def gpu_pools(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy) -> list[Po
 
 
 def free_gpus(occupied: NodeOccupancy) -> float:
-    """Cards' worth that a pod could be given now: on a Ready, schedulable node, of cards neither broken nor draining.
+    """Cards' worth that a pod could be given now.
 
-    What pods hold without a known card, and what the node withholds without saying which, is taken off: a promise must not be too large.
+    On a Ready, schedulable node, of cards neither broken nor draining. What pods hold without a known card,
+    and what the node withholds without saying which, is taken off: a promise must not be too large.
     """
     if not is_ready(occupied.node) or occupied.node.unschedulable:
         return 0
@@ -39,13 +41,14 @@ def free_gpus(occupied: NodeOccupancy) -> float:
 
 
 def largest_free_mib(occupied: NodeOccupancy) -> float:
-    """Memory that one pod could be given on one shared card of the node now. A card that a broken one may be is not counted on.
+    """Memory that one pod could be given on one shared card of the node now.
 
-    Rooms of two cards never add up: who asks for 4 GiB needs a card with 4 GiB.
+    A card that may be the broken one is not counted on. Rooms of two cards never add up: who asks for 4 GiB
+    needs a card with 4 GiB.
     """
     if not free_gpus(occupied):
         return 0
-    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == SHARED]
+    usable = [card for card in occupied.cards if card.is_healthy is not False and not card.is_draining and card.mode == CardMode.SHARED]
     return max((granted_mib(card, max(0, card.units - card.units_allocated)) or 0 for card in usable), default=0)
 
 

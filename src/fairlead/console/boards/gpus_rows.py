@@ -1,4 +1,4 @@
-"""Which rows does the list of GPUs have? The cells of the GPU map, with everything a row has room for."""
+"""The rows of the list of GPUs: the cells of the GPU map, with everything a row has room for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import neat_or_null, percent
 from fairlead.console.pages.gpu_map import STATES, UNKNOWN
 from fairlead.console.pages.gpus import ListedGpu
+from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import SHARE
 
-HEALTH_WORDS: Final = {True: "Healthy", False: "Unhealthy", None: "Unknown"}
+HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Health.UNKNOWN}
 
 
 def listed_gpus(occupancy: ClusterOccupancy, now: float) -> RowSet[ListedGpu]:
@@ -75,7 +76,10 @@ def _row(seen: SeenCard, node_mode: str, now: float) -> ListedGpu:
 
 
 def _memory_allocated(seen: SeenCard) -> float | None:
-    """A card that a pod must have though nothing names it is granted whole; of one that somebody may have, nobody can tell."""
+    """A card that a pod must have though nothing names it is granted whole.
+
+    Of one that somebody may have, nobody can tell.
+    """
     if seen.state == UNKNOWN and not seen.card.holders:
         return None
     return seen.card.memory_total_mib if seen.claimant else seen.card.memory_allocated_mib
@@ -85,7 +89,7 @@ def _mode(card: CardOccupancy, node_mode: str) -> str:
     """The mode in the words of the Nodes board. A draining card is on its way to its node's."""
     if card.is_draining:
         return node_mode
-    return SHARE if card.mode == "shared" else card.mode
+    return SHARE if card.mode == CardMode.SHARED else card.mode
 
 
 def _holders(seen: SeenCard, card: CardOccupancy) -> list[str]:

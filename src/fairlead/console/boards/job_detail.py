@@ -1,4 +1,4 @@
-"""What is there to know about one job? Its instances, and the events of the job and of its pods."""
+"""What there is to know about one job: its instances, and the events of the job and of its pods."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which rows does the Training jobs board have? Built from the jobs with their pods once per change of the cluster.
+"""The rows of the Training jobs board, built from the jobs with their pods once per change of the cluster.
 
-What a newcomer gets wrong: a job that holds nothing has 0 GPU memory allocated, but what it uses is unknown (null), not 0.
+A job that holds nothing has 0 GPU memory allocated; what it uses is unknown (null), not 0.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fairlead.console.pages.jobs import InstanceCounts, JobRow, Waiting
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import PodUse
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota import QuotaNode
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
-from fairlead.rules.jobs.status import PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
+from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
 from fairlead.rules.sharing.why import ShareWhy
 from fairlead.wire import names
 
-STATUSES: Final = {"PENDING": "Pending", "RUNNING": "Running", "SUCCEEDED": "Succeeded", "FAILED": "Failed"}
+STATUSES: Final = {state: state.capitalize() for state in BOARD_STATES}
 
 
 def job_rows(
@@ -101,7 +101,10 @@ def job_row(each: JobInstances, occupancy: ClusterOccupancy, leaf_paths: Mapping
 
 
 def told_why(wait: Wait, pods: Iterable[Pod], share_why: ShareWhy) -> Waiting:
-    """The reason, and for a pod that no scheduler found a place for what every node answers to its need of shared GPUs."""
+    """The reason why it waits, as pages tell it.
+
+    For a pod that no scheduler found a place for, with what every node answers to its need of shared GPUs.
+    """
     asking = (pod for pod in pods if not pod.node and not pod.is_finished) if wait.reason == UNSCHEDULABLE else ()
     return Waiting(reason=wait.reason, message=wait.message, room=next(filter(None, map(share_why, asking)), ""))
 
@@ -112,6 +115,7 @@ def memory_allocated(use: PodUse) -> float | None:
 
 
 def paths_by_namespace(quota: QuotaNode | None) -> dict[str, str]:
+    """Namespace -> path of the quota leaf that it belongs to."""
     return {name: leaf.path for leaf in (quota.leaves() if quota else ()) for name in leaf.namespaces}
 
 
@@ -139,10 +143,10 @@ def _counts(job: Job, pods: Sequence[Pod]) -> InstanceCounts:
     phases = [pod.phase for pod in pods]
     return InstanceCounts(
         desired=sum(role.replicas for role in job.roles),
-        running=phases.count("Running"),
-        pending=phases.count("Pending"),
-        succeeded=phases.count("Succeeded"),
-        failed=phases.count("Failed"),
+        running=phases.count(PodPhase.RUNNING),
+        pending=phases.count(PodPhase.PENDING),
+        succeeded=phases.count(PodPhase.SUCCEEDED),
+        failed=phases.count(PodPhase.FAILED),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is there to know about one node? Conditions, taints, one row per GPU, and the pods on them.
+"""What there is to know about one node: conditions, taints, one row per GPU, and the pods on them.
 
 A pod may hold part of a GPU that nobody can name; it is among the pods of the node and on no card.
 """
@@ -27,7 +27,10 @@ from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.status import pod_status
 
 USED_WITHOUT_ALLOCATION_MIB: Final = 512
-"""Memory on a card that nobody was given, above which somebody uses it anyway (drivers and daemons keep a little)."""
+"""Memory on a card that nobody was given, above which somebody uses it anyway.
+
+Drivers and daemons keep a little.
+"""
 
 
 def condition_rows(node: Node) -> list[ConditionRow]:
@@ -48,13 +51,14 @@ def is_about_node(node: Node) -> Callable[[Event], bool]:
 
 
 def sharing(occupied: NodeOccupancy) -> Sharing | None:
+    """How the node shares its GPUs; None where it shares nothing and no label says otherwise."""
     mode = share_mode(occupied.node.labels)
     if occupied.mode != SHARE and not mode.is_shared and not mode.conflict:
         return None
     rooms = [granted_mib(card, card.units_free) for card in occupied.cards]
     return Sharing(
         offers=mode.is_shared,
-        placement=mode.placement,
+        placement=mode.placement or "",
         conflict=mode.conflict,
         units_free=sum(card.units_free for card in occupied.cards),
         largest_free=max((card.units_free for card in occupied.cards), default=0),
@@ -152,7 +156,11 @@ def _free_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
 
 
 def _allocated_mib(card: CardOccupancy, has_unplaced: bool) -> float | None:
-    """Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it is held by its grants."""
+    """MiB granted of the card, None where nobody can tell.
+
+    Who holds GPUs of the node on a card that nobody can name may hold this one, unless it is shared: then it
+    is held by its grants.
+    """
     if has_unplaced and not card.holders and not card.is_divided:
         return None
     return card.memory_allocated_mib

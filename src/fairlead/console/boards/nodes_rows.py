@@ -1,6 +1,6 @@
-"""Which rows does the Nodes board have? Built from the occupancy of every node once per change of the cluster.
+"""The rows of the Nodes board, built from the occupancy of every node once per change of the cluster.
 
-What a newcomer gets wrong: a node without GPUs has unknown GPU memory (null) but knows that it has 0 GPUs.
+A node without GPUs has unknown GPU memory (null), but knows that it has 0 GPUs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat, neat_or_null, percent, timestamp
 from fairlead.console.pages.nodes import NodeRow
+from fairlead.model.devices.gpu import CardMode
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
 from fairlead.model.resources import CPU, MEMORY
@@ -96,7 +97,7 @@ def node_row(node: Node, occupied: NodeOccupancy, snapshot: ClusterSnapshot) -> 
 
 def mode_text(occupied: NodeOccupancy) -> str:
     """The node's mode; where its cards differ, all of them."""
-    modes = {SHARE if card.mode == "shared" else card.mode for card in occupied.cards if not card.is_draining}
+    modes = {SHARE if card.mode == CardMode.SHARED else card.mode for card in occupied.cards if not card.is_draining}
     return ",".join(sorted(modes)) if len(modes) > 1 else occupied.mode
 
 

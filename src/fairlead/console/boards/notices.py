@@ -1,6 +1,7 @@
-"""What is missing on a page, and how old is it? Warnings and staleness from how well each source was read.
+"""Warnings and staleness of a page: what is missing on it, and how old it is.
 
-A source that could not be read is never an empty cluster: its state becomes a warning with the address tried and the setting.
+Both follow from how well each source was read. A source that could not be read is never an empty cluster: its
+state becomes a warning with the address tried and the setting.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ from typing import Final
 
 from fairlead.console.pages.envelope import Warning
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 
 STALE_SECONDS: Final = 30.0
-_CODES: Final = {"syncing": "cache-syncing", "failing": "cache-syncing", "missing": "crd-missing", "forbidden": "forbidden"}
-_DEFAULT_TEXTS: Final = {
-    "syncing": "`{source}` is still being read",
-    "failing": "`{source}` cannot be read at the moment; the last good state is shown",
-    "missing": "this cluster does not serve `{source}`",
-    "forbidden": "this server may not read `{source}`",
+_TOLD: Final = {
+    SourceState.SYNCING: ("cache-syncing", "`{source}` is still being read"),
+    SourceState.FAILING: ("cache-syncing", "`{source}` cannot be read at the moment; the last good state is shown"),
+    SourceState.MISSING: ("crd-missing", "this cluster does not serve `{source}`"),
+    SourceState.FORBIDDEN: ("forbidden", "this server may not read `{source}`"),
 }
 _CORE: Final = ("nodes", "pods")
 
@@ -30,15 +30,20 @@ def warnings_of(sources: Mapping[str, Source], page: str) -> list[Warning]:
 
 
 def _is_plain_absence(page: str, source: Source) -> bool:
-    """A job kind or a quota tree that the cluster does not have is news on its own board, and nothing on the Cluster board."""
-    return page == "overview" and source.state == "missing" and source.name != GPU_TELEMETRY
+    """Whether the source's absence is told on its own board alone.
+
+    A job kind or a quota tree that the cluster does not have is nothing to tell on the Cluster board.
+    """
+    return page == "overview" and source.is_missing and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:
     """Whether a page (`overview`, `nodes`, `gpus`, `jobs`, `quota`) shows something of the source.
 
-    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs"), needs("jobs", "mpijobs"), needs("nodes", "pods")
-    (True, False, True, True)
+    >>> needs("quota", "elasticquotatrees"), needs("quota", "mpijobs")
+    (True, False)
+    >>> needs("jobs", "mpijobs"), needs("nodes", "pods")
+    (True, True)
     """
     if source in _CORE:
         return True
@@ -54,14 +59,21 @@ def needs(page: str, source: str) -> bool:
 
 
 def is_stale(snapshot: ClusterSnapshot, page: str, now: float, speed: float = 1.0) -> bool:
-    """Whether a needed source was last known good more than 30 s ago (30 s of wall time: the clock runs at `speed`)."""
+    """Whether a needed source was last known good more than 30 s ago.
+
+    30 s of wall time: the cluster's clock runs at `speed`.
+    """
     limit = STALE_SECONDS * max(1.0, speed)
-    times = (source.good_at for name, source in snapshot.main_sources.items() if needs(page, name) and source.state in ("ok", "failing"))
+    times = (
+        source.good_at
+        for name, source in snapshot.main_sources.items()
+        if needs(page, name) and source.state in (SourceState.OK, SourceState.FAILING)
+    )
     return any(good_at is not None and now - good_at > limit for good_at in times)
 
 
 def series_missing(reporting: int, total: int) -> Warning | None:
-    """Some of the GPUs that should report are silent while others do."""
+    """The warning when some of the GPUs that should report are silent while others do, else None."""
     if not 0 < reporting < total:
         return None
     return Warning(
@@ -85,17 +97,19 @@ def _left_out(source: Source) -> Warning:
 
 
 def _warning(source: Source) -> Warning | None:
-    if source.state == "ok":
+    if source.is_ok:
         return _left_out(source) if source.message else None
     is_telemetry = source.name == GPU_TELEMETRY
-    code = "prometheus-unreachable" if is_telemetry and source.state != "syncing" else _CODES.get(source.state)
-    if code is None:
+    code, default = _TOLD.get(source.state, ("", ""))
+    if is_telemetry and source.state != SourceState.SYNCING:
+        code = "prometheus-unreachable"
+    if not code:
         return None
     text = source.message or ("no source of GPU telemetry is configured" if is_telemetry else "")
     return Warning(
         code=code,
         source=source.name,
-        message=text or _DEFAULT_TEXTS[source.state].format(source=source.name),
+        message=text or default.format(source=source.name),
         hint=source.hint,
         values={"source": source.name, "state": source.state, "message": text},
     )

@@ -1,6 +1,6 @@
-"""What does the Cluster board say right now? The eight panels, and the lists of what needs a look.
+"""What the Cluster board says: the eight panels, and the lists of what needs a look.
 
-What a newcomer gets wrong: `idle` means allocated and below 1 % for an hour; a free GPU is not idle, it is free.
+`idle` means allocated and below 1 % for an hour; a free GPU is not idle, it is free.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ def top_consumers(snapshot: ClusterSnapshot, occupancy: ClusterOccupancy, jobs: 
 
 
 def starved_leaves(rows: Sequence[QuotaRow]) -> list[StarvedLeaf]:
-    """Leaves that wait for what they are owed, each with its scarcest resource (GPUs before cores), the largest gap first."""
+    """Leaves that wait for what they are owed, the largest gap first.
+
+    Each with its scarcest resource (GPUs before cores).
+    """
     starved = starved_paths(rows)
     scarcest: dict[str, QuotaRow] = {}
     for row in rows:
@@ -133,7 +136,10 @@ def _scarcity(row: QuotaRow) -> tuple[bool, float]:
 
 
 def faulty_gpus(occupancy: ClusterOccupancy) -> list[FaultyGpu]:
-    """Broken cards by node and index; where a node only offers fewer GPUs than it has, one row without an index."""
+    """Broken cards by node and index.
+
+    Where a node only offers fewer GPUs than it has, one row without an index.
+    """
     return list(islice((fault for each in occupancy.nodes for fault in _faults(each)), LIST_MAX))
 
 

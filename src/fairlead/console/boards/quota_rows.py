@@ -1,7 +1,7 @@
-"""Which rows does the Quota board have? One per node of the tree and managed resource, in the tree's order within each resource.
+"""The rows of the Quota board: one per node of the tree and managed resource, in the tree's order.
 
-`lent`: what others take of a leaf's unused guarantee. Borrowers first use what nobody is guaranteed; the rest is split over the
-leaves in proportion to what each leaves unused.
+`lent`: what others take of a leaf's unused guarantee. Borrowers first use what nobody is guaranteed; the rest
+is split over the leaves in proportion to what each leaves unused.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
 
 
 def starved_paths(rows: Iterable[QuotaRow]) -> set[str]:
-    """Leaves whose waiting pods ask only for what the leaf is still owed: below its minimum in every resource they ask for.
+    """Leaves whose waiting pods ask only for what the leaf is still owed.
 
-    A leaf that has its minimum of GPUs and waits for more GPUs is not starved, however much of its cores it leaves unused.
+    That is, below its minimum in every resource they ask for. A leaf that has its minimum of GPUs and waits
+    for more GPUs is not starved, however much of its cores it leaves unused.
     """
     owed: dict[str, bool] = {}
     for row in rows:

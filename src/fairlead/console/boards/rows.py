@@ -1,7 +1,8 @@
-"""How is a list searched, filtered, sorted and cut into pages? The same way on every board, over rows built once per change.
+"""Lists searched, filtered, sorted and cut into pages: the same way on every board.
 
-A newcomer's mistake: filtering on the row's keys. What a filter matches stands in the `Entry` (a node answers to the indexes and
-UUIDs of its GPUs, which its row does not show), already in lower case.
+Rows are built once per change of the cluster. A filter does not look at the row's keys: what it matches
+stands in the `Entry`, in lower case (a node answers to the indexes and UUIDs of its GPUs, which its row does
+not show).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ FACET_MAX: Final = 500
 
 
 class Entry(Struct, Generic[Row], frozen=True):
-    """`text`: what `q` searches, in lower case. `answers`: filter -> values this row matches, in lower case."""
+    """`text`: what `q` searches, in lower case.
+
+    `answers`: filter -> values this row matches, in lower case.
+    """
 
     row: Row
     text: str
@@ -29,9 +33,9 @@ class Entry(Struct, Generic[Row], frozen=True):
 
 
 class RowSet(Struct, Generic[Row], frozen=True):
-    """All rows of one board in their default order, with the choices of each filter. `row_type` gives the keys.
+    """All rows of one board in their default order, with the choices of each filter.
 
-    `ties` is the field that breaks ties; "" where the default order does.
+    `row_type` gives the keys. `ties` is the field that breaks ties; "" where the default order does.
     """
 
     row_type: Any
@@ -68,7 +72,7 @@ def _types_in(annotation: Any) -> set[Any]:
 
 
 def matching(rows: RowSet[Row], query: ListQuery) -> list[Row]:
-    """All rows that match, sorted; checks the keys of `sort` and `fields`."""
+    """All rows that match, sorted. Raises UserError for a key of `sort` or `fields` that rows do not have."""
     check_keys("sort", (key.key for key in query.sort), sortable_keys(rows.row_type))
     check_keys("fields", query.fields, list(keys_of(rows.row_type)))
     needle = query.q.lower()
@@ -83,7 +87,10 @@ def page_of(rows: Sequence[Row], query: ListQuery) -> RowPage[Row]:
 
 
 def sorted_rows(rows: list[Row], sort: Sequence[SortKey], fields: Mapping[str, str], ties: str = "name") -> list[Row]:
-    """Sorted by the keys, the first the strongest; null comes last both ways; `ties` breaks ties, "" leaves them as they come."""
+    """Sorted by the keys, the first the strongest; null comes last both ways.
+
+    `ties` breaks ties; "" leaves them as they come.
+    """
     ordered = sorted(rows, key=attrgetter(ties)) if ties else rows
     for key in reversed(sort):
         value = attrgetter(fields[key.key])

@@ -1,1 +1,1 @@
-"""Charts: questions to Prometheus, or to the history that the server keeps itself."""
+"""Charts: named queries, answered by Prometheus or by the history that the server keeps itself."""

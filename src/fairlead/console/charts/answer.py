@@ -1,4 +1,4 @@
-"""What does a chart's answer say besides its lines? Why it is empty or shorter than asked, how fresh it is.
+"""The answer of a chart: its lines, why it is empty or shorter than asked, and how fresh it is.
 
 The heat map of all GPUs is here too: it is a chart by address only, and comes from the board state.
 """

@@ -1,7 +1,7 @@
-"""How did it look over time? A named query answered by Prometheus when configured, else by the built-in ring.
+"""The lines of a chart: a named query answered by Prometheus when configured, else by the built-in history.
 
-A newcomer's mistake: falling back to the history when Prometheus fails. Two sources of different age and reach in one chart would
-lie; a failing Prometheus is an error that names it.
+The history never stands in for a Prometheus that fails: two sources of different age and reach in one chart
+would mislead. A failing Prometheus is an error that names it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ BUILT_IN: Final = "built-in"
 
 
 class Lines(Struct, frozen=True):
-    """What a source answered: the top lines, how many there are in all, and the query behind them. `is_beginning`: the first point is
-    still to come."""
+    """What a source answered: the top lines, how many there are in all, and the query behind them.
+
+    `is_beginning`: the first point is still to come.
+    """
 
     lines: list[ChartLine]
     total: int
@@ -36,10 +38,11 @@ class Lines(Struct, frozen=True):
 
 
 async def prometheus_lines(series: Series, query: ChartQuery, request: ChartRequest) -> Lines:
-    """The first spelling with data. Raises OutsideError, or TimeoutError after 10 s.
+    """The lines of the first spelling with data. Raises OutsideError, or TimeoutError after 10 s.
 
-    Points stand at whole steps, so our own families may be there without a point yet: then the answer is empty and says so. Another
-    spelling in between would change the chart's source from one moment to the next.
+    Points stand at whole steps, so our own families may be there without a point yet: then the answer is
+    empty and says so. Another spelling in between would change the chart's source from one moment to the
+    next.
     """
     try:
         async with asyncio.timeout(OUTSIDE_SECONDS):
@@ -90,7 +93,7 @@ def _chart_line(line: SeriesLine, labels: Mapping[str, str], request: ChartReque
 
 
 def history_lines(history: History, query: ChartQuery, request: ChartRequest) -> Lines:
-    """The same from the built-in series."""
+    """The lines as the built-in history has them."""
     found = history.read(query.name, request.start, request.end, request.step, lambda labels: query.is_measured(dict(labels)))
     lines = [
         ChartLine(labels=dict(labels), points=_points([value for _, value in points], request))
@@ -102,6 +105,7 @@ def history_lines(history: History, query: ChartQuery, request: ChartRequest) ->
 
 
 def is_wanted(labels: Mapping[str, str], filters: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether a line with these labels is among what the filters let through."""
     return all(labels.get(label) in values for label, values in filters.items())
 
 

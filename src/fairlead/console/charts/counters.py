@@ -1,4 +1,4 @@
-"""How does the console itself fare? Its own counters, on a registry of its own, because several apps may share one process."""
+"""The console's own metrics, on a registry of their own, because several apps may share one process."""
 
 from __future__ import annotations
 

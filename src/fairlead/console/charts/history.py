@@ -1,7 +1,8 @@
-"""What did the numbers look like during the last hour, when there is no Prometheus? A ring of fixed memory.
+"""The built-in history: the numbers of the last hour in fixed memory, for charts without Prometheus.
 
-One sample of every line per tick of 15 s of the cluster's clock; a tick that nobody sampled is a gap. The oldest-seen lines
-make room when the history is full, so memory never grows past `lines_max * slots * 4` bytes.
+One sample of every line per tick of 15 s of the cluster's clock; a tick that nobody sampled is a gap. The
+oldest-seen lines make room when the history is full, so memory never grows past `lines_max * slots * 4`
+bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Point = tuple[float, float | None]
 """(epoch seconds, value or None for a gap)."""
 
 
-class Sample(Struct, frozen=True, gc=False):
+class LineSample(Struct, frozen=True, gc=False):
     """One number of one line; unknown numbers are not sampled at all."""
 
     query: str
@@ -58,7 +59,10 @@ class _Line:
 
 
 class History:
-    """The lines of the last hour by query and labels. Times are the cluster clock's; a clock that stands still adds nothing."""
+    """The lines of the last hour by query and labels.
+
+    Times are the cluster clock's; a clock that stands still adds nothing.
+    """
 
     def __init__(self, tick_seconds: int = TICK_SECONDS, slots: int = SLOTS, lines_max: int = LINES_MAX) -> None:
         self.tick_seconds = tick_seconds
@@ -76,10 +80,14 @@ class History:
         return self.tick_seconds * self.slots
 
     def is_due(self, now: float) -> bool:
+        """Whether a tick has begun that nobody has written yet."""
         return self._tick(now) > self._newest
 
-    def add(self, now: float, samples: Iterable[Sample]) -> None:
-        """Write one tick. A second call within a tick overwrites; time running backwards (another history) empties the history."""
+    def add(self, now: float, samples: Iterable[LineSample]) -> None:
+        """Write one tick. A second call within a tick overwrites.
+
+        Time that runs backwards (another cluster's history) empties this one.
+        """
         tick = self._tick(now)
         if tick < self._newest:
             self._lines.clear()
@@ -89,8 +97,11 @@ class History:
                 self._line(sample).write(tick, sample.value)
         self._forget(tick)
 
-    def add_past(self, at: float, samples: Iterable[Sample]) -> None:
-        """Write a tick that lies before all ticks of `add`; one that does not, or that the history has no room for, is left as it is."""
+    def add_past(self, at: float, samples: Iterable[LineSample]) -> None:
+        """Write a tick that lies before all ticks of `add`.
+
+        One that does not, or that the history has no room for, is left as it is.
+        """
         tick = self._tick(at)
         if tick >= self._newest or tick <= self._newest - self.slots:
             return
@@ -101,9 +112,10 @@ class History:
     def read(
         self, query: str, start: float, end: float, step: float, is_measured: Callable[[Labels], bool] = lambda labels: True
     ) -> dict[Labels, list[Point]]:
-        """Each line of the query as points at `start`, `start + step`, …, from the ticks since the point before.
+        """Each line of the query as points at `start`, `start + step`, …
 
-        A measured line is their mean, any other the last known of them.
+        A point is made of the ticks since the point before: of a measured line their mean, of any other the
+        last known of them.
         """
         count = int((end - start) // step) + 1
         times = [start + step * number for number in range(count)]
@@ -123,7 +135,7 @@ class History:
     def _tick(self, at: float) -> int:
         return int(at // self.tick_seconds)
 
-    def _line(self, sample: Sample) -> _Line:
+    def _line(self, sample: LineSample) -> _Line:
         lines = self._lines.setdefault(sample.query, {})
         line = lines.get(sample.labels)
         if line is None:

@@ -1,7 +1,8 @@
-"""Which charts exist, and how does each source spell them? One row per named query; nobody sends PromQL to this server.
+"""The charts that exist, and how each source spells them: one row per named query.
 
-Spellings are tried in order until one has data: ours, DCGM's, the older `nvidia_gpu_*`, the reference's `arena_*` (where -1 means
-unknown, hence `>= 0`). Shared cards are counted once by leaving out the `share` series of `nvidia_gpu_*`.
+Nobody sends PromQL to this server. Spellings are tried in order until one has data: ours, DCGM's, the older
+`nvidia_gpu_*`, the reference's `arena_*` (where -1 means unknown, hence `>= 0`). Shared cards are counted
+once by leaving out the `share` series of `nvidia_gpu_*`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from msgspec import Struct
 
 
 class Spelling(Struct, frozen=True):
-    """`expression` with `$m` where label matchers go (behind a comma, which PromQL allows to be the last); `labels`: theirs -> ours."""
+    """`expression` with `$m` where label matchers go; `labels`: theirs -> ours.
+
+    `$m` stands behind a comma, which PromQL allows to be the last.
+    """
 
     expression: str
     labels: Mapping[str, str]
@@ -23,7 +27,10 @@ class Spelling(Struct, frozen=True):
 
 
 class ChartQuery(Struct, frozen=True):
-    """`filters`: query parameter -> our label it matches. `words`: what the built-in series holds, for the query behind the chart."""
+    """One chart. `filters`: query parameter -> our label it matches.
+
+    `words`: what the built-in history holds, for the query behind the chart.
+    """
 
     name: str
     title: str

@@ -1,6 +1,7 @@
-"""What part of which chart was asked for? Time range, step and filters, checked; and the same as PromQL.
+"""What part of a chart was asked for: time range, step and filters, checked; and the same as PromQL.
 
-Times are aligned to the step, so that a page that asks again gets the same points and not the neighbours of them.
+Times are aligned to the step, so that a page that asks again gets the same points and not the neighbours of
+them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ _BEGINNING_SECONDS: Final = 120
 
 
 class ChartRequest(Struct, frozen=True):
-    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values. `until`: the end as it was asked
-    for, at most a step after `end`, and never in the future."""
+    """`start`, `end` in epoch seconds, both multiples of `step`. `filters`: our label -> wanted values.
+
+    `until`: the end as it was asked for, at most a step after `end`, and never in the future.
+    """
 
     start: float
     end: float
@@ -46,7 +49,10 @@ class ChartRequest(Struct, frozen=True):
 
 
 def parse_chart_request(parameters: Sequence[tuple[str, str]], query: ChartQuery, now: float) -> ChartRequest:
-    """The request; a filter that this query does not have is refused, because the chart would not be what was asked for."""
+    """The request; a filter that this query does not have is refused.
+
+    The chart would not be what was asked for. Raises UserError.
+    """
     single = {name: text for name, text in parameters if name in ("from", "to", "step", "top")}
     end = _time("to", single.get("to"), now)
     start = _time("from", single.get("from"), max(0.0, end - SECONDS_DEFAULT))
@@ -146,13 +152,15 @@ def top_lines_promql(expression: str, request: ChartRequest, spelling: Spelling)
 
 
 def mean_promql(expression: str, request: ChartRequest) -> str:
+    """The mean of the expression over the request's range, one value per line."""
     return f"avg_over_time(({expression})[{max(request.seconds, request.step)}s:{request.step}s] @ {request.end:.0f})"
 
 
 def beginning_promql(expression: str) -> str:
-    """Has a value if the expression has one, or may soon have one because a cluster exporter that has just begun has not read everything.
+    """Has a value if the expression has one, or may soon have one.
 
-    At most so long after its start: one that can never read the GPUs does not keep anybody from another source.
+    It may, because a cluster exporter that has just begun has not read everything. At most so long after its
+    start: one that can never read the GPUs does not keep anybody from another source.
     """
     reading = f'fairlead_exporter_synced == 0 or fairlead_exporter_source_up{{source="{GPU_TELEMETRY}"}} == 0'
     young = f"time() - process_start_time_seconds < {_BEGINNING_SECONDS}"

@@ -1,1 +1,1 @@
-"""The console's HTTP: guard, answers, files, change hints."""
+"""The console's HTTP: routes, guard, answers, the page's files, and the board states behind them."""

@@ -1,4 +1,4 @@
-"""How does an answer leave the server? JSON with ETag and gzip, failures in one envelope, the headers of every page.
+"""How an answer leaves the server: JSON with ETag and gzip, failures in one envelope.
 
 The only module that turns exceptions into statuses; routes raise and never build an error answer.
 """
@@ -37,7 +37,10 @@ _CODES: Final = {
 
 
 class Refused(Exception):
-    """An answer from 400 up, chosen by a route: status, what (with actual values), a hint, and the code where a status has several."""
+    """An answer from 400 up, chosen by a route.
+
+    Status, what (with actual values), a hint, and the code where a status has several.
+    """
 
     def __init__(self, status: int, what: str, hint: str = "", headers: Mapping[str, str] | None = None, *, code: str = "") -> None:
         super().__init__(what)
@@ -80,7 +83,10 @@ def error_answer(refused: Refused, request_id: str) -> Response:
 
 
 def json_answer(request: Request, body: Any) -> Response:
-    """A 200 with this value as JSON, or a 304 when the caller has it already. NaN cannot happen: msgspec writes null."""
+    """A 200 with this value as JSON, or a 304 when the caller has it already.
+
+    NaN cannot happen: msgspec writes null.
+    """
     return bytes_answer(request, msgspec.json.encode(body), JSON)
 
 

@@ -1,7 +1,7 @@
-"""Which board state of the cluster do pages get? The newest, rebuilt in a thread when the cluster or its GPU readings changed.
+"""The board state that pages get: the newest, rebuilt in a thread when the cluster or its readings changed.
 
-What a newcomer gets wrong: a board state is also renewed when nothing changes, because durations grow and sources grow stale. And on a
-large cluster nobody waits for the next board state while the present one is seconds old: it is made in the background.
+It is also renewed when nothing changes, because durations grow and sources grow stale. On a large cluster
+nobody waits for the next board state while the present one is seconds old: it is made in the background.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.http.answers import Refused
 from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 
 RENEWED_AFTER_SECONDS: Final = 5.0
@@ -32,9 +33,10 @@ _BOARDS: Final = ("nodes", "jobs", "quota", "overview")
 
 
 class BoardStates:
-    """The present board state of a world. `speed` tells how fast its clock runs; `on_built` hears how long each board state took.
+    """The present board state of a world. `speed` tells how fast its clock runs.
 
-    `versions` are shared with the hints of changes, so that who has an answer and hears a hint can tell which is newer.
+    `on_built` hears how long each board state took. `versions` are shared with the hints of changes, so that
+    who has an answer and hears a hint can tell which is newer.
     """
 
     def __init__(self, world: Ports, versions: TopicVersions, speed: Callable[[], float], on_built: Callable[[float], None]) -> None:
@@ -53,9 +55,11 @@ class BoardStates:
         self._building = asyncio.Lock()
 
     async def latest(self, *parts: str) -> BoardState:
-        """The board state to answer from; refuses while the caches are not filled, because half a cluster looks like a small one.
+        """The board state to answer from.
 
-        `parts`: large ones that the next board states shall have ready as well, as long as somebody asks for them.
+        Raises Refused while the caches are not filled, because half a cluster looks like a small one.
+        `parts`: large ones that the next board states shall have ready as well, as long as somebody asks for
+        them.
         """
         self.require_ready()
         self._asked_at = time.monotonic()
@@ -74,20 +78,29 @@ class BoardStates:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody asked lately; the server's loop then makes the next board state before anybody waits for it."""
+        """Whether somebody asked lately.
+
+        The server's loop then makes the next board state before anybody waits for it.
+        """
         return time.monotonic() - self._asked_at < WATCHED_SECONDS
 
     def require_ready(self) -> None:
-        """Refuse while some source has never been read, and say which."""
+        """Raises Refused (503) while some source has never been read."""
+        refused = self.unready()
+        if refused is not None:
+            raise refused
+
+    def unready(self) -> Refused | None:
+        """Refused (503) while some source has never been read, which says which; None after that."""
         if self._world.cluster.is_ready:
-            return
+            return None
         sources = self._world.cluster.snapshot().main_sources.values()
-        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == "syncing")
-        failing = next((source for source in sources if source.state in ("failing", "forbidden") and source.good_at is None), None)
+        waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == SourceState.SYNCING)
+        failing = next((source for source in sources if source.has_failed and source.good_at is None), None)
         what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"
-        raise Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
+        return Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
 
     @property
     def _age(self) -> float:
@@ -99,7 +112,10 @@ class BoardStates:
 
     @property
     def is_overdue(self) -> bool:
-        """Changed (and the pause since the last build is over), or simply old."""
+        """Whether the next one should be made.
+
+        The cluster changed (and the pause since the last build is over), or this one is simply old.
+        """
         pause = self._build_seconds / CPU_SHARE
         renewed_after = min(RENEWED_AFTER_SECONDS_MAX, max(RENEWED_AFTER_SECONDS, 3 * pause))
         return self._age > renewed_after or (self._age >= min(PAUSE_MAX_SECONDS, pause) and self.is_behind)

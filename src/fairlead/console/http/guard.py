@@ -1,7 +1,7 @@
-"""What holds for every request, whatever its route? Who may be addressed, how large a body may be, ids, headers, failures.
+"""What holds for every request, whatever its route: names, sizes of bodies, ids, headers, failures.
 
-The Host check is what keeps a strange web page from reading a loopback console through DNS rebinding: such a page can only
-arrive under its own name, never as `localhost` or as an address.
+The Host check is what keeps a strange web page from reading a loopback console through DNS rebinding: such a
+page can only arrive under its own name, never as `localhost` or as an address.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ Observer = Callable[[Scope, int, float], None]
 
 
 class Guard:
-    """The outermost layer. `allowed_hosts`: names beside `localhost` and loopback addresses; `any_address`: also other IP addresses."""
+    """The outermost layer. `allowed_hosts`: names beside `localhost` and loopback addresses.
+
+    `any_address`: other IP addresses, too.
+    """
 
     def __init__(self, app: ASGIApp, allowed_hosts: frozenset[str], any_address: bool, observe: Observer) -> None:
         self._app = app
@@ -104,7 +107,10 @@ class _Reply:
 
 
 def limited(receive: Receive) -> Receive:
-    """The same stream of a body, refused once it is larger than a body may be (its length need not be announced)."""
+    """The same stream of a body, refused once it is larger than a body may be.
+
+    Its length need not be announced.
+    """
     read = 0
 
     async def receive_limited() -> Message:

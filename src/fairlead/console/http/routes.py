@@ -1,7 +1,8 @@
-"""What does the server answer on each address? The API's routes, the page's files, health; nothing here decides anything.
+"""What the server answers on each address: the API's routes, the page's files, health.
 
-Every function takes the request with its parameters already checked for names, asks the board state, and returns a value. Failures are
-raised; `http_guard` turns them into the error envelope.
+Nothing here decides anything. Every function takes the request with its parameters already checked for names,
+asks the board state, and returns a value. Failures are raised; `http/guard` turns them into the error
+envelope.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) 
 
 
 def _route(path: str, answer: Answer, write: Answer | None = None) -> Route:
-    """A route that reads, and on POST writes if it can. Other methods are refused here, in our envelope, not by the framework."""
+    """A route that reads, and on POST writes if it can.
+
+    Other methods are refused here, in our envelope, not by the framework.
+    """
 
     async def answer_known(request: Request) -> Response:
         if request.method in _READS:

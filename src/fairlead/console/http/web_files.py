@@ -1,7 +1,8 @@
-"""How does the page itself reach the browser? The built client from `web_dist`, with a nonce of its own for every index.html.
+"""The page's own files: the built client from `web_dist`, with a nonce of its own for every index.html.
 
-Files with a hash in their name are immutable; index.html is never cached. Anything else a browser asks for as a page is the
-client's own address (`/nodes/gpu-1`), so it gets index.html too, unless no address can be written that way.
+Files with a hash in their name are immutable; index.html is never cached. Anything else a browser asks for as
+a page is the client's own address (`/nodes/gpu-1`), so it gets index.html too, unless no address can be
+written that way.
 """
 
 from __future__ import annotations
@@ -31,25 +32,31 @@ _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><tit
 <style nonce="{nonce}">body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
 code{{background:#eee;padding:0 .3em}}</style>
 <h1>The page is not built</h1><p>This server runs from a source tree without its client. The API under <code>{base}api/v1</code> works.</p>
-<p>Run <code>make up</code> (or <code>make web</code>) in the source tree, then reload.</p></html>
+<p>Run <code>make up</code> in the source tree, then reload.</p></html>
 """
 
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("font/woff2", ".woff2")
 
 
-def web_answer(request: Request, path: str, base: str, dist: Path = DIST) -> Response:
-    """The file at `path` (no leading slash) of the built client, or its index.html for a page's address. `base` ends with a slash."""
-    file = _file(dist, path)
+def web_answer(request: Request, path: str, base: str) -> Response:
+    """The file at `path` (no leading slash) of the built client, or its index.html for a page's address.
+
+    `base` ends with a slash.
+    """
+    file = _file(DIST, path)
     if file is not None and path != "index.html":
         return _asset(request, file, is_hashed=path.startswith("assets/"))
     if path.startswith("assets/") or not _wants_page(request):
         raise _no_file(path)
-    return _index(request, dist, base)
+    return _index(request, DIST, base)
 
 
 def _file(dist: Path, path: str) -> Path | None:
-    """The file, only if it really lies below `dist` (links and `..` resolved). Raises Refused for a path that no file can have."""
+    """The file, only if it really lies below `dist` (links and `..` resolved).
+
+    Raises Refused for a path that no file can have.
+    """
     if not path:
         return None
     try:

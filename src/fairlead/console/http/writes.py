@@ -1,7 +1,8 @@
-"""Does this write come from our own page, or from a program that means it? Asked before any route that changes something.
+"""The check of every write: it must come from our own page, or from a program that means it.
 
-A strange web page can make a browser send requests here, but it can neither read the token of `/me` nor set our header or a JSON content
-type without being asked first (CORS), and the browser says where the request comes from.
+A strange web page can make a browser send requests here, but it can neither read the token of `/me` nor set
+our header or a JSON content type without being asked first (CORS), and the browser says where the request
+comes from.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _OWN = ("same-origin", "none")
 
 
 async def own_body(request: Request, csrf: str) -> bytes:
-    """The body of a write that is allowed. Raises Refused: 403 `csrf` for a strange one, 415 for what is not JSON."""
+    """The body of a write that is allowed.
+
+    Raises Refused: 403 `csrf` for a strange one, 415 for what is not JSON.
+    """
     given = request.headers.get(HEADER, "")
     if not hmac.compare_digest(given.encode(), csrf.encode()):
         what = f"the header `{HEADER}` is {'not the one of this server' if given else 'missing'}"
@@ -35,7 +39,8 @@ async def own_body(request: Request, csrf: str) -> bytes:
 def is_own(origin: str, host: str) -> bool:
     """Whether a page of `origin` came from this `Host`.
 
-    >>> [is_own(origin, "localhost:8080") for origin in ("http://localhost:8080", "http://localhost:81", "https://evil.example", "null")]
+    >>> origins = ("http://localhost:8080", "http://localhost:81", "https://evil.example", "null")
+    >>> [is_own(origin, "localhost:8080") for origin in origins]
     [True, False, False, False]
     """
     try:

@@ -1,11 +1,11 @@
-"""What does a chart get? Lines of (milliseconds, value or null) with the unit, where they came from, and the query behind them.
+"""The form of a chart: lines of (milliseconds, value or null), their unit and source, the query behind them.
 
 A gap is a null point, never a missing one: every line of one answer has the same number of points.
 """
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json
+from fairlead.console.pages.envelope import Envelope, Json
 
 Point = tuple[int, float | None]
 
@@ -15,10 +15,11 @@ class ChartLine(Json, frozen=True):
     points: list[Point]
 
 
-class Chart(Answer, frozen=True):
-    """`total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds.
+class Chart(Envelope, frozen=True):
+    """`total` lines exist, `shown` of them (the top by mean) are here.
 
-    `query` is the PromQL that answered, or the words of the built-in series.
+    `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or
+    the words of the built-in series.
     """
 
     title: str

@@ -1,6 +1,6 @@
-"""What time is it in the cluster, and what did a person ask of it? Only a simulated world's time can be moved.
+"""The time of the cluster, and a person's orders to it. Only a simulated world's time can be moved.
 
-What a newcomer gets wrong: an advance answers when it has begun, not when it has arrived; `until` is null again once it is over.
+An advance is answered when it has begun, not when it has arrived; `until` is null again once it is over.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ HAPPENED_MAX = 200
 
 
 class ClockFace(Json, frozen=True):
-    """The cluster's time. Ages count from here, because simulated time runs at its own `speed`: seconds per second, unless it `is_paused`
-    or goes from `since` to `until` as fast as it can.
+    """The cluster's time. Ages count from here, because simulated time runs at its own `speed`.
+
+    `speed` in seconds per second, unless it `is_paused` or goes from `since` to `until` as fast as it can.
     """
 
     now: Timestamp
@@ -60,7 +61,7 @@ TAKES = {"advance": "seconds", "until": "until", "speed": "speed"}
 
 
 def clock_face(world: Ports, speed: float) -> ClockFace:
-    """`speed` is what a clock without a timekeeper runs at."""
+    """The time now. `speed`: what a clock without a timekeeper runs at."""
     if world.timekeeper is None:
         return ClockFace(exact_timestamp(world.clock.now()), speed, False, None, None)
     state = world.timekeeper.state()
@@ -84,7 +85,10 @@ def parse_order(body: bytes) -> ClockOrder:
 
 
 def carry_out(order: ClockOrder, keeper: Timekeeper) -> list[Happening]:
-    """What a step came to; empty for every other order. Raises UserError for what cannot be."""
+    """Hand the order to the timekeeper; the writes that a step came to, empty for every other order.
+
+    Raises UserError for what cannot be.
+    """
     if order.action == "step":
         return keeper.step()
     if order.action == "pause":

@@ -1,12 +1,12 @@
-"""What does the Cluster board show? The eight panels of the operator, and what needs a look below them.
+"""The form of the Cluster board: the eight panels of the operator, and what needs a look below them.
 
-Allocated memory counts an exclusive card whole and a shared one by its grants; utilisation is the mean over the GPUs
-that report, not over nodes.
+Allocated memory counts an exclusive card whole and a shared one by its grants; utilisation is the mean over
+the GPUs that report, not over nodes.
 """
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, Sentence, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
 class GpuNodeCounts(Json, frozen=True):
@@ -77,9 +77,10 @@ class RecentWarning(Json, frozen=True):
 
 
 class Pool(Json, frozen=True):
-    """All GPUs of one model and mode. `gpus_free`: what could be had now, without broken, draining and unreachable cards.
+    """All GPUs of one model and mode.
 
-    `largest_free_mib`: the most that one pod can have on one shared card now; null of whole cards.
+    `gpus_free`: what could be had now, without broken, draining and unreachable cards. `largest_free_mib`:
+    the most that one pod can have on one shared card now; null of whole cards.
     """
 
     model: str
@@ -92,7 +93,7 @@ class Pool(Json, frozen=True):
     gpus_unhealthy: int
 
 
-class Overview(Answer, frozen=True):
+class Overview(Envelope, frozen=True):
     sentence: Sentence
     gpu_nodes: GpuNodeCounts
     gpus: GpuCounts

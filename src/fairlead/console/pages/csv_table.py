@@ -1,4 +1,4 @@
-"""How does a table look as a file for a spreadsheet? UTF-8 with BOM, raw numbers, and no cell that a spreadsheet would run.
+"""A table as a file for a spreadsheet: UTF-8 with BOM, raw numbers, no cell that a spreadsheet would run.
 
 Text that starts like a formula gets a leading apostrophe: names and labels come from strangers.
 """
@@ -18,7 +18,10 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render_csv(rows: Sequence[Any], row_type: Any, keys: Sequence[str] = ()) -> bytes:
-    """The rows (structs of `row_type`) under `keys` (all when empty); nested structs become columns like `instances.running`."""
+    """The rows (structs of `row_type`) under `keys` (all when empty), at most `ROWS_MAX` of them.
+
+    Nested structs become columns like `instances.running`.
+    """
     columns = columns_of(row_type, keys)
     text = io.StringIO()
     text.write(BOM)

@@ -1,4 +1,7 @@
-"""Which routes does the console's API have? One table: the router, the check of query parameters and the OpenAPI file all read it."""
+"""The table of the console API's routes.
+
+The router, the check of query parameters and the OpenAPI file all read it.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ class Parameter(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """`name` is the function in `console.routes` that answers; `errors` maps status to (code, when).
+    """`name` is the function in `console/http/routes` that answers; `errors`: statuses beside 200.
 
-    A `body` makes it a write: `method` is POST, and `http_writes` has looked at the request before.
+    A `body` makes it a write: `method` is POST, and `console/http/writes` has looked at the request before.
     """
 
     name: str

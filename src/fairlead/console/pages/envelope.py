@@ -1,7 +1,7 @@
-"""What every answer of the console's API has in common: keys, times, warnings, the sentence of state, the error.
+"""What every answer of the console's API has in common: keys, times, warnings, sentence of state, error.
 
-Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key is always present:
-clients test for null, not for absence.
+Keys are camelCase with the unit last (`gpuMemoryUsedMiB`); unknown is null and never 0. Every key is always
+present: clients test for null, not for absence.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from msgspec import Meta, Struct
 def wire_key(name: str) -> str:
     """The JSON key of a Python field.
 
-    >>> [wire_key(name) for name in ("gpu_memory_used_mib", "name", "generated_at", "temperature_c", "power_w")]
-    ['gpuMemoryUsedMiB', 'name', 'generatedAt', 'temperatureC', 'powerW']
+    >>> [wire_key(name) for name in ("gpu_memory_used_mib", "name", "temperature_c", "power_w")]
+    ['gpuMemoryUsedMiB', 'name', 'temperatureC', 'powerW']
     """
     head, *tail = name.split("_")
     return head + "".join("MiB" if word == "mib" else word.capitalize() for word in tail)
@@ -30,7 +30,7 @@ Scalar = str | int | float | None
 
 
 class Json(Struct, frozen=True, rename=wire_key):
-    """Where the key style is set; holds nothing."""
+    """Sets the style of keys; holds nothing."""
 
 
 class Sentence(Json, frozen=True):
@@ -42,7 +42,10 @@ class Sentence(Json, frozen=True):
 
 
 class Warning(Json, frozen=True):
-    """What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English."""
+    """What is missing in this answer, where it would come from, and what to do.
+
+    `message` and `hint` are English.
+    """
 
     code: str
     source: str
@@ -51,8 +54,11 @@ class Warning(Json, frozen=True):
     values: dict[str, Scalar] = {}
 
 
-class Answer(Json, frozen=True):
-    """`version`: of the topic, as in `/versions` and `/changes`. `stale`: the newest good read of a needed source is over 30 s old."""
+class Envelope(Json, frozen=True):
+    """`version`: of the topic, as in `/versions` and `/changes`.
+
+    `stale`: the newest good read of a needed source is over 30 s old.
+    """
 
     generated_at: Timestamp
     stale: bool
@@ -60,8 +66,11 @@ class Answer(Json, frozen=True):
     warnings: list[Warning]
 
 
-class ListAnswer(Answer, frozen=True):
-    """One page of rows. `total` counts after filtering; `facets` are the choices of each filter before filtering (at most 500 each)."""
+class ListAnswer(Envelope, frozen=True):
+    """One page of rows. `total` counts after filtering.
+
+    `facets` are the choices of each filter before filtering (at most 500 each).
+    """
 
     total: int
     page: int

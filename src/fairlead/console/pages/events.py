@@ -1,6 +1,7 @@
-"""What happened to a thing? Events as pages list them, newest first.
+"""Events as pages list them, newest first.
 
-A newcomer's mistake: matching by name alone. Names come back with the next object; the uid decides wherever the event carries one.
+Which events are about an object is decided by uid wherever the event carries one, not by name: names come
+back with the next object.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class EventRow(Json, frozen=True):
 
 
 def event_rows(events: Iterable[Event], is_about: Callable[[Event], bool]) -> list[EventRow]:
-    """Newest first; those of unknown time last."""
+    """The events that `is_about` picks, newest first; those of unknown time last."""
     found = sorted((event for event in events if is_about(event)), key=lambda event: event.order, reverse=True)
     return [
         EventRow(

@@ -1,14 +1,14 @@
-"""Where is every GPU, who has it, how busy is it? The compact answer behind the GPU map.
+"""The compact answer behind the GPU map: where every GPU is, who has it, how busy it is.
 
-Nodes and cells are arrays, not objects, and words stand once in the lists at the top, because 40,000 cells must fit into one
-megabyte. A newcomer's mistake: reading a cell's place as its GPU's index where the node has `indexes`.
+Nodes and cells are arrays, not objects, and words stand once in the lists at the top, because 40,000 cells
+must fit into one megabyte. A cell's place is not its GPU's index where the node has `indexes`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.pages.envelope import Answer, Json
+from fairlead.console.pages.envelope import Envelope, Json
 
 FREE, ALLOCATED, SHARED, UNHEALTHY, DRAINING, UNKNOWN = range(6)
 STATES: Final = ("free", "allocated", "shared", "unhealthy", "draining", "unknown")
@@ -19,12 +19,16 @@ Slice = tuple[int, float]
 Cell = tuple[int, float | None, float | None, float | None, int, int | list[Slice]]
 """(state, utilPercent, memoryUsedPercent, temperatureC, idleSeconds, holders).
 
-`idleSeconds` is 0 when the card is busy or nobody knows. `holders`: the team that has the whole card, else the slices.
+`idleSeconds` is 0 when the card is busy or nobody knows. `holders`: the team that has the whole card, else
+the slices.
 """
 
 
 class MapNode(Json, frozen=True, array_like=True):
-    """Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs: empty when they are 0, 1, 2, …"""
+    """Name, then indexes into `models`, `modes` and `statuses`, the cells, and the indexes of their GPUs.
+
+    `indexes` is empty when they are 0, 1, 2, …
+    """
 
     name: str
     model: int
@@ -34,8 +38,11 @@ class MapNode(Json, frozen=True, array_like=True):
     indexes: list[int]
 
 
-class GpuMap(Answer, frozen=True):
-    """`teams` are namespaces. State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown."""
+class GpuMap(Envelope, frozen=True):
+    """`teams` are namespaces.
+
+    State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown.
+    """
 
     teams: list[str]
     models: list[str]

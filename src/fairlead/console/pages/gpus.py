@@ -1,6 +1,7 @@
-"""What does the list of GPUs show? One row per GPU of the cluster, for scripts, spreadsheets and tables.
+"""The form of the list of GPUs: one row per GPU of the cluster, for scripts, spreadsheets and tables.
 
-`state` is the word of the GPU map (free, allocated, shared, unhealthy, draining, unknown); `health` is what the device says of itself.
+`state` is the word of the GPU map (free, allocated, shared, unhealthy, draining, unknown); `health` is what
+the device says of itself.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from fairlead.console.pages.envelope import Json, ListAnswer
 
 
 class ListedGpu(Json, frozen=True):
-    """`holders`: pods as `namespace/name`. `units`, `units_allocated`: of a shared card, in its node's unit; 0 of others.
+    """`holders`: pods as `namespace/name`.
 
-    `memory_allocated_mib` is null where nobody knows. `idle_seconds`: how long below 1 %, null when busy or unknown.
+    `units`, `units_allocated`: of a shared card, in its node's unit; 0 of others. `memory_allocated_mib` is
+    null where nobody knows. `idle_seconds`: how long below 1 %, null when busy or unknown.
     """
 
     node: str

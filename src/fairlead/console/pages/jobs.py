@@ -1,17 +1,20 @@
-"""What does the Training jobs board show? One row per job, newest first, and everything about one job.
+"""The form of the Training jobs board: one row per job, newest first, and everything about one job.
 
-`status` is the board's word (Pending, Running, Succeeded, Failed), `state` the exact one that `arena list` prints;
-requested GPUs come from the spec and are right before any pod exists.
+`status` is the board's word (Pending, Running, Succeeded, Failed), `state` the exact one that `arena list`
+prints; requested GPUs come from the spec and are right before any pod exists.
 """
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Timestamp
 from fairlead.console.pages.events import EventRow
 
 
 class Waiting(Json, frozen=True):
-    """`message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room."""
+    """`message`: what the source said, unchanged.
+
+    `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room.
+    """
 
     reason: str
     message: str
@@ -27,7 +30,10 @@ class InstanceCounts(Json, frozen=True):
 
 
 class JobRow(Json, frozen=True):
-    """`live`: the object still exists. `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it."""
+    """`live`: the object still exists.
+
+    `gpu_seconds`, `core_seconds`, `cost` and `list_cost` need the ledger: null without it.
+    """
 
     namespace: str
     name: str
@@ -63,7 +69,10 @@ class JobList(ListAnswer, frozen=True):
 
 
 class Instance(Json, frozen=True):
-    """One pod of the job. `age_seconds` is the instance's own: first start to last finish, or waiting since it was made."""
+    """One pod of the job. `age_seconds` is the instance's own.
+
+    First start to last finish, or waiting since it was made.
+    """
 
     name: str
     role: str
@@ -82,7 +91,7 @@ class Instance(Json, frozen=True):
     waiting: Waiting | None
 
 
-class JobDetail(Answer, frozen=True):
+class JobDetail(Envelope, frozen=True):
     job: JobRow
     instances: list[Instance]
     events: list[EventRow]

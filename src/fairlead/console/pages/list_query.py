@@ -1,4 +1,4 @@
-"""What did the page ask of a list? Query parameters parsed strictly: an unknown one is an answer, not a silence.
+"""What a page asks of a list: query parameters, parsed strictly. An unknown one is refused, not passed over.
 
 Every fault is a UserError that names the parameter, its value and what is known, and becomes a 400.
 """
@@ -24,7 +24,10 @@ class SortKey(Struct, frozen=True):
 
 
 class ListQuery(Struct, frozen=True):
-    """`filters`: parameter -> values in lower case; several values mean "or", several parameters "and". `fields` empty = all."""
+    """`filters`: parameter -> values in lower case; several values mean "or", several parameters "and".
+
+    `fields` empty = all.
+    """
 
     q: str = ""
     filters: Mapping[str, frozenset[str]] = {}

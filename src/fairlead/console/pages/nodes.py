@@ -1,21 +1,22 @@
-"""What does the Nodes board show? One row per node, and everything about one node.
+"""The form of the Nodes board: one row per node, and everything about one node.
 
-A node without GPUs is a row too (mode `none`, unknown GPU figures null), because a node whose device plugin died looks
-just like that; GPU nodes come first unless a sort is asked for.
+A node without GPUs is a row too (mode `none`, unknown GPU figures null), because a node whose device plugin
+died looks just like that; GPU nodes come first unless a sort is asked for.
 """
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Timestamp
 from fairlead.console.pages.events import EventRow
 
 
 class NodeRow(Json, frozen=True):
-    """`gpus_allocated` of a shared node is the sum of fractions; `status` Ready, NotReady or Unknown; `role` comma list or `<none>`.
+    """`status`: Ready, NotReady or Unknown. `role`: comma list or `<none>`.
 
-    `gpu_units_...`: of `aliyun.com/gpu-mem`, in `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here
-    on a card that nobody knows. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`: cards that
-    change between whole and shared and take nothing new.
+    `gpus_allocated` of a shared node is the sum of fractions. `gpu_units_...`: of `aliyun.com/gpu-mem`, in
+    `gpu_unit` (GiB or MiB; "" on nodes without). `gpu_units_pending`: of pods that run here on a card that
+    nobody knows. `gpu_units_overcommitted`: granted on cards that have since become smaller. `gpus_draining`:
+    cards that change between whole and shared and take nothing new.
     """
 
     name: str
@@ -72,9 +73,10 @@ class LastXid(Json, frozen=True):
 
 
 class GpuPod(Json, frozen=True):
-    """One container of a pod on one GPU. `job` is `type/name` or empty; `used_mib` is null when nobody reports it per container.
+    """One container of a pod on one GPU. `container` is "" where only the pod is known.
 
-    `container` is "" where only the pod is known. `mode`: exclusive, share, timeslice, mps or mig. `units` of a shared card.
+    `job` is `type/name` or empty; `used_mib` is null when nobody reports it per container. `mode`: exclusive,
+    share, timeslice, mps or mig. `units` of a shared card.
     """
 
     namespace: str
@@ -92,8 +94,9 @@ class GpuPod(Json, frozen=True):
 class GpuRow(Json, frozen=True):
     """`mode`: exclusive, shared, draining, topology or mig. `units`: what a shared card is divided into.
 
-    `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or draining card gives nothing. Core percents
-    are null where the node offers none. `flags`: `used-without-allocation`, `idle` (allocated and below 1 % for an hour), `overcommitted`.
+    `units_free`, `memory_free_mib`, `core_free_percent`: what a new pod could get; a broken or draining card
+    gives nothing. Core percents are null where the node offers none. `flags`: `used-without-allocation`,
+    `idle` (allocated and below 1 % for an hour), `overcommitted`.
     """
 
     index: int
@@ -124,8 +127,9 @@ class GpuRow(Json, frozen=True):
 class NodePod(Json, frozen=True):
     """A pod that holds GPUs of this node. `gpu_indexes` is empty where nobody knows which.
 
-    `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`). `units` of
-    `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it holds until it is gone.
+    `pending`: it shares a GPU, and no usable annotation says which (PENDING in `kubectl inspect cgpu`).
+    `units` of `aliyun.com/gpu-mem`: granted, of a pending one asked for. A terminating pod keeps what it
+    holds until it is gone.
     """
 
     namespace: str
@@ -143,10 +147,11 @@ class NodePod(Json, frozen=True):
 
 
 class Sharing(Json, frozen=True):
-    """How a node shares its GPUs. `offers`: its labels let new pods in. `placement`: its own wish, "" = as the scheduler is set.
+    """How a node shares its GPUs. `offers`: its labels let new pods in.
 
-    `units_free`: on all cards together; `largest_free`: on the one that has most, which is what decides. `conflict`: labels that
-    contradict each other.
+    `placement`: its own wish, "" = as the scheduler is set. `units_free`: on all cards together;
+    `largest_free`: on the one that has most, which is what decides. `conflict`: labels that contradict each
+    other.
     """
 
     offers: bool
@@ -157,7 +162,7 @@ class Sharing(Json, frozen=True):
     largest_free_mib: float | None
 
 
-class NodeDetail(Answer, frozen=True):
+class NodeDetail(Envelope, frozen=True):
     """`sharing` is null on a node that shares nothing."""
 
     node: NodeRow

@@ -1,4 +1,4 @@
-"""How is the API described to machines? An OpenAPI 3.1 document made from the endpoint table and the answer structs.
+"""The OpenAPI 3.1 document of the API, made from the endpoint table and the answer structs.
 
 Every key of an answer is always sent, so every property is `required` here, defaults or not.
 """

@@ -1,6 +1,7 @@
-"""What does the Quota board show? One row per quota node and managed resource, leaves split by namespace.
+"""The form of the Quota board: one row per quota node and managed resource, leaves split by namespace.
 
-Numbers are in `unit` (cores, bytes, GiB, count); unlimited is null. Inner nodes are totals of what is below them.
+Numbers are in `unit` (cores, bytes, GiB, count); unlimited is null. Inner nodes are totals of what is below
+them.
 """
 
 from __future__ import annotations

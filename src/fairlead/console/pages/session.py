@@ -1,4 +1,4 @@
-"""Who is looking, at which cluster, and what can this server do? The first answer a page asks for."""
+"""The first answer that a page asks for: who is looking, at which cluster, and what this server can do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What does a request to an API server look like? Values only: the async and the blocking client send the same ones.
+"""Requests to an API server as values: method, path with query, body.
 
-What a newcomer gets wrong: a list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore `limit`.
+A list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore `limit`.
 """
 
 from __future__ import annotations
@@ -117,12 +117,11 @@ def patch_request(
     return ApiRequest("patch", "PATCH", path, encode_body(patch), _PATCH_TYPES[kind])
 
 
-def delete_request(
-    resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", grace_seconds: int | None = None
-) -> ApiRequest:
+def delete_request(resource: Resource, name: str, namespace: str | None, *, propagation: str = "Background", uid: str = "") -> ApiRequest:
+    """`uid`: of the one that is meant; another one of that name stays, and the answer is 409."""
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
-    if grace_seconds is not None:
-        options["gracePeriodSeconds"] = grace_seconds
+    if uid:
+        options["preconditions"] = {"uid": uid}
     return ApiRequest("delete", "DELETE", resource.path(namespace, name), encode_body(options))
 
 

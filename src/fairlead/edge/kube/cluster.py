@@ -1,8 +1,9 @@
-"""The real cluster behind `ports.Cluster`: one reflector per resource, and a snapshot of all mirrors on demand.
+"""The real cluster behind `ports.Cluster`: a reflector per resource, and a snapshot of all mirrors.
 
-What a newcomer gets wrong: a resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
-exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. ConfigMaps
-by which an operator takes shared GPUs out are followed from the moment that a node shares its GPUs.
+A resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an exception
+and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its
+node. ConfigMaps by which an operator takes shared GPUs out are followed from the moment that a node shares
+its GPUs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 
 from fairlead.edge.connection.backoff import Backoff
+from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery, check_version
 from fairlead.edge.kube.followed import (
     EVENT_SUBJECT,
@@ -30,23 +32,26 @@ from fairlead.edge.kube.followed import (
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector
 from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
+from fairlead.model.actions import Action, Outcome
 from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire import names
 
 log = logging.getLogger("fairlead.kubernetes")
 
 DISCOVERY_SECONDS = 60.0  # a CRD installed later is picked up within this time
+WRITES_PER_SECOND, WRITES_BURST = 50, 100  # a controller's; client-go's defaults, 5 and 10, are known to be too small for one
 FRESH_SECONDS = 1.0  # an unchanged snapshot is handed out again without new source times
 
 
 class KubeCluster:
-    """A real cluster that keeps itself current while `run` runs. `close` the API yourself: it may be shared."""
+    """A real cluster that keeps itself current while `run` runs. It does not close its API."""
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class KubeCluster:
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
         self._api = api
+        self._writer = KubeWriter(api, RateLimit(WRITES_PER_SECOND, WRITES_BURST))
         self._clock = clock
         self._rng = rng
         self._sleep = sleep
@@ -120,6 +126,9 @@ class KubeCluster:
             pass
         return self._version
 
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        return await self._writer.apply(action, left)
+
     # state
 
     @property
@@ -155,8 +164,8 @@ class KubeCluster:
         if self._discovery is not None and followed.resource is None:
             return followed.missing_source()
         source = followed.source(self._trouble)
-        if followed is self._quota and source.state == "ok" and source.message:
-            return msgspec.structs.replace(source, state="failing")  # there is one tree: left out, it is the whole source
+        if followed is self._quota and source.is_ok and source.message:
+            return msgspec.structs.replace(source, state=SourceState.FAILING)  # there is one tree: left out, it is the whole source
         return source
 
     def _note_change(self) -> None:

@@ -1,4 +1,4 @@
-"""One resource of the real cluster, being followed: its rows, its reflector, and how well it can be read, in a sentence."""
+"""One followed resource of the real cluster: its rows, its reflector, and how well it can be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota import QuotaNode
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
@@ -35,7 +35,7 @@ by_node = attrgetter("node")
 by_namespace_and_name = attrgetter("namespace", "name")
 
 
-class Subject(Struct, Generic[Row], frozen=True):
+class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
     `versions`: acceptable versions, best first; None for the core resources, which every server has.
@@ -65,14 +65,14 @@ def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
     return QuotaTree(wire.metadata.name or "", wire.metadata.namespace or "", parse_quota_tree(wire))
 
 
-def job_subject(kind: JobKind) -> Subject[Job]:
+def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
-    return Subject(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+    return FollowedKind(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
 
 
-NODE_SUBJECT: Subject[Node] = Subject("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
-POD_SUBJECT: Subject[Pod] = Subject("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
-QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
+NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
+POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
+QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
     Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
     WireQuotaTree,
@@ -81,10 +81,10 @@ QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
     (names.QUOTA_VERSION,),
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),
 )
-EVENT_SUBJECT: Subject[Event] = Subject(
+EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
 )
-WITHHELD_SUBJECT: Subject[Withheld] = Subject(
+WITHHELD_SUBJECT: FollowedKind[Withheld] = FollowedKind(
     GPU_WITHHELD,
     CONFIG_MAPS,
     WireConfigMap,
@@ -97,7 +97,7 @@ WITHHELD_SUBJECT: Subject[Withheld] = Subject(
 class Followed(Generic[Row]):
     """A subject with its mirror and, while the server serves it, its reflector."""
 
-    def __init__(self, subject: Subject[Row]) -> None:
+    def __init__(self, subject: FollowedKind[Row]) -> None:
         self.subject = subject
         self.mirror: Mirror[Row] = Mirror(subject.order)
         self.resource: Resource | None = subject.resource if subject.versions is None else None
@@ -113,15 +113,15 @@ class Followed(Generic[Row]):
         """`trouble` is why discovery failed, for a resource that was never followed."""
         name, reflector = self.subject.name, self.reflector
         if reflector is None:
-            return Source(name, "failing", trouble.what, trouble.hint) if trouble else Source(name, "syncing")
+            return Source(name, SourceState.FAILING, trouble.what, trouble.hint) if trouble else Source(name, SourceState.SYNCING)
         error = reflector.last_error
         if error is not None:
             return Source(name, _state_of(error), error.what, error.hint, reflector.good_at)
         if not reflector.is_synced:
-            return Source(name, "syncing")
+            return Source(name, SourceState.SYNCING)
         return Source(
             name,
-            "ok",
+            SourceState.OK,
             _left_out(reflector),
             "look into this server's log for all of them" if reflector.unreadable else "",
             reflector.good_at,
@@ -129,13 +129,15 @@ class Followed(Generic[Row]):
 
     def missing_source(self) -> Source:
         label = self.subject.resource.label
-        return Source(self.subject.name, "missing", f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted")
+        return Source(
+            self.subject.name, SourceState.MISSING, f"this cluster does not serve `{label}`", f"install its CRD if `{label}` are wanted"
+        )
 
 
-def _state_of(error: FairleadError) -> str:
+def _state_of(error: FairleadError) -> SourceState:
     if isinstance(error, Forbidden):
-        return "forbidden"
-    return "missing" if isinstance(error, NotFound) else "failing"
+        return SourceState.FORBIDDEN
+    return SourceState.MISSING if isinstance(error, NotFound) else SourceState.FAILING
 
 
 def _left_out(reflector: Reflector[Any]) -> str:

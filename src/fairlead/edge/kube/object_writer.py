@@ -1,38 +1,35 @@
-"""How do objects of any kind come into a cluster, and out again? Blocking, for `submit` (arena contract §6: a create per object, no list).
-
-What a newcomer gets wrong: an object that is there already is no failure here but an answer (None), because only the caller knows whether
-that is one.
+"""Carries actions on objects out for the command line, blocking (arena contract §6: a create per object, no list), and says before
+a job is made what the cluster serves. `writer` is its like for services.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.edge.kube.api_discovery import Discovery
-from fairlead.edge.kube.api_failure import ApiFailure, Conflict
+from fairlead.edge.kube.api_failure import ApiFailure
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.object_actions import (
+    known_resource,
+    no_such_kind,
+    not_sent,
+    object_request,
+    outcome_of_answer,
+    outcome_of_failure,
+    target_of,
+)
+from fairlead.edge.kube.resource import PRIORITY_CLASSES, Resource
 from fairlead.edge.kube.who_am_i import user_name
-from fairlead.errors import Forbidden, NotAsWritten, NotFound, OutsideError, UserError
+from fairlead.errors import FairleadError, Forbidden, NotAsWritten, NotFound, OutsideError
+from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, Result, object_ref
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
 
-Manifest = Mapping[str, Any]
-
-PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
-_WELL_KNOWN: Final = (
-    Resource("", "v1", "configmaps", kind="ConfigMap"),
-    Resource("", "v1", "secrets", kind="Secret"),
-    Resource("", "v1", "services", kind="Service"),
-    Resource("apps", "v1", "deployments", kind="Deployment"),
-)
-"""What needs no discovery."""
 _NOT_AS_WRITTEN: Final = (400, 403, 404, 422)
-_LOOK: Final = "look whether it is there: `arena list`"
 
 
 class ObjectWriter:
@@ -66,57 +63,36 @@ class ObjectWriter:
             has_priority=_told(has_priority),
         )
 
-    def create(self, manifest: Manifest, namespace: str) -> dict[str, Any] | None:
-        return self._create(self._resource(manifest), manifest, namespace)
+    def apply(self, action: ObjectAction) -> Outcome:
+        """See `ports.Cluster.apply`; a kind that the cluster does not serve is refused."""
+        try:
+            request = object_request(action, self._resource(target_of(action)))
+        except FairleadError as error:
+            return not_sent(error)
+        try:
+            answer = self._api.send(request)
+        except FairleadError as error:
+            return outcome_of_failure(action, error)
+        return outcome_of_answer(action, answer.body)
 
-    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> dict[str, Any] | None:
+    def create_unasked(self, kind: JobKind, manifest: Manifest, namespace: str) -> Outcome:
         """See `cli.context.ClusterObjects`."""
-        group, _, version = str(manifest["apiVersion"]).rpartition("/")
-        resource = Resource(group, version, kind.PLURAL, kind=kind.KIND)
-        try:
-            created = self._create(resource, manifest, namespace, is_strict=True)
-        except ApiFailure as error:
-            if error.status in _NOT_AS_WRITTEN:
-                raise NotAsWritten("kubernetes", error.what, error.hint) from error
-            raise
+        outcome = self.apply(CreateObject(manifest, namespace, kind.PLURAL, is_strict=True))
+        failure, created = outcome.failure, outcome.made
+        if isinstance(failure, ApiFailure) and failure.status in _NOT_AS_WRITTEN:
+            raise NotAsWritten("kubernetes", failure.what, failure.hint) from failure
         if created is not None and not manifest["spec"].keys() <= (created.get("spec") or {}).keys():
-            self._api.delete(resource, created["metadata"]["name"], created["metadata"]["namespace"])
+            self.apply(DeleteObject(object_ref(created, plural=kind.PLURAL))).expect(Result.GONE)
             raise NotAsWritten("kubernetes", "the API server, older than 1.25, dropped fields that it does not know")
-        return created
-
-    def _create(self, resource: Resource, manifest: Manifest, namespace: str, **more: bool) -> dict[str, Any] | None:
-        namespace = str(manifest["metadata"].get("namespace") or namespace)
-        try:
-            created: dict[str, Any] = self._api.create(resource, manifest, namespace, **more)
-            if not isinstance(created, dict) or "metadata" not in created:
-                raise OutsideError("kubernetes", f"the API server made a {manifest['kind']} and answered with something else", _LOOK)
-        except Conflict as error:
-            if error.reason == "AlreadyExists":
-                return None
-            raise
-        return created
+        return outcome
 
     def is_there(self, manifest: Manifest, namespace: str) -> bool:
-        meta = manifest["metadata"]
+        target = object_ref(manifest, namespace)
         try:
-            self._api.get(self._resource(manifest), meta["name"], str(meta.get("namespace") or namespace))
+            self._api.get(self._resource(target), target.name, target.namespace)
         except NotFound:
             return False
         return True
-
-    def adopt(self, created: Manifest, owner: Manifest) -> None:
-        from fairlead.kinds.parts.job_companions import owner_reference
-
-        meta = created["metadata"]
-        patch = {"metadata": {"ownerReferences": [owner_reference(owner)]}}
-        self._api.patch(self._resource(created), meta["name"], patch, meta.get("namespace"))
-
-    def delete(self, created: Manifest) -> None:
-        meta = created["metadata"]
-        try:
-            self._api.delete(self._resource(created), meta["name"], meta.get("namespace"))
-        except NotFound:
-            return
 
     def _discover(self, group: str = "kubeflow.org") -> Discovery:
         """`group`: that of the job; `apps` has what comes with it."""
@@ -133,21 +109,12 @@ class ObjectWriter:
                 self._submitter = ""
         return self._submitter
 
-    def _resource(self, manifest: Manifest) -> Resource:
-        group, _, version = str(manifest["apiVersion"]).rpartition("/")
-        wanted = (group, version, manifest["kind"])
-        known = [resource for resource in _WELL_KNOWN if (resource.group, resource.version, resource.kind) == wanted]
-        if known:
-            return known[0]
-        discovery = self._discover()
-        found = _find(discovery, wanted)
+    def _resource(self, target: ObjectRef) -> Resource:
+        """Discovery is asked for what comes with jobs, and then, of an older server or another kind, for its own group."""
+        found = known_resource(target) or known_resource(target, self._discover())
+        found = found or known_resource(target, self._api.discovery([target.group_version[0]]))
         if found is None:
-            discovery = self._api.discovery([group])  # neither ours nor a kind that comes with ours: the core API, or an older server
-            found = _find(discovery, wanted)
-        if found is None:
-            raise UserError(
-                f"the cluster serves no {manifest['kind']} of `{manifest['apiVersion']}`", "`kubectl api-resources` lists what it serves"
-            )
+            raise no_such_kind(target)
         return found
 
     def _spec_fields(self, kind: JobKind, version: str) -> frozenset[str] | None:
@@ -172,11 +139,3 @@ def _told(outcome: Any) -> Any:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
-
-
-def _find(discovery: Discovery, wanted: tuple[str, str, Any]) -> Resource | None:
-    for each in discovery.served:
-        resource = each.resource
-        if (resource.group, resource.version, resource.kind) == wanted and "create" in each.verbs:
-            return resource
-    return None

@@ -1,10 +1,12 @@
-"""How is a resource addressed on an API server? Group, version, plural and scope, and the path of one object or of all."""
+"""Resources of an API server: group, version, plural, scope, and the path of one object or of all."""
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
 from msgspec import Struct
+
+from fairlead.model.actions import ObjectRef
 
 
 class Resource(Struct, frozen=True, gc=False):
@@ -21,11 +23,18 @@ class Resource(Struct, frozen=True, gc=False):
         """`pods` or `mpijobs.kubeflow.org`: how the API server's own messages name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    def ref(self, name: str, namespace: str = "") -> ObjectRef:
+        """One object of it."""
+        api_version = f"{self.group}/{self.version}" if self.group else self.version
+        return ObjectRef(api_version, self.kind, name, namespace, plural=self.plural)
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path; without a namespace a namespaced resource is meant in all namespaces.
 
-        >>> PODS.path("team a", "p"), NODES.path(), Resource("kubeflow.org", "v2beta1", "mpijobs").path("x")
-        ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes', '/apis/kubeflow.org/v2beta1/namespaces/x/mpijobs')
+        >>> PODS.path("team a", "p"), NODES.path()
+        ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes')
+        >>> Resource("kubeflow.org", "v2beta1", "mpijobs").path("x")
+        '/apis/kubeflow.org/v2beta1/namespaces/x/mpijobs'
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace and self.is_namespaced:
@@ -39,3 +48,11 @@ NODES = Resource("", "v1", "nodes", is_namespaced=False, kind="Node")
 PODS = Resource("", "v1", "pods", kind="Pod")
 EVENTS = Resource("", "v1", "events", kind="Event")
 CONFIG_MAPS = Resource("", "v1", "configmaps", kind="ConfigMap")
+SECRETS = Resource("", "v1", "secrets", kind="Secret")
+SERVICES = Resource("", "v1", "services", kind="Service")
+NAMESPACES = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespace")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
+WELL_KNOWN = (NODES, PODS, EVENTS, CONFIG_MAPS, SECRETS, SERVICES, NAMESPACES, DEPLOYMENTS, LEASES, PRIORITY_CLASSES)
+"""What every API server serves, so that nobody needs to ask it."""

@@ -1,7 +1,7 @@
 """GPU values from the pages of GPU exporters (`ports.GpuReadings`), ours or dcgm-exporter's.
 
-What a newcomer gets wrong: one page may speak for many nodes, and a page that fails does not empty the others: its last values stay
-until they are stale, then they are gone, never zero.
+One page may speak for many nodes, and a page that fails does not empty the others: its last values stay until
+they are stale, then they are gone, never zero.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import aiohttp
@@ -22,7 +23,7 @@ from fairlead.edge.connection.proxy import is_loopback
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, CardsOfPage, with_idle_since
 from fairlead.wire.metrics.prom_text import KnownLabels, parse_page
@@ -55,7 +56,10 @@ class _PageState(Struct):
 
 
 class ExporterPages:
-    """Scrapes pages on a steady beat while `run` runs. `urls` end in `/metrics`; `node_by_url` names the node of a page that does not."""
+    """Scrapes pages on a steady beat while `run` runs.
+
+    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not.
+    """
 
     def __init__(
         self,
@@ -65,7 +69,9 @@ class ExporterPages:
         interval_seconds: float = INTERVAL_SECONDS,
         stale_after_seconds: float = STALE_AFTER_SECONDS,
         node_by_url: dict[str, str] | None = None,
+        wall: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._wall = wall
         for url in urls:
             if not url.startswith(("http://", "https://")):
                 raise UserError(f"`{url}` is no address of an exporter's page", "write it whole, for example `http://gpu-1:9400/metrics`")
@@ -80,9 +86,9 @@ class ExporterPages:
         timeout = aiohttp.ClientTimeout(total=max(TIMEOUT_SECONDS, self._interval))
         async with aiohttp.ClientSession(timeout=timeout, headers={"User-Agent": f"fairlead/{__version__}"}) as session:
             while True:
-                began = asyncio.get_running_loop().time()
+                began = self._wall()
                 await self.read_once(session)
-                elapsed = asyncio.get_running_loop().time() - began
+                elapsed = self._wall() - began
                 interval = self._interval if self._latest else min(self._interval, FIRST_INTERVAL_SECONDS)
                 await asyncio.sleep(max(0.0, interval - elapsed))
 
@@ -90,7 +96,7 @@ class ExporterPages:
         """Read every page once, then publish what is not stale."""
         gate = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._read(session, page, gate) for page in self._pages))
-        now = asyncio.get_running_loop().time()
+        now = self._wall()
         for page in self._pages:
             if page.read_at is not None and now - page.read_at > self._stale_after:
                 page.readings = ()
@@ -101,15 +107,15 @@ class ExporterPages:
 
     def source(self) -> Source:
         if not self._pages:
-            return Source(GPU_TELEMETRY, "off", "no GPU exporter is named", "name its page with `--gpu-exporter`")
+            return Source(GPU_TELEMETRY, SourceState.OFF, "no GPU exporter is named", "name its page with `--gpu-exporter`")
         good_at = min((page.good_at for page in self._pages if page.good_at is not None), default=None)
         failed = [page for page in self._pages if page.failure is not None]
         if failed:
             first = failed[0].failure
             assert first is not None
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            return Source(GPU_TELEMETRY, "failing", f"{first.what}{more}", first.hint, good_at)
-        return Source(GPU_TELEMETRY, "syncing" if good_at is None else "ok", good_at=good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, f"{first.what}{more}", first.hint, good_at)
+        return Source(GPU_TELEMETRY, SourceState.SYNCING if good_at is None else SourceState.OK, good_at=good_at)
 
     async def _read(self, session: aiohttp.ClientSession, page: _PageState, gate: asyncio.Semaphore) -> None:
         try:
@@ -128,7 +134,7 @@ class ExporterPages:
             _log.info("page `%s` can be read again", page.url)
         before = {reading.uuid: reading for reading in page.readings}
         page.readings = with_idle_since(parsed, before)
-        page.failure, page.good_at, page.read_at = None, now, asyncio.get_running_loop().time()
+        page.failure, page.good_at, page.read_at = None, now, self._wall()
 
 
 async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOfPage:
@@ -145,7 +151,9 @@ async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOf
 
 
 async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
-    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole nor a pause for others."""
+    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole
+    nor a pause for others.
+    """
     splitter, known, size = LineSplitter(), KnownLabels(), 0
     with contextlib.closing(response):
         async for piece in response.content.iter_chunked(PIECE_BYTES):

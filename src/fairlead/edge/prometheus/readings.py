@@ -1,7 +1,7 @@
-"""GPU values from a Prometheus (`ports.GpuReadings`): one instant query for all metrics that readings are made from.
+"""GPU values from a Prometheus (`ports.GpuReadings`), by one instant query for all metrics they need.
 
-What a newcomer gets wrong: Prometheus answers with its last sample for up to five minutes, so a sample's own time decides whether it
-is stale, not the time of the answer.
+Prometheus answers with its last sample for up to five minutes, so a sample's own time decides whether it is
+stale, not the time of the answer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.prometheus.answer import PrometheusFailure
-from fairlead.edge.prometheus.answer import Sample as PrometheusSample
+from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
 from fairlead.model.snapshot import GPU_TELEMETRY
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.ports import Clock
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings, with_idle_since
 
@@ -70,11 +69,11 @@ class PrometheusReadings:
 
     def source(self) -> Source:
         if self._failure is not None:
-            return Source(GPU_TELEMETRY, "failing", self._failure.what, self._failure.hint, self._good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, self._failure.what, self._failure.hint, self._good_at)
         if self._good_at is not None and not self._latest:
             what = f"Prometheus `{self._prometheus.address}` has no GPU metrics"
-            return Source(GPU_TELEMETRY, "failing", what, "let it scrape a GPU exporter (port 9400)", self._good_at)
-        return Source(GPU_TELEMETRY, "syncing" if self._good_at is None else "ok", good_at=self._good_at)
+            return Source(GPU_TELEMETRY, SourceState.FAILING, what, "let it scrape a GPU exporter (port 9400)", self._good_at)
+        return Source(GPU_TELEMETRY, SourceState.SYNCING if self._good_at is None else SourceState.OK, good_at=self._good_at)
 
 
 def readings_of(found: Iterable[PrometheusSample], now: float) -> tuple[GpuReading, ...]:

@@ -1,7 +1,8 @@
-"""What does one command read from a live cluster, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+"""What one command reads from a live cluster, in as few requests as possible (arena contract §6).
 
-What a newcomer gets wrong: nodes are read *before* pods, so a pod that arrives in between is missing or on a node we know, and never
-on a node that is not in the answer. Up to five named nodes are fetched by name; more would cost more requests than a list.
+Blocking, for the CLI. Nodes are read *before* pods, so a pod that arrives in between is missing or on a node
+we know, and never on a node that is not in the answer. Up to five named nodes are fetched by name; more would
+cost more requests than a list.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, GPU_TOPOLOGIES, GPU_WITHHELD, ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire import names as spelling
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, KeptKind, KeptObjects, WireKept, parse_kept
@@ -41,7 +42,10 @@ ReadingsQuery = Callable[[], Sequence[GpuReading]]
 
 
 class ClusterQuery:
-    """One cluster for one command. `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had."""
+    """One cluster for one command.
+
+    `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had.
+    """
 
     def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
         self._api = api
@@ -71,7 +75,9 @@ class ClusterQuery:
         return self._with_readings(snapshot) if with_readings else snapshot
 
     def read_all(self) -> ClusterSnapshot:
-        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
+        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources`
+        says what is missing.
+        """
         import asyncio
 
         with _no_promises():
@@ -105,7 +111,7 @@ class ClusterQuery:
                 except Unreachable:
                     raise
                 except OutsideError as error:
-                    state = "forbidden" if isinstance(error, Forbidden) else "failing"
+                    state = SourceState.FORBIDDEN if isinstance(error, Forbidden) else SourceState.FAILING
                     unread.append(Source(f"{kind.plural}.{kind.group}".rstrip("."), state, error.what, error.hint))
         return KeptObjects(objects, unread)
 
@@ -131,7 +137,7 @@ class ClusterQuery:
             cluster = KubeCluster(api, WallClock())
             reading = asyncio.create_task(cluster.run())
             try:
-                while any(source.state == "syncing" for source in cluster.snapshot().sources.values()):
+                while any(source.state == SourceState.SYNCING for source in cluster.snapshot().sources.values()):
                     await cluster.wait_changed(cluster.version, _LOOK_SECONDS)
                     _raise_trouble(cluster.snapshot())
                 return cluster.snapshot()
@@ -173,21 +179,21 @@ class ClusterQuery:
         try:
             rows = list(self._api.list_all(ItemReader(CONFIG_MAPS, WireConfigMap, parse), selection).rows.values())
         except Forbidden as error:
-            read.append(Source(source, "forbidden", f"forbidden: {error.what}", error.hint))
+            read.append(Source(source, SourceState.FORBIDDEN, f"forbidden: {error.what}", error.hint))
             return []
         read.append(Source(source))
         return rows
 
     def _with_readings(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         if self._readings is None:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "off", "no Prometheus is configured or found"))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.OFF, "no Prometheus is configured or found"))
         try:
             known = snapshot.node_by_name
             return snapshot.with_gpus([reading for reading in self._readings() if reading.node in known], Source(GPU_TELEMETRY))
         except OutsideError as error:
             from fairlead.edge.queries.gpu_query import NoPrometheus
 
-            state = "missing" if isinstance(error, NoPrometheus) else "failing"
+            state = SourceState.MISSING if isinstance(error, NoPrometheus) else SourceState.FAILING
             return snapshot.with_gpus((), Source(GPU_TELEMETRY, state, error.what, error.hint))
 
 
@@ -195,7 +201,7 @@ def _raise_trouble(snapshot: ClusterSnapshot) -> None:
     """A service waits until the API server comes back; a command says why it cannot be read."""
     for name in ("nodes", "pods"):
         source = snapshot.sources.get(name)
-        if source is not None and source.state == "failing":
+        if source is not None and source.state == SourceState.FAILING:
             raise OutsideError("kubernetes", source.message, source.hint)
 
 
@@ -207,7 +213,9 @@ def _none(source: str, read: list[Source]) -> list[Any]:
 
 @contextmanager
 def _no_promises() -> Iterator[None]:
-    """A service says of what it cannot read when it tries again; a command does not, so it says for itself what is missing."""
+    """A service says of what it cannot read when it tries again; a command does not, so it says for itself
+    what is missing.
+    """
 
     def is_told(record: logging.LogRecord) -> bool:
         return record.module != "reflector"
@@ -221,7 +229,7 @@ def _no_promises() -> Iterator[None]:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Thousands of rows and no garbage: the cyclic collector would only walk them again and again (design 0001)."""
+    """Thousands of rows and no garbage: the collector would only walk them again and again (design 0001)."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

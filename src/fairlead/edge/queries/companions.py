@@ -1,7 +1,8 @@
-"""What came with a job and belongs to nobody goes when the job goes. Blocking, for the CLI.
+"""Deletes a job together with what came with it and has no owner. Blocking, for the CLI.
 
-What a newcomer gets wrong: `arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
-applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell what came together.
+`arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
+applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell
+what came together.
 """
 
 from __future__ import annotations
@@ -16,22 +17,13 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import CONFIG_MAPS, Resource
+from fairlead.edge.kube.object_writer import ObjectWriter
+from fairlead.edge.kube.resource import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICES, Resource
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import Companions
+from fairlead.model.actions import DeleteObject, ObjectRef, Outcome, Result
 
-RESOURCES: Final = {
-    each.kind: each
-    for each in (
-        CONFIG_MAPS,
-        Resource("", "v1", "secrets", kind="Secret"),
-        Resource("", "v1", "services", kind="Service"),
-        Resource("apps", "v1", "deployments", kind="Deployment"),
-    )
-}
-
-Left = tuple[Resource, str]
-"""An object that nobody owns, by name."""
+RESOURCES: Final = {each.kind: each for each in (CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS)}
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -45,38 +37,45 @@ class _Wire(Struct, frozen=True):
     metadata: _Meta
 
 
-def delete_with_companions(api: KubeBlocking, delete: Callable[[], Any], companions: Companions, namespace: str) -> tuple[Any, list[str]]:
-    """What `delete` of the job returned, or its NotFound; and what was removed beside it, as `configmap/NAME`.
+def delete_with_companions(
+    api: KubeBlocking, target: ObjectRef | None, companions: Companions, namespace: str
+) -> tuple[Outcome, list[str]]:
+    """How deleting the job ended (None: there is none), and what was removed beside it, as `configmap/NAME`.
 
-    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such objects has not made them.
+    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such objects has
+    not made them.
     """
-    lists: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
-    calls: list[Callable[[], Any]] = [delete, *lists]
-    deleted, *found = in_parallel(calls)
-    if isinstance(deleted, Exception) and not isinstance(deleted, NotFound):
-        raise deleted
+    writer = ObjectWriter(api)
+    calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
+    if target is not None:
+        calls.append(partial(writer.apply, DeleteObject(target)))
+    found = in_parallel(calls)
+    outcome = told(found.pop()) if target is not None else Outcome(Result.GONE)
+    outcome.expect(Result.GONE)
     left = [each for result in found for each in _told(result)]
-    return deleted, _delete(api, left, namespace)
+    ends = in_parallel([partial(writer.apply, DeleteObject(each)) for each in left]) if left else []
+    for end in ends:
+        told(end).expect(Result.GONE)
+    return outcome, [f"{each.kind.lower()}/{each.name}" for each in left]
 
 
-def _left(api: KubeBlocking, resource: Resource, companions: Companions, namespace: str) -> list[Left]:
+def told(result: Outcome | Exception) -> Outcome:
+    """Of one call of several: its outcome. Raises the exception in which it ended."""
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _left(api: KubeBlocking, resource: Resource, companions: Companions, namespace: str) -> list[ObjectRef]:
     reader = ItemReader(resource, _Wire, lambda wire: wire.metadata)
     rows: Sequence[_Meta] = list(api.list_all(reader, Selection(namespace, labels=companions.selector)).rows.values())
     ours = [meta.name for meta in rows if meta.name and not meta.owner_references and companions.has(resource.kind, meta.name)]
-    return [(resource, name) for name in ours]
+    return [resource.ref(name, namespace) for name in ours]
 
 
-def _told(result: Any) -> list[Left]:
+def _told(result: Any) -> list[ObjectRef]:
     if isinstance(result, NotFound | ForbiddenByServer):
         return []
     if isinstance(result, Exception):
         raise result
     return list(result)
-
-
-def _delete(api: KubeBlocking, left: Sequence[Left], namespace: str) -> list[str]:
-    results = in_parallel([partial(api.delete, resource, name, namespace) for resource, name in left]) if left else []
-    for result in results:
-        if isinstance(result, Exception) and not isinstance(result, NotFound):
-            raise result
-    return [f"{resource.kind.lower()}/{name}" for resource, name in left]

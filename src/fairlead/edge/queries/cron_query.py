@@ -1,19 +1,23 @@
-"""What does one command read of crons, and do to them? Blocking, for the CLI: one request each, after one discovery."""
+"""What one command reads of crons, and does to them.
+
+Blocking, for the CLI: one request each, after one discovery.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from fairlead.edge.kube.api_failure import NotServed
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
+from fairlead.edge.kube.object_writer import ObjectWriter
 from fairlead.edge.kube.resource import Resource
 from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.errors import UserError
 from fairlead.kinds.parts.companions import beside_cron
 from fairlead.kinds.training import cron as kind
+from fairlead.model.actions import Outcome, PatchObject, Result
 from fairlead.model.jobs.cron import Cron
 from fairlead.wire.jobs.kubedl import WireCron, parse_cron
 
@@ -36,26 +40,32 @@ class CronQuery:
         return sorted(rows, key=lambda cron: (cron.namespace, cron.name))
 
     def get(self, namespace: str, name: str) -> Cron | None:
-        found = self._one(partial(self._api.get, CRONS, name, namespace, type=WireCron))
-        return None if found is None else parse_cron(found)
+        try:
+            return parse_cron(self._api.get(CRONS, name, namespace, type=WireCron))
+        except NotServed as error:
+            _check_name_is_unknown(error)
+            return None
 
     def suspend(self, namespace: str, name: str, *, is_suspended: bool) -> bool:
-        return self._one(partial(self._api.patch, CRONS, name, {"spec": {"suspend": is_suspended}}, namespace)) is not None
+        patch = PatchObject(CRONS.ref(name, namespace), {"spec": {"suspend": is_suspended}})
+        return _was_there(ObjectWriter(self._api).apply(patch).expect(Result.GONE))
 
     def delete(self, namespace: str, name: str) -> bool:
-        deleted, left = delete_with_companions(
-            self._api, partial(self._one, partial(self._api.delete, CRONS, name, namespace)), beside_cron(name), namespace
-        )
-        return deleted is not None or bool(left)
+        outcome, left = delete_with_companions(self._api, CRONS.ref(name, namespace), beside_cron(name), namespace)
+        return _was_there(outcome) or bool(left)
 
-    def _one(self, call: Any) -> Any:
-        """The answer, or None when there is no such cron: a server that knows no crons at all says the same 404 without naming one."""
-        try:
-            return call()
-        except NotServed as error:
-            if error.what != error.message:  # the path is unknown, not the name: only then the failure tells of the request
-                raise _not_served() from error
-            return None
+
+def _was_there(outcome: Outcome) -> bool:
+    """Whether there was such a cron. Raises UserError where the cluster serves no crons at all."""
+    if isinstance(outcome.failure, NotServed):
+        _check_name_is_unknown(outcome.failure)
+    return outcome.result is Result.DONE
+
+
+def _check_name_is_unknown(error: NotServed) -> None:
+    """A server that knows no crons at all answers 404, too, but names none."""
+    if error.what != error.message:  # the path is unknown, not the name: only then the failure tells of the request
+        raise _not_served() from error
 
 
 def _not_served() -> UserError:

@@ -1,6 +1,6 @@
-"""Where can a command ask for GPU values? A Prometheus that was named, else one found behind the API server's service proxy.
+"""GPU values for one command, from a Prometheus that was named or one behind the API server's proxy.
 
-What a newcomer gets wrong: the proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
+The proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
 Service), which is no fault of Prometheus: the person must name its address (arena contract §5, §9.3).
 """
 
@@ -17,7 +17,7 @@ from fairlead.edge.kube.api_failure import ApiFailure
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import SERVICES
 from fairlead.edge.prometheus import answer as prometheus_answer
 from fairlead.edge.prometheus.answer import QUERY_PATH, TIMEOUT_SECONDS, PrometheusFailure, instant_form, parse_instant
 from fairlead.edge.prometheus.blocking import PrometheusBlocking
@@ -27,7 +27,6 @@ from fairlead.model.metric import Sample
 from fairlead.wire.metrics.gpu_readings import METRICS, parse_readings
 from fairlead.wire.metrics.prom_text import parse_page
 
-SERVICES: Final = Resource("", "v1", "services", kind="Service")
 KNOWN_SERVICES: Final = (
     ("kubernetes.io/service-name=prometheus-admin", 9335),
     ("kubernetes.io/service-name=prometheus-server", 9090),
@@ -37,7 +36,7 @@ KNOWN_SERVICES: Final = (
 """Labels of a Prometheus Service and its port, the first that exists wins."""
 _ANY: Final = f'__name__=~"{"|".join(METRICS)}"'
 _HOLDER_LABELS: Final = {"uuid": ("namespace_name",), "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName")}
-"""By the label of a card: the labels that name the namespace of who holds it, in each family that calls cards so."""
+"""By the label of a card: the labels of its holder's namespace, in each family that calls cards so."""
 PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
@@ -47,7 +46,8 @@ class NoPrometheus(PrometheusFailure):
 
 
 def gpu_query(namespace: str = "") -> str:
-    """One expression for all that readings are made from; with a namespace only of cards that its pods hold, parts of cards included.
+    """One expression for all that readings are made from; with a namespace only of cards that its pods hold,
+    parts of cards included.
 
     The card's own series need not name a pod (a shared card's never do), so they are found by the card.
 
@@ -70,13 +70,16 @@ def named_readings(prometheus: PrometheusBlocking, namespace: str = "") -> tuple
 
 
 def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
-    """Readings from the cluster's own Prometheus. Raises PrometheusFailure when there is none or it does not answer."""
+    """Readings from the cluster's own Prometheus.
+
+    Raises PrometheusFailure when there is none or it does not answer.
+    """
     path = _find_service(api)
     form = instant_form(gpu_query(namespace), None)
     request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
     try:
         with KubeBlocking(api.connection, read_seconds=TIMEOUT_SECONDS) as impatient:
-            body, _ = impatient.send(request)
+            body = impatient.send(request).body
     except ApiFailure as error:
         if error.status == 503 and "no endpoints available" in error.message:
             raise PrometheusFailure(f"{error.message}: the API server proxies only to pods; {_NAME_IT}", status=503) from error
@@ -116,7 +119,7 @@ def page_readings(url: str) -> tuple[GpuReading, ...]:
     return parse_readings(parse_page(text, METRICS).samples, time.time())
 
 
-def _read(found: Iterable[prometheus_answer.Sample]) -> tuple[GpuReading, ...]:
+def _read(found: Iterable[prometheus_answer.PrometheusSample]) -> tuple[GpuReading, ...]:
     """Cards that name their node; what a scrape dropped cannot be shown anywhere."""
     samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
     return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)

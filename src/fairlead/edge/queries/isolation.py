@@ -1,13 +1,12 @@
-"""In which namespaces may we see our own jobs only? Those whose label isolates users, unless we administrate arena (arena contract §7).
+"""The namespaces whose label isolates users: we see our own jobs only, unless we administrate arena.
 
-What a newcomer gets wrong: this is a courtesy among people who share a namespace, no protection; RBAC decides what anybody may read.
-So a namespace that we may not read is no error, and isolates nobody.
+See arena contract §7. This is a courtesy among people who share a namespace, no protection; RBAC decides what
+anybody may read. So a namespace that we may not read is no error, and isolates nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
@@ -15,14 +14,11 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, NAMESPACES
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.errors import NotFound
 from fairlead.wire.names import LABEL_ISOLATE_USER
 from fairlead.wire.people.arena_people import CONFIG_MAP, parse_admins, person_id
-
-CONFIG_MAPS: Final = Resource("", "v1", "configmaps", kind="ConfigMap")
-NAMESPACES: Final = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespace")
 
 
 class _Meta(Struct, frozen=True):
@@ -41,7 +37,10 @@ class _WireConfigMap(Struct, frozen=True):
 
 
 def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
-    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all. Where there is none it is one request."""
+    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all.
+
+    Where there is none it is one request.
+    """
     isolating = _isolating(api, namespace)
     if not isolating:
         return {}

@@ -1,7 +1,8 @@
-"""What does one command read of training jobs, and do to them, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+"""What one command reads of training jobs, and does to them, in as few requests as possible.
 
-What a newcomer gets wrong: a kind that may not be read is no failure of the others. The answer is a snapshot whose `sources` say, per
-kind, how it went; whether that is an error is for the command to decide. Kinds are arguments: none is known here by name.
+Blocking, for the CLI. See arena contract §6. A kind that may not be read is no failure of the others. The
+answer is a snapshot whose `sources` say, per kind, how it went; whether that is an error is for the command
+to decide. Kinds are arguments: none is known here by name.
 """
 
 from __future__ import annotations
@@ -19,20 +20,22 @@ from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, NotSer
 from fairlead.edge.kube.api_page import UNREADABLE, ItemReader
 from fairlead.edge.kube.api_request import ApiRequest, Selection, with_query
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import EVENTS, PODS, Resource
+from fairlead.edge.kube.object_writer import ObjectWriter
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, PODS, SERVICES, Resource
 from fairlead.edge.kube.who_am_i import user_name
 from fairlead.edge.queries.companions import delete_with_companions
-from fairlead.edge.queries.isolation import CONFIG_MAPS, config_data, isolated_namespaces
+from fairlead.edge.queries.isolation import config_data, isolated_namespaces
 from fairlead.errors import NotFound, OutsideError
 from fairlead.kinds.parts.companions import beside_job, of_gone_job
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import kind_of, one_per_resource
+from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import GPU_TELEMETRY, ClusterSnapshot, build_snapshot
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 from fairlead.wire.kube.objects import WireEvent, WirePod, parse_event, parse_pod
 
 if TYPE_CHECKING:
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from fairlead.ports import Streams
     from fairlead.wire.kube.exec_channels import ProgramEnd
 
-SERVICES: Final = Resource("", "v1", "services", kind="Service")
 CHART_LABEL: Final = ("createdBy", "arena")
 """On the ConfigMap `NAME-TYPE` that the reference keeps beside each of its jobs."""
 
@@ -48,9 +50,10 @@ Rows = list[Job] | list[Pod]
 
 
 class JobQuery:
-    """The training jobs of one cluster for one command. `readings` asks for GPU values; it raises OutsideError when they cannot be had.
+    """The training jobs of one cluster for one command.
 
-    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    `readings` asks for GPU values; it raises OutsideError when they cannot be had. `now` is the cluster's
+    time: a laptop's may run ahead of this machine's.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class JobQuery:
         types = frozenset(kind.TYPE for kind in kinds)
         served = [(kind, self._resource(kind)) for kind in one_per_resource(kinds)]
         reads = [_Read(kind, resource, types) for kind, resource in served if resource is not None]
-        sources = {source_of(kind): Source(source_of(kind), "missing", "not served") for kind, resource in served if resource is None}
+        sources = {
+            source_of(kind): Source(source_of(kind), SourceState.MISSING, "not served") for kind, resource in served if resource is None
+        }
         jobs, pods = self._one(reads, namespace, name, sources, with_pods=with_pods) if name else self._all(reads, namespace, sources)
         pods += self._older_pods(jobs, pods, namespace, name, sources) if with_pods else []
         snapshot = build_snapshot(pods=pods, jobs=jobs, sources=sources.values(), taken_at=self._now(), isolated=isolated)
@@ -94,10 +99,8 @@ class JobQuery:
         resource = self._resource(kind)
         if resource is None:
             return False
-        deleted, _ = delete_with_companions(
-            self._api, partial(self._api.delete, resource, job.name, job.namespace), beside_job(job), job.namespace
-        )
-        if isinstance(deleted, NotFound):
+        deleted, _ = delete_with_companions(self._api, resource.ref(job.name, job.namespace), beside_job(job), job.namespace)
+        if deleted.result is Result.GONE:
             return False
         if job.labels.get("heritage") not in (None, "fairlead"):
             delete_chart_note(self._api, f"{job.name}-{job.type}", job.namespace)
@@ -105,14 +108,14 @@ class JobQuery:
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
         companions = of_gone_job(name, [kind.TYPE for kind in kinds])
-        return delete_with_companions(self._api, lambda: None, companions, namespace)[1]
+        return delete_with_companions(self._api, None, companions, namespace)[1]
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
         path = with_query(PODS.path(namespace, pod, "log"), **options)
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
 
     def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-        from fairlead.edge.kube.exec_stream import execute  # wsproto is for those who attach
+        from fairlead.edge.attach.exec_stream import execute  # wsproto is for those who attach
 
         return execute(self._api, namespace, pod, container, command, streams)
 
@@ -154,8 +157,11 @@ class JobQuery:
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
-        """Pods of operators of earlier years. Asked for only where a job is under way and none of its pods was found by today's labels."""
-        if "pods" in sources and sources["pods"].state != "ok":
+        """Pods of operators of earlier years.
+
+        Asked for only where a job is under way and none of its pods was found by today's labels.
+        """
+        if "pods" in sources and not sources["pods"].is_ok:
             return []
         snapshot = ClusterSnapshot(pods=tuple(pods))
         bare = [job for job in jobs if job.started_at is not None and not job.suspended and (name or job.finished_at is None)]
@@ -186,7 +192,9 @@ class JobQuery:
         return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
 
     def _prepare(self, kinds: Sequence[JobKind], namespace: str) -> Mapping[str, str]:
-        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a command that looks every second."""
+        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a
+        command that looks every second.
+        """
         if namespace not in self._isolated:
             asked = partial(isolated_namespaces, self._api, namespace, self._arena_namespace)
             calls: list[Callable[[], Any]] = [partial(self._discover, kinds), asked]
@@ -207,13 +215,15 @@ class JobQuery:
         try:
             found = self._readings(namespace)
         except OutsideError as error:
-            return snapshot.with_gpus((), Source(GPU_TELEMETRY, "failing", error.what, error.hint))
+            return snapshot.with_gpus((), Source(GPU_TELEMETRY, SourceState.FAILING, error.what, error.hint))
         mine = [reading for reading in found if any((holder.namespace, holder.pod) in holding for holder in reading.holders)]
         return snapshot.with_gpus(mine, Source(GPU_TELEMETRY))
 
 
 class _Read(Struct, frozen=True):
-    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may hold those of several."""
+    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may
+    hold those of several.
+    """
 
     kind: Any
     resource: Resource
@@ -250,29 +260,34 @@ class _Service(Struct, frozen=True):
 
 
 def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
-    """The ConfigMap that the reference keeps beside a job; one of the same name that is somebody else's stays."""
+    """The ConfigMap that the reference keeps beside a job; somebody else's of the same name stays."""
     label, value = CHART_LABEL
     try:
         labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
         if labels.get(label) == value:
-            api.delete(CONFIG_MAPS, name, namespace)
+            ObjectWriter(api).apply(DeleteObject(CONFIG_MAPS.ref(name, namespace))).expect()
     except (NotFound, ForbiddenByServer):
         return  # nobody misses it: only the reference reads it
 
 
 def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
-    """The rows of those that answered; of the others, why, in `sources`. What no other request would survive is raised."""
+    """The rows of those that answered; of the others, why, in `sources`.
+
+    What no other request would survive is raised.
+    """
     rows: list[Any] = []
     for name, result in results:
         if isinstance(result, list):
             rows += result
             sources.setdefault(name, Source(name))
         elif isinstance(result, NotServed):
-            sources[name] = Source(name, "missing", result.message)
+            sources[name] = Source(name, SourceState.MISSING, result.message)
         elif isinstance(result, ForbiddenByServer):
-            sources[name] = Source(name, "forbidden", f"forbidden: {result.message}", result.hint)
+            sources[name] = Source(name, SourceState.FORBIDDEN, f"forbidden: {result.message}", result.hint)
         elif isinstance(result, OutsideError) and not isinstance(result, Unauthorized | Unreachable):
-            sources[name] = Source(name, "failing", result.message if isinstance(result, ApiFailure) else result.what, result.hint)
+            sources[name] = Source(
+                name, SourceState.FAILING, result.message if isinstance(result, ApiFailure) else result.what, result.hint
+            )
         else:
             raise result
     return rows

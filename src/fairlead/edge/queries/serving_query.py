@@ -1,7 +1,7 @@
-"""What does one command read of serving jobs and of data, and how is a serving job removed? Blocking, for the CLI.
+"""What one command reads of serving jobs and of data, and how a serving job is removed.
 
-What a newcomer gets wrong: a list each of workloads, Services and pods by one label is everything, whatever the number of jobs; nodes
-are read only where a pod shares a card.
+Blocking, for the CLI. A list each of workloads, Services and pods by one label is everything, whatever the
+number of jobs; nodes are read only where a pod shares a card.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from fairlead.edge.kube.api_failure import ForbiddenByServer
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
-from fairlead.edge.kube.resource import NODES, PODS, Resource
+from fairlead.edge.kube.object_writer import ObjectWriter
+from fairlead.edge.kube.resource import DEPLOYMENTS, NODES, PODS, SERVICES, Resource
 from fairlead.edge.queries.companions import delete_with_companions
 from fairlead.edge.queries.isolation import isolated_namespaces
-from fairlead.edge.queries.job_query import SERVICES, delete_chart_note, sorted_out
+from fairlead.edge.queries.job_query import delete_chart_note, sorted_out
 from fairlead.errors import NotFound
 from fairlead.kinds.parts.companions import beside_serving
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_of
+from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.jobs.serving import Claim, FoundClaims, FoundServings, Serving
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
@@ -39,14 +41,16 @@ from fairlead.wire.jobs.serving import (
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import LABEL_SERVING_TYPE
 
-DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", kind="Deployment")
 _INFERENCE: Final = Resource(*INFERENCE_SERVICES[:3], kind=INFERENCE_SERVICES[3])
 _CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", kind="PersistentVolumeClaim")
 _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 
 
 class ServingQuery:
-    """The serving jobs of one cluster for one command. `now` is the cluster's time: a laptop's may run ahead of this machine's."""
+    """The serving jobs of one cluster for one command.
+
+    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    """
 
     def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = "") -> None:
         self._api = api
@@ -75,16 +79,16 @@ class ServingQuery:
         return FoundServings(servings, units, sources, self._now(), isolated)
 
     def delete(self, serving: Serving) -> None:
-        """The workload, whose children go with it, the Services and the note that the reference makes beside it, and files of ours that
-        belong to nobody.
+        """The workload, whose children go with it, the Services and the note that the reference makes beside
+        it, and files of ours that belong to nobody.
         """
         workload = serving.workload
-        delete = partial(self._delete, _BY_KIND[workload.kind], workload.name, workload.namespace)
+        target = _BY_KIND[workload.kind].ref(workload.name, workload.namespace)
         chosen = f"{selector(serving.name, serving.version)},{LABEL_SERVING_TYPE}={serving.type}"
         files = beside_serving(f"{serving.name}-{serving.version}", chosen, workload.labels)
-        delete_with_companions(self._api, delete, files, serving.namespace)
+        delete_with_companions(self._api, target, files, serving.namespace)
         for service in serving.services if workload.kind == DEPLOYMENTS.kind else ():
-            self._delete(SERVICES, service.name, service.namespace)
+            ObjectWriter(self._api).apply(DeleteObject(SERVICES.ref(service.name, service.namespace))).expect(Result.GONE)
         if workload.labels.get("heritage") != "fairlead":
             delete_chart_note(self._api, f"{serving.name}-{serving.version}-{serving.type}", serving.namespace)
 
@@ -95,14 +99,11 @@ class ServingQuery:
     def _list(self, reader: ItemReader[Any], chosen: Selection) -> list[Any]:
         return list(self._api.list_all(reader, chosen).rows.values())
 
-    def _delete(self, resource: Resource, name: str, namespace: str) -> None:
-        try:
-            self._api.delete(resource, name, namespace)
-        except NotFound:
-            return
-
     def _share_units(self, pods: Sequence[Pod]) -> dict[str, float]:
-        """Units of shared memory of one card, by node. A node that may not be read is left out: its pods count no GPUs then."""
+        """Units of shared memory of one card, by node.
+
+        A node that may not be read is left out: its pods count no GPUs then.
+        """
         nodes = list(dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits))
         found = in_parallel([partial(self._node_units, node) for node in nodes])
         units = {}

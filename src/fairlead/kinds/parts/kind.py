@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.wire import names
 
@@ -153,5 +153,5 @@ def first_label(pod: Pod, *labels: str) -> str:
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:
     """Of several candidates for chief: the newest that is past Pending, else the newest (contract 4)."""
-    ordered = sorted(pods, key=lambda pod: (pod.phase != "Pending", pod.created_at or 0.0, pod.name))
+    ordered = sorted(pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name))
     return ordered[-1] if ordered else None

@@ -1,4 +1,4 @@
-"""Which DCGM fields a page prints, in which order and under which name: the rows of a counters CSV."""
+"""The rows of a counters CSV: which DCGM fields a page prints, in which order and under which name."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from msgspec import Struct
 
 
 class Counter(Struct, frozen=True, gc=False):
-    """`name` is printed; `field` is the DCGM field it stands for (they differ for names of other DCGM generations).
+    """`name` is printed.
 
-    `is_double`: the field has fractions, and a whole value of it prints some too. `type`: gauge, counter, histogram,
+    `field` is the DCGM field it stands for (they differ for names of other DCGM generations). `is_double`:
+    the field has fractions, and a whole value of it prints some too. `type`: gauge, counter, histogram,
     summary; or label: the value becomes a label of every GPU metric.
     """
 
@@ -32,5 +33,7 @@ class RejectedRow(Struct, frozen=True, gc=False):
 
 
 class CounterSet(Struct, frozen=True, gc=False):
+    """The rows of one CSV in their order, and those that were not understood."""
+
     counters: tuple[Counter, ...] = ()
     rejected: tuple[RejectedRow, ...] = ()

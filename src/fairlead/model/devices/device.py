@@ -1,7 +1,8 @@
-"""One full sample of one device, as a driver gives it: the input of the node exporter's page.
+"""One full sample of one device, as a driver gives it: the input of the GPU exporter's page.
 
-Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, MiB, percent 0..100;
-the native families convert at the very end. None = not supported or not yet known: the series is absent.
+Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, MiB, percent
+0..100; the native families convert at the very end. None = not supported or not yet known: the series is
+absent.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+
+from fairlead.model.devices.gpu import GpuMode
 
 
 class DeviceProcess(Struct, frozen=True, gc=False):
@@ -18,7 +21,7 @@ class DeviceProcess(Struct, frozen=True, gc=False):
     pod: str
     container: str
     pod_uid: str
-    allocate_mode: str
+    allocate_mode: GpuMode
     memory_used_mib: float
     memory_limit_mib: float
     sm_percent: float
@@ -35,9 +38,10 @@ class XidEvent(Struct, frozen=True, gc=False):
 
 
 class DeviceSample(Struct, frozen=True, gc=False):
-    """All values of one GPU at one instant. `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units.
+    """All values of one GPU at one instant.
 
-    Fields that DCGM prints as integers are ints, the others floats (telemetry contract 1.4, 1.5).
+    `fields` maps DCGM field names (`DCGM_FI_DEV_GPU_UTIL`) to numbers in DCGM units. Fields that DCGM prints
+    as integers are ints, the others floats (telemetry contract 1.4, 1.5).
     """
 
     node: str

@@ -1,20 +1,54 @@
-"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), and who sits on it (`GpuHolder`).
+"""GPUs: what a node declares (`GpuSlot`), what a device says (`GpuReading`), who sits on it (`GpuHolder`).
 
-Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1.
-A slot comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
+Units: memory in MiB, ratios 0..1, power in watts, clocks in hertz; None = unknown, never 0 or -1. A slot
+comes from the API server and may have no reading; a reading comes from an exporter and may outlive its slot.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
 
 
-class Grant(Struct, frozen=True, gc=False):
-    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card; `memory_mib` is the limit inside.
+class GpuMode(StrEnum):
+    """How a node gives its GPUs away, a pod asks for them, and a container has one."""
 
-    Only our own annotation says uuid and MiB; others leave "" and None, and the MiB follow from the units (sharing contract 1.2).
+    NONE = "none"
+    EXCLUSIVE = "exclusive"
+    SHARE = "share"
+    TOPOLOGY = "topology"
+    MIG = "mig"
+    TIMESLICE = "timeslice"
+    MPS = "mps"
+
+
+class CardMode(StrEnum):
+    """How one card is given away.
+
+    `DRAINING`: not at all, until the last holders of its node's old mode have left.
+    """
+
+    EXCLUSIVE = "exclusive"
+    SHARED = "shared"
+    DRAINING = "draining"
+    TOPOLOGY = "topology"
+    MIG = "mig"
+
+
+class Health(StrEnum):
+    HEALTHY = "Healthy"
+    UNHEALTHY = "Unhealthy"
+    UNKNOWN = "Unknown"
+
+
+class Grant(Struct, frozen=True, gc=False):
+    """A share of one GPU given to one container. `units` of `aliyun.com/gpu-mem`, 0 = the whole card.
+
+    `memory_mib` is the limit inside. Only our own annotation says uuid and MiB; others leave "" and None, and
+    the MiB follow from the units (sharing contract 1.2).
     """
 
     uuid: str
@@ -25,7 +59,10 @@ class Grant(Struct, frozen=True, gc=False):
 
 
 class GpuSlot(Struct, frozen=True, gc=False):
-    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3)."""
+    """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3).
+
+    `minor` -1 and `memory_mib` None: not told.
+    """
 
     index: int
     uuid: str = ""
@@ -33,18 +70,18 @@ class GpuSlot(Struct, frozen=True, gc=False):
     model: str = ""
     memory_mib: int | None = None
     units: int = 0
-    health: str = "Healthy"
+    health: Health = Health.HEALTHY
     reason: str = ""
-    mode: str = "exclusive"
+    mode: CardMode = CardMode.EXCLUSIVE
 
 
 class GpuHolder(Struct, frozen=True, gc=False):
-    """One container on one GPU, as the node's exporter saw it. `mode`: exclusive, share, timeslice, mps or mig."""
+    """One container on one GPU, as the node's exporter saw it."""
 
     namespace: str
     pod: str
     container: str = ""
-    mode: str = "exclusive"
+    mode: GpuMode = GpuMode.EXCLUSIVE
     memory_used_mib: float | None = None
     memory_limit_mib: float | None = None
     utilization_ratio: float | None = None
@@ -53,7 +90,8 @@ class GpuHolder(Struct, frozen=True, gc=False):
 class GpuReading(Struct, frozen=True, gc=False):
     """The newest values of one GPU. `read_at` is when its exporter answered, epoch seconds.
 
-    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked; None = busy or unknown.
+    `idle_since`: since when its utilisation is below 1 % without a break, as far back as the reader looked;
+    None = busy or unknown.
     """
 
     node: str

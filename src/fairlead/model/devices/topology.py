@@ -1,4 +1,7 @@
-"""How the GPUs of one node are wired to each other, as the node's topology ConfigMap in kube-system says (arena contract §5)."""
+"""How the GPUs of one node are wired to each other (arena contract §5).
+
+The node's topology ConfigMap in kube-system says so.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from msgspec import Struct
 
 
 class GpuTopology(Struct, frozen=True, gc=False):
-    """`health_by_index` in numeric order, `Healthy` or another word. Matrices are square, by GPU index; empty when not told."""
+    """`health_by_index` in numeric order, `Healthy` or another word.
+
+    Matrices are square, by GPU index; empty when not told.
+    """
 
     health_by_index: Mapping[int, str] = {}
     links: tuple[tuple[str, ...], ...] = ()

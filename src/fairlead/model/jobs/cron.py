@@ -8,7 +8,10 @@ from fairlead.model.moment import Moment
 
 
 class CronRun(Struct, frozen=True, gc=False):
-    """One job that a cron made. `status` is the last condition of it that the controller saw; `api_version` that of the job's kind."""
+    """One job that a cron made.
+
+    `status` is the last condition of it that the controller saw; `api_version` that of the job's kind.
+    """
 
     name: str
     api_version: str = ""

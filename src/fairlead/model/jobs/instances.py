@@ -1,4 +1,4 @@
-"""A job together with its pods, as its kind found them: what rules about jobs are asked with (they may not know kinds)."""
+"""A job together with its pods, as its kind found them: the argument of rules about jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from fairlead.model.pod import Pod
 
 
 class JobInstances(Struct, frozen=True, gc=False):
-    """`pods` by name; `roles[i]` is the role word of `pods[i]`, "" when it has none. `chief`: the pod whose fate is the job's."""
+    """`pods` by name; `roles[i]` is the role word of `pods[i]`, "" when it has none.
+
+    `chief`: the pod whose fate is the job's.
+    """
 
     job: Job
     pods: tuple[Pod, ...] = ()

@@ -1,12 +1,14 @@
 """A training job, whatever its kind: the roles it asks for and the conditions its controller wrote.
 
-`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it follows from conditions, or from
-the controller's one word, and from pods (`rules.job_status`), so that every page and command says the same word.
+`kinds/` turns objects into jobs; nothing above it knows a kind by name. The state is not stored here: it
+follows from conditions, or from the controller's one word, and from pods (`rules/jobs/status`), so that every
+page and command says the same word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -15,10 +17,24 @@ from fairlead.model.node import Condition
 from fairlead.model.resources import NOTHING, Amounts
 
 
-class Role(Struct, frozen=True, gc=False):
-    """One role of a job, e.g. `worker`: how many pods, and what one of them may use (limits, init containers by the max rule).
+class JobStatus(StrEnum):
+    """The words that rules know. Some controllers write others, which are shown as they are."""
 
-    `least` and `most`: how far it may be scaled; None where nobody says.
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    SUSPENDED = "SUSPENDED"
+    QUEUING = "QUEUING"
+    RESTARTING = "RESTARTING"
+    SCALING = "SCALING"
+
+
+class Role(Struct, frozen=True, gc=False):
+    """One role of a job, e.g. `worker`: how many pods, and what one of them may use.
+
+    `limits` and `requests` follow the larger-of rule of init containers. `least` and `most`: how far it may
+    be scaled; None where nobody says.
     """
 
     name: str
@@ -30,10 +46,11 @@ class Role(Struct, frozen=True, gc=False):
 
 
 class Job(Struct, frozen=True, gc=False):
-    """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'. `annotations` only keys that Fairlead reads.
+    """`type` is arena's word (`mpijob`); `kind` and `api_version` are Kubernetes'.
 
-    `word`: the status as arena says it, where a controller writes one word instead of conditions. `lead`: the label (key, value) of the
-    pod without which such a job does not run yet, whatever the word says.
+    `annotations`: only keys that Fairlead reads. `word`: the status as arena says it, where a controller
+    writes one word instead of conditions. `lead`: the label (key, value) of the pod without which such a job
+    does not run yet, whatever the word says.
     """
 
     type: str

@@ -1,6 +1,7 @@
-"""A serving job: a model that answers requests until it is deleted. One version of it is one workload and the Services before it.
+"""A serving job: a model that answers requests until it is deleted.
 
-What a newcomer gets wrong: it has no end and no status. How it fares is how many of the pods it desires are available.
+One version of it is one workload and the Services before it. It has no end and no status: how it fares is how
+many of the pods it desires are available.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ class ServicePort(Struct, frozen=True, gc=False):
 
 
 class Service(Struct, frozen=True, gc=False):
-    """`balancer` is the address of its load balancer, "" without one; `cluster_ip` is "" or `None` when it has no address of its own."""
+    """`balancer` is the address of its load balancer, "" without one.
+
+    `cluster_ip` is "" or `None` when it has no address of its own.
+    """
 
     namespace: str
     name: str
@@ -36,9 +40,9 @@ class Service(Struct, frozen=True, gc=False):
 
 
 class Workload(Struct, frozen=True, gc=False):
-    """What keeps the pods of a serving job: a Deployment, or an object whose operator makes Deployments. `url` only of the latter.
+    """What keeps the pods of a serving job: a Deployment, or an object whose operator makes Deployments.
 
-    `limits` are those of one pod.
+    `url` only of the latter. `limits` are those of one pod.
     """
 
     kind: str
@@ -55,7 +59,10 @@ class Workload(Struct, frozen=True, gc=False):
 
 
 class Serving(Struct, frozen=True, gc=False):
-    """`type` is the value of arena's label, e.g. `custom-serving`. `workers` are the Deployments: `workload` itself, or its operator's."""
+    """`type` is the value of arena's label, e.g. `custom-serving`.
+
+    `workers` are the Deployments: `workload` itself, or its operator's.
+    """
 
     type: str
     name: str
@@ -83,9 +90,10 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 class FoundServings(Struct, frozen=True):
-    """`share_units`: by node, how many units of `aliyun.com/gpu-mem` one of its cards has. `sources` says what could not be read.
+    """Serving jobs as they were found. `sources` says what could not be read.
 
-    `isolated`: by namespaces that show people their own jobs only, the id that ours have there.
+    `share_units`: by node, how many units of `aliyun.com/gpu-mem` one of its cards has. `isolated`: by
+    namespace that shows people their own jobs only, the id that ours have there.
     """
 
     servings: tuple[Serving, ...]
@@ -96,5 +104,7 @@ class FoundServings(Struct, frozen=True):
 
 
 class FoundClaims(Struct, frozen=True):
+    """Data volumes as they were found."""
+
     claims: tuple[Claim, ...]
     taken_at: Moment

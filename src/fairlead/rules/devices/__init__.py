@@ -1,1 +1,1 @@
-"""Whose name stands on the series of a device."""
+"""Attribution: whose name stands on the series of a device."""

@@ -1,7 +1,7 @@
-"""Whose name goes on a device's series? (telemetry contract 2.4)
+"""Attribution of a device's series to the pod that has the device for itself (telemetry contract 2.4).
 
-What a newcomer gets wrong: a shared GPU belongs to nobody here. Putting one of its pods on device series would make sums by pod lie;
-containers on shared GPUs have families of their own.
+A shared GPU is attributed to nobody: with one of its pods on device series, sums by pod would be wrong.
+Containers on shared GPUs have families of their own (`rules/metrics/container_gpu`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fairlead.model.devices.device import DeviceProcess
+from fairlead.model.devices.gpu import GpuMode
 
-EXCLUSIVE = "exclusive"
-_WHOLE_ENTITY = (EXCLUSIVE, "mig")
+WHOLE_ENTITY = (GpuMode.EXCLUSIVE, GpuMode.MIG)
 
 
 class DeviceHolder(Struct, frozen=True, gc=False):
@@ -29,17 +29,18 @@ NOBODY = DeviceHolder()
 
 
 def device_holder(processes: Sequence[DeviceProcess]) -> DeviceHolder:
-    """The one pod (and container) that holds the whole device; nobody for shared devices and for several pods.
+    """The one pod (and container) that holds the whole device.
 
-    A process that was granted nothing (no pod) holds nothing, and takes the device from nobody.
+    Nobody for shared devices and for several pods. A process that was granted nothing (no pod) holds nothing,
+    and takes the device from nobody.
 
-    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "exclusive", 1, 2, 3)]).container
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.EXCLUSIVE, 1, 2, 3)]).container
     'c'
-    >>> device_holder([DeviceProcess("ns", "p", "c", "u", "share", 1, 2, 3)]) == NOBODY
+    >>> device_holder([DeviceProcess("ns", "p", "c", "u", GpuMode.SHARE, 1, 2, 3)]) == NOBODY
     True
     """
     holders = [process for process in processes if process.pod]
-    if not holders or any(process.allocate_mode not in _WHOLE_ENTITY for process in holders):
+    if not holders or any(process.allocate_mode not in WHOLE_ENTITY for process in holders):
         return NOBODY
     first = holders[0]
     if any(process.pod != first.pod or process.namespace != first.namespace for process in holders):

@@ -1,41 +1,69 @@
-"""Who holds what of each GPU of a node, and what is free: the one account of which tables, boards, metrics and the ledger are views.
+"""The one account of who holds what of each GPU of a node, and what is free.
 
-Grants are booked by the UUID that the node's inventory tells. An index may move to another card when a driver is restarted; where only an
-index is known (the reference plugin) it is looked up once, when the node's cards are. What devices report never moves a grant.
+Tables, boards, metrics and the ledger are views of it. Grants are booked by the UUID that the node's
+inventory tells, because an index may move to another card when a driver is restarted. A grant that names only
+an index (the reference plugin) means the card that has it when the account is made. What devices report never
+moves a grant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, structs
 
-from fairlead.model.devices.gpu import GpuReading, Grant
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, Grant
 from fairlead.model.keys import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
 from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.resources import GPU_CORE, GPU_MEMORY, counted
+from fairlead.model.resources import GPU_CORE, GPU_MEMORY, MemoryUnit, counted
 from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
-from fairlead.rules.holding.cards import SHARED, cards_of, node_unit
+from fairlead.rules.holding.cards import cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.nodes.share_mode import ShareMode, share_mode
 from fairlead.rules.nodes.status import gpu_mode
 
-RESERVED: Final = "reserved"
-UNWRITTEN: Final = "unwritten"
-BOUND: Final = "bound"
-ASSIGNED: Final = "assigned"
-UNHEALTHY: Final = "unhealthy"
-DRAINING: Final = "draining"
-UNOFFERED: Final = "not offered"
 _NO_GRANTS: GrantsByContainer = {}
 
 
+class TenantState(StrEnum):
+    """`UNWRITTEN`: seen on its node, its cards not yet seen in its annotation.
+
+    `ASSIGNED`: its containers have them.
+    """
+
+    RESERVED = "reserved"
+    UNWRITTEN = "unwritten"
+    BOUND = "bound"
+    ASSIGNED = "assigned"
+
+
+class Trouble(StrEnum):
+    """Why a card takes no new pods."""
+
+    UNHEALTHY = "unhealthy"
+    DRAINING = "draining"
+    UNOFFERED = "not offered"
+
+
+RESERVED: Final = TenantState.RESERVED
+UNWRITTEN: Final = TenantState.UNWRITTEN
+BOUND: Final = TenantState.BOUND
+ASSIGNED: Final = TenantState.ASSIGNED
+UNHEALTHY: Final = Trouble.UNHEALTHY
+DRAINING: Final = Trouble.DRAINING
+UNOFFERED: Final = Trouble.UNOFFERED
+
+
 class Hidden(Struct, frozen=True, gc=False):
-    """What a pod may hold of a card, if it is there: at most `units`. It is not where fewer than `least` are left."""
+    """What a pod whose card nobody can name may hold of any one card: at most `units`.
+
+    A card with fewer than `least` units left cannot be its card.
+    """
 
     least: int
     units: int
@@ -43,17 +71,15 @@ class Hidden(Struct, frozen=True, gc=False):
 
 
 class Tenant(Struct, frozen=True, gc=False):
-    """A pod that holds room on a node: `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
+    """A pod that holds room on a node: reserved while it is being bound, then bound, then assigned.
 
-    `unwritten`: it was seen on its node, and the cards that are held for it have not been seen in its annotation.
-
-    `grants` as they were given, by container; empty for a pod that sits there and whose card nobody knows (PENDING). `booked`: those that
-    add up to what it holds.
+    `grants`: as they were given, by container; empty for a pod that sits there and whose card nobody knows
+    (PENDING). `booked`: those that add up to what it holds.
     """
 
     pod: Pod
     node: str
-    state: str
+    state: TenantState
     grants: GrantsByContainer
     booked: GrantsByContainer
 
@@ -68,25 +94,32 @@ class Tenant(Struct, frozen=True, gc=False):
 
     @property
     def is_misread(self) -> bool:
-        """Its annotation says something else than what it is known to hold: nobody wrote it, or somebody damaged it."""
+        """Its annotation says something else than what it is known to hold.
+
+        Nobody wrote it, or somebody damaged it.
+        """
         return bool(self.booked) and self.state != RESERVED and self.pod.grants != self.grants
 
     @property
-    def shown_state(self) -> str:
+    def shown_state(self) -> TenantState:
         """The state in tables and metrics, which know no more than reserved, bound and assigned."""
         return BOUND if self.state == UNWRITTEN else self.state
 
     @property
     def is_first_written(self) -> bool:
-        """Whether an annotation that is written now is its first: it waits on its node for cards that nobody wrote."""
+        """Whether an annotation that is written now is the pod's first.
+
+        The pod waits on its node for cards that nobody has written yet.
+        """
         return self.state == UNWRITTEN and not self.pod.has_started
 
 
 class CardAccount(Struct, gc=False):
-    """One card. `key` is its UUID, or `#<index>` where nobody told one. `trouble`: why it takes no new pods, "" = it does.
+    """One card. `key` is its UUID, or `#<index>` where nobody told one.
 
-    `aside`, `core_aside`: what hidden tenants of the node may hold of it. `free`, `core_free` are never below zero: a card that shrank
-    below its grants is overcommitted. `gpu` is the card itself.
+    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node may hold of
+    it. `free`, `core_free` are never below zero: a card that shrank below its grants is overcommitted. `gpu`
+    is the card itself.
     """
 
     key: str
@@ -95,7 +128,7 @@ class CardAccount(Struct, gc=False):
     units: int
     memory_mib: int
     core_total: int
-    trouble: str = ""
+    trouble: Trouble | None = None
     used: int = 0
     core_used: int = 0
     free: int = 0
@@ -105,7 +138,7 @@ class CardAccount(Struct, gc=False):
     gpu: CardOccupancy = CardOccupancy("", 0)
 
     def take(self, units: int, core_percent: int) -> None:
-        """Negative amounts give back."""
+        """Book this much on the card; negative amounts give back."""
         self.used += units
         self.core_used += core_percent
         self.free = max(0, self.units - self.used - self.aside) if not self.trouble else 0
@@ -118,7 +151,10 @@ class CardAccount(Struct, gc=False):
 
 
 class Seat(Struct, frozen=True, gc=False):
-    """What a container holds by one booked grant. `card` None: the grant names a card that the node does not have."""
+    """What a container holds by one booked grant.
+
+    `card` None: the grant names a card that the node does not have.
+    """
 
     container: str
     grant: Grant
@@ -140,15 +176,16 @@ class Seat(Struct, frozen=True, gc=False):
 
 
 class NodeAccount(Struct, gc=False):
-    """`cards` by index; `unit` is that of their units. `promised`: unbound pods that are nominated for this node, by uid.
+    """The cards of a node by index, and its tenants by uid. `unit` is that of the cards' units.
 
-    `strays`: units on cards that the node does not have. `hidden`: what tenants may hold of one of its cards, nobody knows which, by uid.
-    `places`: where in `cards` a card is, by its UUID and by its index.
+    `promised`: unbound pods that are nominated for this node, by uid. `strays`: units on cards that the node
+    does not have. `hidden`: by uid, what tenants may hold of one of its cards, nobody knows which. `places`:
+    where in `cards` a card is, by its UUID and by its index.
     """
 
     name: str
     mode: ShareMode
-    unit: str
+    unit: MemoryUnit
     cards: list[CardAccount]
     places: Mapping[str | int, int]
     tenants: dict[str, Tenant] = {}
@@ -157,7 +194,11 @@ class NodeAccount(Struct, gc=False):
     hidden: dict[str, Hidden] = {}
 
     def seat(self, tenant: Tenant) -> None:
-        """By its uid; by its name where it has none, as in clusters that somebody wrote by hand."""
+        """Add the tenant, and book its grants.
+
+        It is known by its pod's uid; by namespace and name where there is none, as in clusters that somebody
+        wrote by hand.
+        """
         uid = tenant.pod.uid or tenant.pod.key
         self.tenants[uid] = tenant
         if tenant.booked:
@@ -168,6 +209,7 @@ class NodeAccount(Struct, gc=False):
             self._set_aside()
 
     def unseat(self, uid: str) -> None:
+        """Remove the tenant and give back what it holds; nothing happens for an unknown uid."""
         tenant = self.tenants.pop(uid, None)
         if tenant is None:
             return
@@ -211,7 +253,10 @@ class NodeAccount(Struct, gc=False):
         return self.cards[place]
 
     def has_room(self, need: GpuNeed) -> bool:
-        """Whether enough cards are free for a pod that asks the same of each; a quick yes, and no is to be asked again in full."""
+        """Whether enough cards are free for a pod that asks the same of each.
+
+        A yes is final; after a no ask `verdict`, which looks at everything.
+        """
         units, core, missing = need.units, need.core_percent, need.cards
         if not units or need.is_split or not self.mode.is_shared:
             return False
@@ -237,7 +282,10 @@ class NodeAccount(Struct, gc=False):
         return sum(card.overcommitted for card in self.cards) + sum(self.strays.values())
 
     def _set_aside(self) -> None:
-        """Each hidden tenant counts on every card that has room for it: one of them it is. Only what nobody else holds can be its."""
+        """Count each hidden tenant on every card that could be its own: it sits on one of them.
+
+        Only what nobody else holds can be its.
+        """
         for card in self.cards:
             here = [each for each in self.hidden.values() if each.least <= card.units - card.used]
             card.aside, card.core_aside = sum(each.units for each in here), sum(each.core_percent for each in here)
@@ -259,11 +307,12 @@ def account(
     pods: Iterable[Pod] = (),
     readings: Sequence[GpuReading] = (),
     withheld: Collection[int] = (),
-    mode: str = "",
+    mode: GpuMode | None = None,
 ) -> NodeAccount:
-    """The node's cards, and what these pods hold of them. `readings`: of its devices. `mode`: its GPU mode, if it is known already.
+    """The node's cards, and what these pods hold of them.
 
-    `withheld`: indexes that an operator took out (ConfigMap `unhealthy-gpu-<node>`).
+    `readings`: of its devices. `withheld`: indexes that an operator took out (ConfigMap
+    `unhealthy-gpu-<node>`). `mode`: its GPU mode, if it is known already.
     """
     unit = node_unit(node, len(readings))
     core_total = 100 if counted(node.capacity, GPU_CORE) else 0
@@ -298,7 +347,10 @@ def _card_account(card: CardOccupancy, core_total: int) -> CardAccount:
 
 
 def _places(cards: Sequence[CardAccount]) -> dict[str | int, int]:
-    """The first card of each UUID and of each index. Two with one key are in trouble: nobody could tell whose a grant is."""
+    """The first card of each UUID and of each index.
+
+    Two with one key are in trouble: nobody could tell whose a grant is.
+    """
     places: dict[str | int, int] = {}
     by_key: dict[str, CardAccount] = {}
     for place, card in enumerate(cards):
@@ -322,9 +374,9 @@ def _hidden(pod: Pod) -> Hidden:
     return Hidden(min(part.units for part in need.running) if need.is_split else need.units, need.units, need.core_percent)
 
 
-def _trouble(card: CardOccupancy) -> str:
+def _trouble(card: CardOccupancy) -> Trouble | None:
     if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
-    if card.is_draining or card.mode != SHARED:
+    if card.is_draining or card.mode != CardMode.SHARED:
         return DRAINING
-    return "" if card.is_offered else UNOFFERED
+    return None if card.is_offered else UNOFFERED

@@ -1,8 +1,8 @@
 """A pod's grants as they add up to what it holds of each card at its fullest moment (sharing contract 2.2).
 
-Grants may not simply be summed: an init container that ends is gone when the app containers start. What runs at the end
-is booked in full; of init containers that end only what their moment holds more than the end does, units and core
-percent each by itself.
+Grants may not simply be summed: an init container that ends is gone when the app containers start. What runs
+at the end is booked in full; of init containers that end only what their moment holds more than the end does,
+units and core percent each by itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _NONE: GrantsByContainer = {}
 
 
 def booked_grants(pod: Pod) -> GrantsByContainer:
-    """Grants that add up to what the pod holds: of init containers that end only what exceeds the others. Empty if none is usable.
+    """Grants that add up to what the pod holds; empty if none is usable.
 
-    Grants are usable if each container has exactly its limits of units and core percent; else somebody else wrote them,
-    or the annotation is damaged. Whole cards, which have no units, are granted only to pods without shared memory.
+    Of init containers that end, only what exceeds the others counts. Grants are usable if each container has
+    exactly its limits of units and core percent; else somebody else wrote them, or the annotation is damaged.
+    Whole cards, which have no units, are granted only to pods without shared memory.
     """
     grants = pod.grants
     if not grants:
@@ -39,10 +40,11 @@ def booked_grants(pod: Pod) -> GrantsByContainer:
 
 
 def _in_full(pod: Pod) -> GrantsByContainer | None:
-    """The grant of every container that has a limit; None if one is not what its container asks, or is nobody's.
+    """The grant of every container that has a limit.
 
-    The reference plugin names no UUID, knows no core percent and writes nothing of init containers: what it leaves out
-    is what they ask, on the cards of the first container.
+    None if one is not what its container asks, or is nobody's. The reference plugin names no UUID, knows no
+    core percent and writes nothing of init containers: what it leaves out is what they ask, on the cards of
+    the first container.
     """
     grants = pod.grants
     is_reference = not any(grant.uuid for given in grants.values() for grant in given)
@@ -74,7 +76,7 @@ def _is_exactly(given: tuple[Grant, ...], units: int, core: int) -> bool:
 
 
 def _spread(units: int, cards: tuple[Grant, ...]) -> tuple[Grant, ...]:
-    """As many units over these cards, in equal parts; what is left over on the first."""
+    """As many units over these cards, in equal parts; what is left over goes to the first ones."""
     parts = _equal_parts(units, len(cards)) if cards else []
     return tuple(Grant(card.uuid, card.index, part) for card, part in zip(cards, parts, strict=True) if part)
 
@@ -85,7 +87,8 @@ def _with_core(given: tuple[Grant, ...], core: int) -> tuple[Grant, ...]:
 
 
 def _equal_parts(amount: int, count: int) -> list[int]:
-    """
+    """Whole parts that differ by one at most, the larger ones first.
+
     >>> _equal_parts(7, 3)
     [3, 2, 2]
     """
@@ -102,7 +105,10 @@ def _without_what_ends(pod: Pod, full: GrantsByContainer, passing: set[str]) -> 
 
 
 def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Card) -> Iterator[tuple[str, Grant]]:
-    """What a card holds beyond the end while init containers run, under the name of the one that holds most of it."""
+    """What a card holds beyond the end while init containers run.
+
+    It stands under the name of the init container that holds most of it.
+    """
     end = _sum(card, (grant for name, grant in on_card.items() if name not in passing))
     moments = dict(_moments(pod.init_containers, on_card, card))
     by_units = max(moments, key=lambda name: moments[name].units)
@@ -120,7 +126,10 @@ def _excess(pod: Pod, on_card: Mapping[str, Grant], passing: set[str], card: Car
 
 
 def _moments(init_containers: Iterable[Container], on_card: Mapping[str, Grant], card: Card) -> Iterator[tuple[str, Grant]]:
-    """Init containers that end, and what is held of the card while each of them runs: its own and the sidecars' before it."""
+    """Init containers that end, and what is held of the card while each of them runs.
+
+    That is its own part and those of the sidecars before it.
+    """
     beside: list[Grant] = []
     for part in init_containers:
         grant = on_card.get(part.name)

@@ -1,7 +1,7 @@
 """The GPUs of a node: its inventory, what devices report, else as many nameless cards as its capacity says.
 
-Sizes come from the inventory, then the device, then a label, then from the units; never from a table of models. An inventory that claims
-more units than its card's memory, or its node, can have is not believed.
+Sizes come from the inventory, then the device, then a label, then from the units; never from a table of
+models. An inventory that claims more units than its card's memory, or its node, can have is not believed.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuReading, GpuSlot
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading, GpuSlot, Health
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, counted
+from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_GPU, MemoryUnit, counted
 from fairlead.rules.holding.units import GIB, MIB, MIB_PER_UNIT, believable_units, unit_of
-from fairlead.rules.nodes.status import SHARE
+from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 
 MOST_CARDS: Final = 4096
-"""Of a node that claims more GPUs than this, no card is drawn: it is a mistake, and each would cost memory."""
-SHARED: Final = "shared"
+"""Of a node that claims more GPUs than this no card is drawn: it is a mistake, and each would cost memory."""
+_CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
 WITHHELD: Final = "taken out by an operator"
 
 
-def node_unit(node: Node, devices: int = 0) -> str:
-    """The unit of the node's `aliyun.com/gpu-mem`. `devices`: how many report, which counts where the node does not say how many it has."""
+def node_unit(node: Node, devices: int = 0) -> MemoryUnit:
+    """The unit of the node's `aliyun.com/gpu-mem`.
+
+    `devices`: how many report, which counts where the node does not say how many it has.
+    """
     offered = counted(node.capacity, GPU_MEMORY)
     told = [min(slot.units, offered or slot.units) for slot in node.gpus if 0 < slot.units <= (slot.memory_mib or slot.units)]
     if told:
@@ -35,19 +38,26 @@ def node_unit(node: Node, devices: int = 0) -> str:
     return unit_of(node, offered / count if count > 0 else 0)
 
 
-def unit_of_cluster(nodes: Iterable[Node]) -> str:
-    """The unit in which pods ask, as far as nodes tell: MiB where all that offer shared memory count so, else GiB.
+def unit_of_cluster(nodes: Iterable[Node]) -> MemoryUnit:
+    """The unit in which pods ask, as far as nodes tell.
+
+    MiB where all that offer shared memory count so, else GiB.
 
     >>> huge, small = (Node("n", capacity={GPU_MEMORY: units, GPU_COUNT: 1}) for units in (16130, 15))
-    >>> unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([])
-    ('MiB', 'GiB', 'GiB')
+    >>> print(unit_of_cluster([huge]), unit_of_cluster([huge, small]), unit_of_cluster([]))
+    MiB GiB GiB
     """
     units = {node_unit(node) for node in nodes if counted(node.capacity, GPU_MEMORY)}
     return MIB if units == {MIB} else GIB
 
 
-def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()) -> list[CardOccupancy]:
-    """The node's cards by index, without holders. `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing."""
+def cards_of(
+    node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading] = (), withheld: Collection[int] = ()
+) -> list[CardOccupancy]:
+    """The node's cards by index, without holders.
+
+    `withheld`: indexes that an operator took out of sharing.
+    """
     if node.gpus:
         cards = _from_inventory(node, mode, unit, readings)
     elif mode == SHARE:
@@ -63,7 +73,7 @@ def cards_of(node: Node, mode: str, unit: str, readings: Sequence[GpuReading] = 
     return [_taken_out(card) if card.index in withheld else card for card in cards] if withheld else cards
 
 
-def _from_inventory(node: Node, mode: str, unit: str, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
+def _from_inventory(node: Node, mode: GpuMode, unit: MemoryUnit, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
     by_uuid = {reading.uuid: reading for reading in readings if reading.uuid}
     by_index = {reading.index: reading for reading in readings}
     cards = [_from_slot(node, slot, unit, by_uuid.pop(slot.uuid, None) or _unclaimed(by_index, slot)) for slot in node.gpus]
@@ -73,9 +83,10 @@ def _from_inventory(node: Node, mode: str, unit: str, readings: Sequence[GpuRead
 
 
 def _from_count(node: Node, readings: Sequence[GpuReading]) -> list[CardOccupancy]:
-    """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3), with what devices say of them.
+    """As many shared cards as the node's gpu-count says, numbered from 0 (sharing contract 1.3).
 
-    A node without a count has the cards that report, and a scheduler that reads no device knows none of them.
+    Each with what its device says. A node without a count has the cards that report, and a scheduler that
+    reads no device knows none of them.
     """
     count = counted(node.capacity, GPU_COUNT)
     if count > MOST_CARDS:
@@ -91,10 +102,10 @@ def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | N
     return reading if reading is not None and (not slot.uuid or not reading.uuid or reading.uuid == slot.uuid) else None
 
 
-def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None) -> CardOccupancy:
-    is_draining = slot.mode == "draining"
-    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == SHARED else 0
-    is_fit = slot.health == "Healthy" or is_draining
+def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading | None) -> CardOccupancy:
+    is_draining = slot.mode == CardMode.DRAINING
+    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == CardMode.SHARED else 0
+    is_fit = slot.health == Health.HEALTHY or is_draining
     units = believable_units(slot.units, slot.memory_mib, unit, offered)
     told = slot.memory_mib or _size(node, reading)
     return CardOccupancy(
@@ -114,14 +125,14 @@ def _from_slot(node: Node, slot: GpuSlot, unit: str, reading: GpuReading | None)
     )
 
 
-def _reported(node: Node, mode: str, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
+def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None, *, is_offered: bool = True) -> CardOccupancy:
     """A card that no inventory tells of, with what its device says, if it says anything."""
     return CardOccupancy(
         node=node.name,
         index=index,
         uuid=reading.uuid if reading else "",
         model=reading.model if reading else "",
-        mode=SHARED if mode == SHARE else mode,
+        mode=_CARD_MODES.get(mode, CardMode.EXCLUSIVE),
         memory_total_mib=_size(node, reading),
         is_healthy=reading.healthy if reading else None,
         is_offered=is_offered,
@@ -142,10 +153,11 @@ def _device_reason(reading: GpuReading | None) -> str:
     return f"XID {reading.last_xid}" if reading.last_xid else "the device reports a fault"
 
 
-def _in_equal_parts(node: Node, unit: str, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
-    """Each of the first cards, as many as the node shares, has an equal part of its units, and of its memory when nothing else tells it.
+def _in_equal_parts(node: Node, unit: MemoryUnit, cards: Sequence[CardOccupancy]) -> list[CardOccupancy]:
+    """Each of the first cards, as many as the node shares, gets an equal part of the node's units.
 
-    Units are whole, since they are given away whole; memory is not, so that the cards add up to what the node has.
+    It gets an equal part of the memory, too, when nothing else tells its size. Units are whole, since they
+    are given away whole; memory is not, so that the cards add up to what the node has.
     """
     total = counted(node.capacity, GPU_MEMORY)
     count = counted(node.capacity, GPU_COUNT) or len(cards)
@@ -157,7 +169,10 @@ def _in_equal_parts(node: Node, unit: str, cards: Sequence[CardOccupancy]) -> li
 
 
 def _taken_out(card: CardOccupancy) -> CardOccupancy:
-    """A shared card that an operator took out counts as broken. One of another mode is only marked: it has nothing to share yet."""
-    if card.mode != SHARED:
+    """A shared card that an operator took out counts as broken.
+
+    One of another mode is only marked: it has nothing to share yet.
+    """
+    if card.mode != CardMode.SHARED:
         return structs.replace(card, is_withheld=True)
     return structs.replace(card, is_withheld=True, is_healthy=False, reason=card.reason or WITHHELD)

@@ -1,7 +1,7 @@
 """The GPUs of all nodes at once: sums for the cluster, and what each pod holds and uses.
 
-What a newcomer gets wrong: the mean utilisation is over GPUs that report, and a pod's use is read from its seats, so a pod whose card
-nobody can name has counts (from its limits) but no utilisation.
+The mean utilisation is over GPUs that report. A pod's use is read from its seats, so a pod whose card nobody
+can name has counts (from its limits) but no utilisation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import node_occupancy
 from fairlead.rules.holding.units import GIB, MIB_PER_UNIT
-from fairlead.rules.nodes.status import NO_GPU, is_ready
+from fairlead.rules.nodes.status import EXCLUSIVE, NO_GPU, is_ready
 from fairlead.rules.pods.devices import whole_gpus
 
 _NO_USE = PodUse()
@@ -21,7 +21,10 @@ Seat = tuple[CardOccupancy, CardHolder]
 
 
 class ClusterOccupancy:
-    """Occupancy of every GPU node by name order; built once per snapshot and asked many times. Nodes without GPUs are left out."""
+    """Occupancy of every GPU node by name order; nodes without GPUs are left out.
+
+    Built once per snapshot and asked many times.
+    """
 
     def __init__(self, nodes: Sequence[NodeOccupancy]) -> None:
         self.nodes = tuple(nodes)
@@ -35,7 +38,7 @@ class ClusterOccupancy:
 
     @property
     def unit_mib(self) -> int:
-        """MiB of one unit of `aliyun.com/gpu-mem` (a cluster has one unit): what a pod that is nowhere yet asks for."""
+        """MiB of one unit of `aliyun.com/gpu-mem`, for a pod that is nowhere yet (a cluster has one unit)."""
         return next((MIB_PER_UNIT[each.unit] for each in self.nodes if each.units_total), MIB_PER_UNIT[GIB])
 
     def seats(self, pod: Pod) -> list[Seat]:
@@ -43,7 +46,10 @@ class ClusterOccupancy:
         return self._seats.get(pod.key, [])
 
     def use(self, pod: Pod) -> PodUse:
-        """What the pod holds and uses; nothing when it is not bound or has finished. Kept: a pod is asked about alone and in its job."""
+        """What the pod holds and uses; nothing when it is not bound or has finished.
+
+        The answer is kept: a pod is asked about alone and in its job.
+        """
         found = self._uses.get(pod.key)
         if found is None:
             found = self._uses[pod.key] = self._use(pod) if pod.is_holding else _NO_USE
@@ -109,12 +115,12 @@ def seat_used(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The container's own use; on a card it has alone, the device's (it includes the driver's part)."""
     if holder.memory_used_mib is not None:
         return holder.memory_used_mib
-    return card.reading.memory_used_mib if card.reading and holder.mode == "exclusive" else None
+    return card.reading.memory_used_mib if card.reading and holder.mode == EXCLUSIVE else None
 
 
 def seat_utilization(card: CardOccupancy, holder: CardHolder) -> float | None:
     """The device's utilisation for a card held alone, the container's own share on a shared one."""
-    if holder.mode == "exclusive" and card.reading:
+    if holder.mode == EXCLUSIVE and card.reading:
         return card.reading.utilization_ratio
     return holder.utilization_ratio
 

@@ -1,8 +1,9 @@
-"""What a pod asks of shared GPUs: the most that it holds at one instant; or why no node can give it (sharing contract 2.2).
+"""What a pod asks of shared GPUs, or why no node can give it (sharing contract 2.2).
 
-The kubelet starts init containers one after another. A sidecar is held from its place in the list to the end of the
-pod. An init container that ends runs beside the sidecars before it, on the cards of the first app container that has
-some. Units and core percent peak each by itself, perhaps at different moments.
+Its need is the most that it holds at one instant. The kubelet starts init containers one after another. A
+sidecar is held from its place in the list to the end of the pod. An init container that ends runs beside the
+sidecars before it, on the cards of the first app container that has some. Units and core percent peak each by
+itself, perhaps at different moments.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from fairlead.model.keys import ANNOTATION_GPU_PLACEMENT, ANNOTATION_GPU_SPLIT
 from fairlead.model.pod import Container, Pod
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY, counted
-from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
+from fairlead.model.sharing import BINPACK, PLACEMENTS, SPREAD, ContainerNeed, GpuNeed, name_shared_gpus
 
 PER_CONTAINER: Final = "per-container"
 _CORES: Final = range(5, 101, 5)
@@ -27,7 +28,8 @@ def asks_share(pod: Pod) -> bool:
 def gpu_need(pod: Pod) -> GpuNeed:
     """The pod's need on each of its GPUs; with `fault` when nothing can meet it.
 
-    >>> gpu_need(Pod("ns", "p", containers=(Container("a", limits={GPU_MEMORY: 3}), Container("b", limits={GPU_MEMORY: 1})))).units
+    >>> parts = (Container("a", limits={GPU_MEMORY: 3}), Container("b", limits={GPU_MEMORY: 1}))
+    >>> gpu_need(Pod("ns", "p", containers=parts)).units
     4
     """
     if not any(_units(part) or _core(part) for part in _all(pod)):
@@ -46,7 +48,7 @@ def gpu_need(pod: Pod) -> GpuNeed:
         running=running,
         passing=passing,
         is_split=pod.annotations.get(ANNOTATION_GPU_SPLIT) == PER_CONTAINER and len(running) > 1,
-        policy=pod.annotations.get(ANNOTATION_GPU_PLACEMENT, ""),
+        policy=PLACEMENTS.get(pod.annotations.get(ANNOTATION_GPU_PLACEMENT, "")),
     )
 
 
@@ -60,7 +62,8 @@ def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
 
 
 def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) -> tuple[int, int]:
-    """
+    """Units and core percent at their highest, each by itself.
+
     >>> side, app = ContainerNeed("side", 2), ContainerNeed("app", 2)
     >>> _peak([app, side], [ContainerNeed("init", 4, beside=("side",))])
     (6, 0)
@@ -97,7 +100,7 @@ def _passing(pod: Pod, cards: int) -> Iterator[ContainerNeed]:
 def _fault(pod: Pod) -> str:
     """What a person wrote that no node can meet."""
     placement, split = pod.annotations.get(ANNOTATION_GPU_PLACEMENT), pod.annotations.get(ANNOTATION_GPU_SPLIT)
-    if placement not in (None, BINPACK, SPREAD):
+    if placement is not None and placement not in PLACEMENTS:
         return f"annotation {ANNOTATION_GPU_PLACEMENT}={_short(placement)} is neither {BINPACK} nor {SPREAD}"
     if split not in (None, PER_CONTAINER):
         return f"annotation {ANNOTATION_GPU_SPLIT}={_short(split)} is not {PER_CONTAINER}"

@@ -1,7 +1,8 @@
-"""The boards' and exporters' view of the account: who sits on which GPU of a node, and how much is granted (telemetry contract 3.1).
+"""The boards' and exporters' view of the account: who sits on which GPU of a node, and how much is granted.
 
-`Pod.is_holding` alone decides who counts (a terminating pod still holds), and exclusive counts come from limits, never from devices:
-which card an exclusive pod has is known only where a grant or a reading says so.
+Telemetry contract 3.1. `Pod.is_holding` alone decides who counts (a terminating pod still holds), and
+exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where a
+grant or a reading says so.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
@@ -19,10 +20,11 @@ from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, NVIDIA_G
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT, grant_mib
-from fairlead.rules.nodes.status import MIG, NO_GPU, SHARE, gpu_mode
+from fairlead.rules.nodes.status import EXCLUSIVE, MIG, NO_GPU, SHARE, gpu_mode
 from fairlead.rules.pods.devices import memory_units, mig_slices, whole_gpus
 
 _WHOLE: Final = 1.0
+_BY_TURNS: Final = (GpuMode.TIMESLICE, GpuMode.MPS)
 
 
 def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
@@ -58,7 +60,9 @@ def node_occupancy(node: Node, snapshot: ClusterSnapshot) -> NodeOccupancy:
 
 
 def granted_mib(card: CardOccupancy, units: int) -> int | None:
-    """MiB of `units` on a card, in proportion to its memory (sharing contract 1.2); None when the card's memory or units are unknown.
+    """MiB of `units` on a card, in proportion to its memory (sharing contract 1.2).
+
+    None when the card's memory or units are unknown.
 
     >>> granted_mib(CardOccupancy("n", 0, units=15, memory_total_mib=16130), 4)
     4301
@@ -73,7 +77,10 @@ def _asks_gpu(limits: Amounts) -> bool:
 
 
 def _holders(held: NodeAccount) -> tuple[dict[str, list[CardHolder]], set[str]]:
-    """By card, and the keys of the pods that sit on one. Grants first: they are what was promised; then whom a device's exporter saw."""
+    """By card, and the keys of the pods that sit on one.
+
+    Grants come first: they are what was promised; then whom a device's exporter saw.
+    """
     holders: dict[str, list[CardHolder]] = {card.key: [] for card in held.cards}
     placed: set[str] = set()
     bare: dict[tuple[str, str], Pod] = {}
@@ -104,7 +111,7 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
     return CardHolder(
         pod=pod,
         container=seat.container,
-        mode="exclusive" if seat.is_whole else SHARE,
+        mode=EXCLUSIVE if seat.is_whole else SHARE,
         ratio=ratio,
         units=grant.units,
         core_percent=grant.core_percent,
@@ -115,11 +122,14 @@ def _granted(seat: Seat, card: CardOccupancy, pod: Pod) -> CardHolder:
 
 
 def _seen_alone(card: CardOccupancy, pod: Pod, seen: GpuHolder) -> CardHolder:
-    """A seat known from the exporter alone: exclusive takes the card, other modes what the exporter says is their limit."""
+    """A seat known from the exporter alone.
+
+    Exclusive takes the card; other modes take what the exporter says is their limit.
+    """
     mib, total = seen.memory_limit_mib, card.memory_total_mib
-    if seen.mode == "exclusive":
+    if seen.mode == EXCLUSIVE:
         ratio, mib = _WHOLE, total
-    elif seen.mode in ("timeslice", "mps") or not mib or not total:
+    elif seen.mode in _BY_TURNS or not mib or not total:
         ratio = 0.0
     else:
         ratio = min(_WHOLE, mib / total)
@@ -148,8 +158,11 @@ def _occupied(booked: CardAccount, holders: list[CardHolder], *, is_shared: bool
     )
 
 
-def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
-    """Shared: the sum of granted fractions. Exclusive: the sum of limits. MIG: slices held, in whole cards' worth (slices of a kind)."""
+def _gpus_allocated(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]], total: int) -> float:
+    """Shared: the sum of granted fractions. Exclusive: the sum of limits.
+
+    MIG: slices held, in whole cards' worth (slices of a kind).
+    """
     whole = sum(whole_gpus(limits) for _, limits in asking)
     if mode == SHARE:
         shared = sum(holder.ratio for card in cards for holder in card.holders if holder.units)
@@ -161,8 +174,11 @@ def _gpus_allocated(mode: str, node: Node, cards: Sequence[CardOccupancy], askin
     return whole * total / offered if 0 < total < offered else whole  # time slices: several offered per card
 
 
-def _gpus_unhealthy(mode: str, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
-    """The larger of what the device plugin withholds and what devices say. Draining cards are withheld too, and no fault (decision 4)."""
+def _gpus_unhealthy(mode: GpuMode, node: Node, cards: Sequence[CardOccupancy], total: int) -> int:
+    """The larger of what the device plugin withholds and what devices say.
+
+    Draining cards are withheld too, and no fault (decision 4).
+    """
     draining = sum(card.is_draining for card in cards)
     if mode == SHARE:
         capacity, allocatable = counted(node.capacity, GPU_MEMORY), counted(node.allocatable, GPU_MEMORY)
@@ -182,8 +198,11 @@ def _memory_total(node: Node, cards: Sequence[CardOccupancy], total: int, offere
     return float(offered_mib) if offered_mib else None
 
 
-def _memory_allocated(mode: str, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
-    """Shared: the grants. Exclusive: full memory of the cards held; where cards differ and nobody says which, their mean."""
+def _memory_allocated(mode: GpuMode, cards: Sequence[CardOccupancy], asking: Sequence[tuple[Pod, Amounts]]) -> float | None:
+    """Shared: the grants. Exclusive: full memory of the cards held.
+
+    Where cards differ and nobody says which are held: their mean.
+    """
     if mode == SHARE:
         parts = [card.memory_allocated_mib for card in cards]
         known = _known(parts)

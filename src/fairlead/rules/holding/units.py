@@ -1,7 +1,7 @@
-"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is (sharing contract 1.2, arena contract 2.3).
+"""Units of GPU memory: what one is, how many a card has, and how many MiB a grant is.
 
-A unit of a card is not 1024 MiB. Units are counted by GiB, then the card's whole memory is shared out over them, so a grant is a little
-more than its units say.
+Sharing contract 1.2, arena contract 2.3. A unit of a card is not 1024 MiB: units are counted by GiB, then the
+card's whole memory is shared out over them, so a grant is a little more than its units say.
 """
 
 from __future__ import annotations
@@ -10,40 +10,46 @@ from typing import Final
 
 from fairlead.model.keys import ANNOTATION_GPU_UNIT
 from fairlead.model.node import Node
+from fairlead.model.resources import MemoryUnit
 
-GIB: Final = "GiB"
-MIB: Final = "MiB"
+GIB: Final = MemoryUnit.GIB
+MIB: Final = MemoryUnit.MIB
+_UNITS: Final = {each.value: each for each in MemoryUnit}
 MIB_PER_UNIT: Final = {GIB: 1024, MIB: 1}
 _MOST_GIB: Final = 1024
 """A card of more units than this counts in MiB, if its node does not say in what."""
 
 
-def unit_of(node: Node, units_per_card: float) -> str:
-    """The unit in which the node counts: what it declares, else GiB, unless a card has more units than GiB can explain.
+def unit_of(node: Node, units_per_card: float) -> MemoryUnit:
+    """The unit in which the node counts: what it declares, else GiB.
 
-    >>> unit_of(Node("n"), 139), unit_of(Node("n"), 32260 / 2)
-    ('GiB', 'MiB')
+    MiB, undeclared, where a card has more units than GiB can explain.
+
+    >>> print(unit_of(Node("n"), 139), unit_of(Node("n"), 32260 / 2))
+    GiB MiB
     """
-    declared = node.annotations.get(ANNOTATION_GPU_UNIT, "")
-    if declared in MIB_PER_UNIT:
-        return declared
-    return MIB if units_per_card > _MOST_GIB else GIB
+    declared = _UNITS.get(node.annotations.get(ANNOTATION_GPU_UNIT, ""))
+    return declared or (MIB if units_per_card > _MOST_GIB else GIB)
 
 
-def card_units(memory_mib: int, unit: str = GIB) -> int:
+def card_units(memory_mib: int, unit: MemoryUnit = GIB) -> int:
     """Units of a card with so many MiB.
 
-    >>> card_units(16130), card_units(15079), card_units(143150), card_units(15079, "MiB")
+    >>> card_units(16130), card_units(15079), card_units(143150), card_units(15079, MIB)
     (15, 14, 139, 15079)
     """
     return memory_mib // MIB_PER_UNIT[unit]
 
 
-def believable_units(told: int, memory_mib: int | None, unit: str, offered: int) -> int:
-    """Units of a card as its inventory tells them, and no more than its memory has or (`offered`, 0 = not told) the whole node offers.
+def believable_units(told: int, memory_mib: int | None, unit: MemoryUnit, offered: int) -> int:
+    """Units of a card as its inventory tells them, and no more than there can be.
 
-    >>> believable_units(99999999999, 1, "GiB", 0), believable_units(15, 16130, "GiB", 30), believable_units(139, None, "GiB", 28)
-    (0, 15, 28)
+    The bounds are the card's own memory and (`offered`, 0 = not told) what the whole node offers.
+
+    >>> believable_units(99999999999, 1, GIB, 0), believable_units(15, 16130, GIB, 30)
+    (0, 15)
+    >>> believable_units(139, None, GIB, 28)
+    28
     """
     limits = (card_units(memory_mib, unit) if memory_mib else told, offered if offered > 0 else told)
     return max(0, min(told, *limits))

@@ -1,7 +1,7 @@
-"""How does a job fare? Its status word, its state on boards, how long it ran and waited, what it asks for (arena contract 4).
+"""How a training job fares: status word, state on boards, how long it ran and waited, what it asks for.
 
-What a newcomer gets wrong: the newest condition is not the status (Failed beats Running whatever the order), and a RUNNING job with
-one pod still Pending says PENDING, everywhere.
+Arena contract 4. The newest condition is not the status: Failed beats Running whatever the order. And a
+RUNNING job with one pod still Pending says PENDING, everywhere.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
-from fairlead.model.pod import Pod
+from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 
-PENDING: Final = "PENDING"
-RUNNING: Final = "RUNNING"
-SUCCEEDED: Final = "SUCCEEDED"
-FAILED: Final = "FAILED"
-SUSPENDED: Final = "SUSPENDED"
-QUEUING: Final = "QUEUING"
-RESTARTING: Final = "RESTARTING"
-SCALING: Final = "SCALING"
+PENDING: Final = JobStatus.PENDING
+RUNNING: Final = JobStatus.RUNNING
+SUCCEEDED: Final = JobStatus.SUCCEEDED
+FAILED: Final = JobStatus.FAILED
+SUSPENDED: Final = JobStatus.SUSPENDED
+QUEUING: Final = JobStatus.QUEUING
+RESTARTING: Final = JobStatus.RESTARTING
+SCALING: Final = JobStatus.SCALING
 BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
 _IN_ORDER: Final = (
     ("Failed", FAILED),
@@ -36,7 +36,10 @@ _IN_ORDER: Final = (
 )
 _RAW_AT_WORK: Final = ("SUCCEEDING", "FAILING", "Restarting", "Completing", "Aborting", "Terminating")
 _RAW_ENDED: Final = ("MAX_WAIT_TIME_EXCEEDED", "STOPPED", "SUBMISSION_FAILED", "Terminated")
-"""Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano. An `Aborted` job of Volcano may go on."""
+"""Words of controllers that are shown as they are written: of Ray, Spark (capitals) and Volcano.
+
+An `Aborted` job of Volcano may go on.
+"""
 _BOARD: Final = {
     SUCCEEDED: SUCCEEDED,
     **dict.fromkeys((FAILED, *_RAW_ENDED), FAILED),
@@ -45,18 +48,18 @@ _BOARD: Final = {
 
 
 def job_status(job: Job, pods: Iterable[Pod]) -> str:
-    """The exact status word, with the overlay of a Pending pod."""
+    """The exact status word, PENDING where the job runs and a pod of it is still Pending."""
     word, pods = _word_of(job), tuple(pods)
     if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
         return PENDING
-    if word == RUNNING and any(pod.phase == "Pending" and pod.deleted_at is None for pod in pods):
+    if word == RUNNING and any(pod.phase == PodPhase.PENDING and pod.deleted_at is None for pod in pods):
         return PENDING
     return word
 
 
 def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
     label, value = lead
-    return any(pod.labels.get(label) == value and pod.phase != "Pending" for pod in pods)
+    return any(pod.labels.get(label) == value and pod.phase != PodPhase.PENDING for pod in pods)
 
 
 def _word_of(job: Job) -> str:
@@ -70,11 +73,13 @@ def _word_of(job: Job) -> str:
     return PENDING
 
 
-def board_state(status: str) -> str:
+def board_state(status: str) -> JobStatus:
     """PENDING, RUNNING, SUCCEEDED or FAILED: what boards and `arena_*` count (decision 3).
 
-    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED", "Aborted", "Terminated")]
-    ['PENDING', 'PENDING', 'RUNNING', 'FAILED', 'PENDING', 'FAILED']
+    >>> print(*(board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED")))
+    PENDING PENDING RUNNING FAILED
+    >>> print(*(board_state(word) for word in ("Aborted", "Terminated")))
+    PENDING FAILED
     """
     return _BOARD.get(status, PENDING)
 
@@ -96,7 +101,8 @@ def is_over(job: Job) -> bool:
 def job_duration(job: Job, now: float) -> float:
     """Seconds from its start to its end, or to now while it lives; 0 for a job that has not started.
 
-    >>> job_duration(Job("mpijob", "MPIJob", "v1", "ns", "j", started_at=100.0, finished_at=160.0), 1000.0)
+    >>> job = Job("mpijob", "MPIJob", "v1", "ns", "j", started_at=100.0, finished_at=160.0)
+    >>> job_duration(job, 1000.0)
     60.0
     """
     if job.started_at is None:
@@ -106,7 +112,10 @@ def job_duration(job: Job, now: float) -> float:
 
 
 def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
-    """Seconds from creation until it ran (its last pod was on a node), or until now while it waits; None when nobody can tell any more."""
+    """Seconds from creation until it ran (its last pod was on a node), or until now while it waits.
+
+    None when nobody can tell any more.
+    """
     if job.created_at is None:
         return None
     pods = tuple(pods)
@@ -119,7 +128,10 @@ def queue_wait(job: Job, pods: Iterable[Pod], now: float) -> float | None:
 
 
 def requested_gpus(job: Job) -> int:
-    """Whole GPUs over all roles, from the spec: right before any pod exists. The annotation only when the spec could not be read."""
+    """Whole GPUs over all roles, from the spec: right before any pod exists.
+
+    The annotation counts only when the spec could not be read.
+    """
     if job.roles:
         return sum(role.replicas * whole_gpus(role.limits) for role in job.roles)
     text = job.annotations.get(ANNOTATION_REQUESTED_GPUS, "")
@@ -147,12 +159,15 @@ def allocated_gpus(pods: Iterable[Pod]) -> int:
 
 
 def instance_age(pod: Pod, now: float) -> float:
-    """Seconds of the pod's own life: while Pending since creation, else from its first container's start to its last one's end."""
-    if pod.phase == "Pending":
+    """Seconds of the pod's own life.
+
+    While Pending since creation, else from its first container's start to its last one's end.
+    """
+    if pod.phase == PodPhase.PENDING:
         return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0
     starts = [status.started_at for status in pod.statuses if status.started_at is not None]
     start = min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
-    ends = [status.finished_at for status in pod.statuses if status.state == "terminated" and status.finished_at is not None]
+    ends = [status.finished_at for status in pod.statuses if status.state == ContainerState.TERMINATED and status.finished_at is not None]
     has_ended = bool(pod.statuses) and len(ends) == len(pod.statuses)
     end = max(ends) if has_ended else now
     return max(0.0, end - start) if start is not None else 0.0

@@ -1,7 +1,7 @@
-"""Why does a job wait? The first source that answers, with numbers and names (console contract 3.3).
+"""Why a training job or a pod waits: the first reason that is found, with numbers and names.
 
-What a newcomer gets wrong: a job without pods is not scheduled badly, its controller has not made them (or does not exist), and
-that is another sentence.
+Console contract 3.3. A job without pods is not scheduled badly: its controller has not made them (or does not
+exist), and the sentence says that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
 from fairlead.model.keys import QUOTA_GATE
-from fairlead.model.pod import ContainerStatus, Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Pod, PodPhase
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of a scheduler that found no node."""
@@ -28,7 +28,7 @@ class Wait(Struct, frozen=True, gc=False):
 
 
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
-    """The reason that holds it now; call it for jobs that wait."""
+    """The reason that holds the job now; call it for jobs that wait."""
     if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
         return Wait("Suspended", "the job is suspended")
     for pod in pods:
@@ -36,19 +36,22 @@ def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
         if reason is not None:
             return reason
     for pod in pods:
-        if pod.phase == "Failed":
+        if pod.phase == PodPhase.FAILED:
             return _end_of(pod)
     desired = sum(role.replicas for role in job.roles)
     if len(pods) < desired:
         return Wait("PodsMissing", f"{len(pods)} of {desired} pods exist; the job's controller has yet to make the others")
-    return Wait("Starting", f"{_count(pods, 'Running')} of {len(pods)} pods run")
+    return Wait("Starting", f"{_count(pods, PodPhase.RUNNING)} of {len(pods)} pods run")
 
 
 def why_pod_waits(pod: Pod) -> Wait | None:
-    """What holds one pod, or one container of a pod that runs; None when it runs, has ended, or just starts."""
+    """What holds one pod, or one container of a pod that runs.
+
+    None when it runs, has ended, or just starts.
+    """
     if pod.is_finished:
         return None
-    return (_before_its_node(pod) if pod.phase == "Pending" else None) or _why_container_waits(pod)
+    return (_before_its_node(pod) if pod.phase == PodPhase.PENDING else None) or _why_container_waits(pod)
 
 
 def _before_its_node(pod: Pod) -> Wait | None:
@@ -61,15 +64,15 @@ def _before_its_node(pod: Pod) -> Wait | None:
 
 def _why_container_waits(pod: Pod) -> Wait | None:
     for status in (*pod.init_statuses, *pod.statuses):
-        if status.state == "waiting" and status.reason not in _QUIET:
+        if status.state == ContainerState.WAITING and status.reason not in _QUIET:
             return Wait(status.reason, _container_text(pod, status))
     return None
 
 
 def _end_of(pod: Pod) -> Wait:
-    """Of a failed pod: its job's controller has yet to draw its conclusion, or waits for the others."""
+    """Of a failed pod whose job's controller has yet to draw its conclusion, or waits for the others."""
     for status in (*pod.init_statuses, *pod.statuses):
-        if status.state == "terminated" and status.exit_code:
+        if status.state == ContainerState.TERMINATED and status.exit_code:
             ended = status.message or f"it ended with exit code {status.exit_code}"
             return Wait(status.reason or "Error", f"container {status.name} of pod {pod.name}: {ended}")
     return Wait(pod.reason or "Failed", f"pod {pod.name} has failed")
@@ -87,5 +90,5 @@ def _container_text(pod: Pod, status: ContainerStatus) -> str:
     return f"{text}: {status.message}" if status.message else f"{text} waits: {status.reason}"
 
 
-def _count(pods: Iterable[Pod], phase: str) -> int:
+def _count(pods: Iterable[Pod], phase: PodPhase) -> int:
     return sum(pod.phase == phase for pod in pods)

@@ -1,1 +1,1 @@
-"""Metric families, by the dialect in which they are told."""
+"""Metric families by dialect: our own, arena's, DCGM's, and those of the vendor's exporters."""

@@ -1,7 +1,7 @@
-"""What do the reference suite's four boards read? Every `arena_*` family, exactly spelt (telemetry contract 3.2).
+"""The `arena_*` families that the reference suite's four boards read, exactly spelt (telemetry contract 3.2).
 
-What a newcomer gets wrong: the four metrics of a node (and of a job) must carry identical label values, because tables merge equal
-rows, so they share one `keys` list; and for nodes and jobs, unlike everywhere else, unknown is -1.
+The four metrics of a node (and of a job) carry identical label values, because the boards' tables merge equal
+rows; so they share one `keys` list. For nodes and jobs, unlike everywhere else, unknown is -1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import board_state
 from fairlead.rules.nodes.status import arena_mode, node_ip, role_text, status_word
-from fairlead.rules.reports.cluster import ClusterSummary, JobRow
+from fairlead.rules.reports.cluster import ClusterSummary, ReportedJob
 from fairlead.rules.reports.node import rounded
 
 _MIB: Final = 1 << 20
@@ -119,7 +119,7 @@ def _node_key(each: NodeOccupancy) -> Key:
     )
 
 
-def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
+def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
     keys = [_job_key(row) for row in jobs]
     return [
         Family(JOB_DURATION, keys, [row.duration_seconds for row in jobs]),
@@ -129,13 +129,16 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
     ]
 
 
-def _job_key(row: JobRow) -> Key:
+def _job_key(row: ReportedJob) -> Key:
     job = row.job
     return (job.namespace, job.name, job.type, board_state(row.status), str(row.gpus_requested))
 
 
-def _instances(jobs: Sequence[JobRow]) -> list[Family]:
-    """Unknown is absent here, and so is an allocation of nothing: used is divided by allocated; -1 / -1 and 0 / 0 are no shares."""
+def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
+    """Unknown is absent here, and so is an allocation of nothing.
+
+    Boards divide used by allocated; -1 / -1 and 0 / 0 are no shares.
+    """
     keys: list[Key] = []
     uses: list[PodUse] = []
     for row in jobs:
@@ -199,7 +202,10 @@ def _or_unknown(mib: float | None) -> int:
 
 
 def _held(use: PodUse, mib: float | None, unknown: int | None) -> int | None:
-    """Memory of whoever holds GPUs; a launcher, and a job that waits or is over, holds none: that is a zero, not an unknown."""
+    """Memory of whoever holds GPUs.
+
+    A launcher, and a job that waits or is over, holds none: that is a zero, not an unknown.
+    """
     if use.gpus == 0:
         return 0
     return unknown if mib is None else round(mib * _MIB)

@@ -1,7 +1,7 @@
-"""What do our own metrics say about the cluster? `fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*` in base units (telemetry contract 3.3).
+"""Our own metrics of the cluster, in base units (telemetry contract 3.3).
 
-What a newcomer gets wrong: labels are never `job`, `pod`, `namespace` or `node` (Prometheus puts those on targets), and a value that
-is not known has no series.
+`fairlead_{cluster,node,job,jobs,gpu_pod,quota}_*`. Labels are never `job`, `pod`, `namespace` or `node`,
+which Prometheus puts on targets. A value that is not known has no series.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
@@ -17,7 +18,7 @@ from fairlead.rules.jobs.status import native_state
 from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
 from fairlead.rules.pods.devices import gpu_kind
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, JobRow
+from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, ReportedJob
 
 _MIB: Final = 1 << 20
 JOB_STATES: Final = ("queuing", "pending", "running", "succeeded", "failed", "suspended")
@@ -161,10 +162,10 @@ def _jobs_by_status(statuses: Mapping[tuple[str, str], list[str]]) -> Family:
     return Family(JOBS, keys, counts)
 
 
-def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
+def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
     keys = [_job_key(row) for row in jobs]
     statuses = [(*key, native_state(row.status)) for key, row in zip(keys, jobs, strict=True)]
-    columns: tuple[Callable[[JobRow], float | int | None], ...] = (
+    columns: tuple[Callable[[ReportedJob], float | int | None], ...] = (
         lambda row: row.duration_seconds,
         lambda row: row.wait_seconds,
         lambda row: row.gpus_requested,
@@ -177,11 +178,11 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
     return [Family(JOB_STATUS, statuses, [1] * len(statuses)), *families]
 
 
-def _job_key(row: JobRow) -> Key:
+def _job_key(row: ReportedJob) -> Key:
     return (row.job.namespace, row.job.name, row.job.type)
 
 
-def _instances(jobs: Sequence[JobRow]) -> list[Family]:
+def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
     rows = [(row, instance) for row in jobs for instance in row.instances]
     keys = [(*_job_key(row), instance.pod.name, instance.pod.node) for row, instance in rows]
     facts = [(*key, instance.status, instance.role) for key, (_, instance) in zip(keys, rows, strict=True)]
@@ -195,7 +196,7 @@ def _instances(jobs: Sequence[JobRow]) -> list[Family]:
 
 
 def _gpu_pods(pods: Iterable[Pod]) -> list[Family]:
-    found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != "none"]
+    found = [(pod, kind) for pod in pods if (kind := gpu_kind(pod.limits)) != GpuMode.NONE]
     keys = [(pod.namespace, pod.name, pod.node) for pod, _ in found]
     facts = [(*key, *_pod_facts(pod, kind)) for key, (pod, kind) in zip(keys, found, strict=True)]
     restarts = [sum(status.restarts for status in (*pod.statuses, *pod.init_statuses)) for pod, _ in found]

@@ -1,6 +1,7 @@
-"""What does the cluster exporter say about itself and its sources? How old each input is, so that a page that stands still can be told.
+"""What the cluster exporter says about itself and its sources, such as how old each input is.
 
-What a newcomer gets wrong: when the API server is gone, the numbers of the cluster stay as they were; only these families tell.
+When the API server cannot be reached, the numbers of the cluster stay as they were; only these families show
+that they are old.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.metric import NO_LABELS, Family, MetricName
-from fairlead.model.source import Source
+from fairlead.model.source import Source, SourceState
 
 _SOURCE: Final = ("source",)
 
@@ -42,13 +43,15 @@ NAMES: Final = (BUILD_INFO, SYNCED, SOURCE_UP, SOURCE_AGE, RENDER, PAGE_BYTES, S
 
 
 def cluster_exporter_families(state: ClusterExporterState, sources: Iterable[Source], now: float) -> list[Family]:
-    """Self metrics; sources that are switched off or do not exist are not there."""
-    watched = sorted((source for source in sources if source.state not in ("off", "missing")), key=lambda source: source.name)
+    """The exporter's own families. Sources that are switched off or do not exist are left out."""
+    watched = sorted(
+        (source for source in sources if source.state not in (SourceState.OFF, SourceState.MISSING)), key=lambda source: source.name
+    )
     names = [(source.name,) for source in watched]
     return [
         Family(BUILD_INFO, [(state.node, state.version)], [1]),
         Family(SYNCED, NO_LABELS, [int(state.is_synced)]),
-        Family(SOURCE_UP, names, [int(source.state == "ok") for source in watched]),
+        Family(SOURCE_UP, names, [int(source.is_ok) for source in watched]),
         Family(SOURCE_AGE, names, [None if s.good_at is None else max(0.0, now - s.good_at) for s in watched]),
         Family(RENDER, NO_LABELS, [state.render_seconds]),
         Family(PAGE_BYTES, NO_LABELS, [state.page_bytes]),

@@ -1,7 +1,7 @@
-"""What does each container use of each GPU it was given? `fairlead_container_gpu_*` (telemetry contract 1.10).
+"""What each container uses of each GPU it was given: `fairlead_container_gpu_*` (telemetry contract 1.10).
 
-What a newcomer gets wrong: a container with a grant and no process is there with 0 used; device values never appear here, so sums
-over containers and sums over devices are two different, both meaningful numbers.
+A container with a grant and no process is there with 0 used. Device values never appear here: sums over
+containers and sums over devices are two different, both meaningful numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ NAMES: Final = tuple(_VALUES)
 
 
 def container_families(samples: Sequence[DeviceSample], only: Container[str] | None = None) -> list[Family]:
-    """One series per container and GPU, by (node, GPU, namespace, pod, container); `only` the families of these names, if given."""
+    """One series per container and GPU, by (node, GPU, namespace, pod, container).
+
+    `only`: the families of these names, if given.
+    """
     rows = [(sample, process) for sample in samples for process in sorted(granted(sample), key=_name)]
     keys = [
         (*device_key(sample), process.namespace, process.pod, process.container, process.pod_uid, process.allocate_mode)

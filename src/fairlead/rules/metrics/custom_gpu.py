@@ -1,7 +1,7 @@
-"""What do boards made for the vendor's newer GPU exporter read? The `DCGM_CUSTOM_*` families (telemetry contract 1.13), off by default.
+"""The `DCGM_CUSTOM_*` families that boards for the vendor's newer GPU exporter read; off by default.
 
-What a newcomer gets wrong: ILLEGAL means foreign, a process that no container was granted; and label names here are the vendor's own
-spelling, capitals and all.
+Telemetry contract 1.13. ILLEGAL means foreign: a process that no container was granted. Label names are the
+vendor's own spelling, capitals and all.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
 from fairlead.rules.metrics.gpu import allocated_ratio, foreign, granted
 
@@ -30,7 +31,7 @@ _PROCESS: Final = (
     "gpu",
     "modelName",
 )
-_MODES: Final = {"exclusive": 1, "mig": 1}
+_MODES: Final = {GpuMode.EXCLUSIVE: 1, GpuMode.MIG: 1}
 _SHARE: Final = 2
 
 

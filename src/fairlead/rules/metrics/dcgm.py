@@ -1,7 +1,7 @@
-"""What does dcgm-exporter's page say? The same names, labels, order and units, from one set of device samples (telemetry contract 1.4).
+"""dcgm-exporter's page from device samples: its names, labels, order and units (telemetry contract 1.4).
 
-What a newcomer gets wrong: a label without a value is left out here (the families omit empty labels), and a value that a device does
-not have prints nothing, so a family may be missing altogether.
+A label without a value is left out here (the families omit empty labels), and a value that a device does not
+have prints nothing, so a family may be missing altogether.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _LABEL_ROWS: Final = {
 
 
 class DcgmLabels(Struct, frozen=True, gc=False):
-    """How labels are spelt. `hostnames`: the label names that carry the host, none for --no-hostname; `has_old_names`: -o.
+    """How labels are spelt.
 
-    `has_pods`: pods are named at all (--kubernetes); `has_pod_uids`: with their UIDs.
+    `hostnames`: the label names that carry the host, none for --no-hostname. `has_old_names`: -o. `has_pods`:
+    pods are named at all (--kubernetes); `has_pod_uids`: with their UIDs.
     """
 
     hostnames: tuple[str, ...] = ("Hostname",)
@@ -98,7 +99,10 @@ def _label_value(sample: DeviceSample, field: str) -> str:
 
 
 def _attributes(sample: DeviceSample, labels: DcgmLabels) -> dict[str, str]:
-    """Attribute labels of one device; names without a value are there with "", so that all samples have the same ones."""
+    """Attribute labels of one device.
+
+    Names without a value are there with "", so that all samples have the same ones.
+    """
     container, namespace, pod = labels.pod
     if not labels.has_pods:
         return {}

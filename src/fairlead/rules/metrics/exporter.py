@@ -1,7 +1,7 @@
-"""What does an exporter say about itself? Its version, how its last sample went, how long pages took (telemetry contract 1.15).
+"""What the GPU exporter says about itself: its version, how its last sample went, how long pages took.
 
-What a newcomer gets wrong: these are rendered with the page, once per sample, so that two scrapes of one sample are the same bytes;
-values that only a scrape can know are those of the scrapes before.
+Telemetry contract 1.15. These families are rendered with the page, once per sample, so that two scrapes of
+one sample are the same bytes; what only a scrape can know is that of the scrapes before.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ NAMES: Final = (
 
 
 def exporter_families(state: ExporterState, samples: Sequence[DeviceSample], now: float) -> list[Family]:
-    """Self metrics of a node exporter. One that speaks for several nodes (the simulated world) says `nvml_up` for each."""
+    """The exporter's own families.
+
+    One that speaks for several nodes (the simulated world) says `nvml_up` for each.
+    """
     nodes = list(dict.fromkeys(sample.node for sample in samples)) or [state.node]
     devices: list[Key] = [(sample.node, "device", str(sample.index)) for sample in samples]
     own: Sequence[Key] = [(state.node,)]

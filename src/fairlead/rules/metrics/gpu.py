@@ -1,7 +1,7 @@
-"""What do our own metrics say about each device? `fairlead_gpu_*` in base units, from one set of device samples (telemetry contract 1.9).
+"""Our own metrics of each device: `fairlead_gpu_*` in base units (telemetry contract 1.9).
 
-What a newcomer gets wrong: fields are in driver units (MHz, MiB, mJ, ns, percent) until the tables below scale them, and a field
-that a device does not have prints nothing, never 0.
+Fields of device samples are in driver units (MHz, MiB, mJ, ns, percent) until the tables below scale them. A
+field that a device does not have prints nothing, never 0.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.devices.xid import COUNTED_FROM_START
 from fairlead.model.metric import Family, Key, MetricName
 
@@ -38,9 +39,10 @@ _Make = Callable[[MetricName, Sequence[DeviceSample], list[Key]], Family]
 
 
 class _Part(Struct, frozen=True, gc=False):
-    """One series of a family: the value of its extra label (none for families without) and the field it comes from, times `scale`.
+    """One series of a family: a field times `scale`.
 
-    A whole `scale` keeps whole values whole; `per` divides exactly what no float factor could.
+    `value`: that of the family's extra label, "" for families without. A whole `scale` keeps whole values
+    whole; `per` divides exactly what no float factor could.
     """
 
     value: str
@@ -216,19 +218,20 @@ def granted(sample: DeviceSample) -> list[DeviceProcess]:
 
 
 def foreign(sample: DeviceSample) -> list[DeviceProcess]:
-    """Processes of nobody's container."""
+    """Processes on the device that no container was granted."""
     return [process for process in sample.processes if not process.pod]
 
 
 def allocated_ratio(sample: DeviceSample) -> float | None:
-    """How much of the device is given away: all of it to an exclusive holder, else the limits over its memory.
+    """How much of the device is given away, 0..1.
 
-    None when the device is down, or its limits cannot be compared with its memory.
+    All of it to an exclusive holder, else the limits over its memory. None when the device is down, or its
+    limits cannot be compared with its memory.
     """
     holders, total = granted(sample), sample.fields.get(_PREFIX + "FB_TOTAL")
     if not sample.up:
         return None
-    if any(process.allocate_mode == "exclusive" for process in holders):
+    if any(process.allocate_mode == GpuMode.EXCLUSIVE for process in holders):
         return 1
     if not holders:
         return 0

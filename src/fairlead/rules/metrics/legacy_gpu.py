@@ -1,6 +1,6 @@
-"""What do the reference Nodes board and upstream arena read? The `nvidia_gpu_*` families (telemetry contract 1.13).
+"""The `nvidia_gpu_*` families that the reference Nodes board and upstream arena read.
 
-What a newcomer gets wrong: every device has exactly one series that is not `share`, whoever uses it, so that
+Telemetry contract 1.13. Every device has exactly one series that is not `share`, whoever uses it, so that
 `allocate_mode!="share"` counts each card once.
 """
 
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import Family, Key, MetricName
-from fairlead.rules.devices.attribution import EXCLUSIVE, device_holder
+from fairlead.rules.devices.attribution import WHOLE_ENTITY, device_holder
 from fairlead.rules.metrics.gpu import granted
 
 _LABELS: Final = ("allocate_mode", "container_name", "minor_number", "name", "namespace_name", "node_name", "pod_name", "uuid")
@@ -32,7 +33,10 @@ NAMES: Final = (DUTY_CYCLE, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, NUM_D
 
 
 def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
-    """The six families; a device that answers nothing has no series but still counts in `num_devices`."""
+    """The six families.
+
+    A device that answers nothing has no series but still counts in `num_devices`.
+    """
     devices = [(_device_key(sample), sample) for sample in samples if sample.fields]
     shares = [(_share_key(sample, process), sample, process) for _, sample in devices for process in _sharing(sample)]
     keys = [key for key, _ in devices]
@@ -55,20 +59,23 @@ def legacy_families(samples: Sequence[DeviceSample]) -> list[Family]:
 
 def _device_key(sample: DeviceSample) -> Key:
     holder = device_holder(sample.processes)
-    mode = EXCLUSIVE if holder.container else "none"
-    if mode == "none":
+    mode = GpuMode.EXCLUSIVE if holder.container else GpuMode.NONE
+    if mode == GpuMode.NONE:
         return (mode, "", str(sample.minor), sample.model, "", sample.node, "", sample.uuid)
     return (mode, holder.container, str(sample.minor), sample.model, holder.namespace, sample.node, holder.pod, sample.uuid)
 
 
 def _share_key(sample: DeviceSample, process: DeviceProcess) -> Key:
     names = (sample.model, process.namespace, sample.node, process.pod, sample.uuid)
-    return ("share", process.container, str(sample.minor), *names)
+    return (GpuMode.SHARE, process.container, str(sample.minor), *names)
 
 
 def _sharing(sample: DeviceSample) -> list[DeviceProcess]:
-    """Containers of a device that is not one container's alone, by namespace, pod and name. Processes without a grant are none."""
-    shares = [process for process in granted(sample) if process.allocate_mode not in (EXCLUSIVE, "mig")]
+    """Containers of a device that is not one container's alone, by namespace, pod and name.
+
+    Processes without a grant are left out.
+    """
+    shares = [process for process in granted(sample) if process.allocate_mode not in WHOLE_ENTITY]
     return sorted(shares, key=lambda process: (process.namespace, process.pod, process.container))
 
 

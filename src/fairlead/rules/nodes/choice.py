@@ -1,6 +1,7 @@
-"""May a pod use a node, as far as labels and taints decide? As kube-scheduler's filters NodeAffinity, TaintToleration, NodeUnschedulable.
+"""Whether a pod may use a node, as far as labels and taints decide.
 
-What a newcomer gets wrong: this is not whether it fits. cpu, memory, ports, other pods and volumes are not looked at.
+As kube-scheduler's filters NodeAffinity, TaintToleration and NodeUnschedulable. This is not whether it fits:
+cpu, memory, ports, other pods and volumes are not looked at.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ _WHOLE = re.compile(r"-?\d{1,18}\Z", re.ASCII)
 
 
 def may_use(choice: NodeChoice, node: Node) -> bool:
+    """Whether selector, required affinity and tolerations allow the node.
+
+    A cordoned node has kube-scheduler's taint for it; PreferNoSchedule forbids nothing.
+    """
     if any(node.labels.get(key) != value for key, value in choice.selector):
         return False
     if choice.terms is not None and not any(_holds(term, node) for term in choice.terms):
@@ -33,8 +38,12 @@ def _holds(term: Term, node: Node) -> bool:
 
 
 def _is_so(asked: Expression, held: Mapping[str, str]) -> bool:
-    """
-    >>> [_is_so(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in ("In", "NotIn", "Exists", "Gt", "Lt")]
+    """Whether the expression holds for these labels, or fields.
+
+    An operator that is not known is taken for Lt.
+
+    >>> operators = ("In", "NotIn", "Exists", "Gt", "Lt")
+    >>> [_is_so(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in operators]
     [False, True, True, True, False]
     """
     value = held.get(asked.key)

@@ -1,4 +1,7 @@
-"""How much cpu and memory do the pods of a node ask for? As the scheduler books it: requests, init containers by the larger-of rule."""
+"""How much cpu and memory the pods of a node ask for, as the scheduler books it.
+
+Requests, with init containers by the larger-of rule.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from fairlead.model.snapshot import ClusterSnapshot
 
 
 def requested_by_node(snapshot: ClusterSnapshot) -> Mapping[str, Amounts]:
-    """Of every node that is in the snapshot: cpu in millicores, memory in bytes. Finished pods ask for nothing any more."""
+    """Of every node in the snapshot: cpu in millicores, memory in bytes.
+
+    Finished pods ask for nothing any more.
+    """
     return {node.name: _requested(node.name, snapshot) for node in snapshot.nodes}
 
 

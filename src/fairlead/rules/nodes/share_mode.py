@@ -1,6 +1,6 @@
-"""Does a node share its GPUs? Labels of three origins, the strongest first (sharing contract 1.3).
+"""Whether a node shares its GPUs: labels of three origins, the strongest first (sharing contract 1.3).
 
-A value that nobody knows says nothing: the next label is asked.
+A label whose value is not known says nothing: the next one is asked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.keys import LABEL_GPU_PLACEMENT, LABEL_GPU_SCHEDULE, LABEL_SHARED, LABEL_SHARED_ALIAS
-from fairlead.model.sharing import BINPACK, SPREAD
+from fairlead.model.sharing import PLACEMENTS, Placement
 
 CONFLICT: Final = "GPUModeConflict"
 """Reason of the Warning event that tells a `ShareMode.conflict`."""
@@ -21,23 +21,26 @@ _MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_
 
 
 class ShareMode(Struct, frozen=True, gc=False):
-    """`placement` is the node's own wish for its cards, "" = none. `conflict`: labels that contradict each other, as a sentence."""
+    """`placement` is the node's own wish for its cards.
+
+    `conflict`: labels that contradict each other, as a sentence.
+    """
 
     is_shared: bool
-    placement: str = ""
+    placement: Placement | None = None
     conflict: str = ""
 
 
 def share_mode(labels: Mapping[str, str]) -> ShareMode:
-    """
-    >>> share_mode({"cgpu": "true"}), share_mode({})
-    (ShareMode(is_shared=True, placement='', conflict=''), ShareMode(is_shared=False, placement='', conflict=''))
+    """What the node's labels say, the strongest of them first.
+
+    >>> share_mode({"cgpu": "true"}).is_shared, share_mode({}).is_shared
+    (True, False)
     >>> share_mode({"cgpu": "false", "gpushare": "true"}).conflict
     'label cgpu=false overrides gpushare=true: the GPUs of this node are exclusive'
     """
     said = [(key, labels[key], meaning[labels[key]]) for key, meaning in _MEANINGS.items() if labels.get(key) in meaning]
-    wish = labels.get(LABEL_GPU_PLACEMENT, "")
-    placement = wish if wish in (BINPACK, SPREAD) else ""
+    placement = PLACEMENTS.get(labels.get(LABEL_GPU_PLACEMENT, ""))
     if not said:
         return ShareMode(False, placement)
     key, value, is_shared = said[0]

@@ -1,31 +1,31 @@
-"""What is this node, and is it well? Roles, status word, address, GPU mode and model.
+"""What a node is and how it fares: roles, status word, address, GPU mode and model.
 
-What a newcomer gets wrong: the mode follows from *capacity* (a node whose GPUs all failed is still a GPU node), and cordoned is not
-unhealthy: the status word never contains it.
+The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
+the status word never contains it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
-from fairlead.model.node import Node
+from fairlead.model.node import Node, NodeStatus
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, is_gpu_resource
 from fairlead.model.snapshot import GPU_TOPOLOGIES, TOPOLOGY_SCHEDULE, ClusterSnapshot
 
-READY: Final = "Ready"
-NOT_READY: Final = "NotReady"
-UNKNOWN: Final = "Unknown"
-SHARE: Final = "share"
-TOPOLOGY: Final = TOPOLOGY_SCHEDULE
-EXCLUSIVE: Final = "exclusive"
-MIG: Final = "mig"
-NO_GPU: Final = "none"
-_STATUS_WORDS: Final = {"True": READY, "False": NOT_READY}
+SHARE: Final = GpuMode.SHARE
+TOPOLOGY: Final = GpuMode.TOPOLOGY
+EXCLUSIVE: Final = GpuMode.EXCLUSIVE
+MIG: Final = GpuMode.MIG
+NO_GPU: Final = GpuMode.NONE
+_STATUS_WORDS: Final = {"True": NodeStatus.READY, "False": NodeStatus.NOT_READY}
 
 
 def node_roles(node: Node) -> tuple[str, ...]:
-    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`; empty when the node has none.
+    """Sorted roles of `node-role.kubernetes.io/<role>` and `kubernetes.io/role`.
+
+    Empty when the node has none.
 
     >>> node_roles(Node("n", labels={"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "gpu"}))
     ('gpu', 'worker')
@@ -44,16 +44,15 @@ def role_text(node: Node) -> str:
     return ",".join(node_roles(node)) or "<none>"
 
 
-def status_word(node: Node) -> str:
-    """Ready, NotReady, or Unknown: the kubelet has gone silent, or never spoke."""
+def status_word(node: Node) -> NodeStatus:
     for condition in node.conditions:
         if condition.type == "Ready":
-            return _STATUS_WORDS.get(condition.status, UNKNOWN)
-    return UNKNOWN
+            return _STATUS_WORDS.get(condition.status, NodeStatus.UNKNOWN)
+    return NodeStatus.UNKNOWN
 
 
 def is_ready(node: Node) -> bool:
-    return status_word(node) == READY
+    return status_word(node) == NodeStatus.READY
 
 
 def node_ip(node: Node) -> str:
@@ -69,13 +68,15 @@ def is_gpu_node(node: Node) -> bool:
     return any(amount > 0 and is_gpu_resource(name) for name, amount in node.capacity.items())
 
 
-def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> str:
+def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
     """share, topology, exclusive, mig or none, the first that matches by capacity.
 
     `snapshot` None: nobody has read topology ConfigMaps.
 
-    >>> gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7}))
-    ('exclusive', 'mig')
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})))
+    exclusive
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7})))
+    mig
     """
     capacity = node.capacity
     if capacity.get(GPU_MEMORY, 0) > 0:
@@ -95,17 +96,20 @@ def is_topology_node(node: Node, snapshot: ClusterSnapshot | None) -> bool:
     return snapshot is None or node.name in snapshot.topologies or not snapshot.was_read(GPU_TOPOLOGIES)
 
 
-def arena_mode(mode: str) -> str:
+def arena_mode(mode: GpuMode) -> GpuMode:
     """The mode as `arena_*` metrics spell it: they know no MIG (telemetry contract 3.1).
 
-    >>> arena_mode("mig"), arena_mode("share")
-    ('exclusive', 'share')
+    >>> print(arena_mode(GpuMode.MIG), arena_mode(GpuMode.SHARE))
+    exclusive share
     """
     return EXCLUSIVE if mode == MIG else mode
 
 
 def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
-    """The model of the node's GPUs: what the devices say, else the inventory, else labels. Several models: the sorted list."""
+    """The model of the node's GPUs: what the devices say and the inventory, else labels.
+
+    Several models: the sorted list, with commas.
+    """
     models = {gpu.model for gpu in snapshot.gpus_on(node.name)} | {slot.model for slot in node.gpus}
     models.discard("")
     if models:

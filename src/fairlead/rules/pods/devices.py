@@ -1,9 +1,10 @@
-"""How many GPUs does a pod ask for, by the max rule over init containers? Small arithmetic that every page agrees on."""
+"""How many whole GPUs, units of GPU memory and MIG slices some limits ask for; every page counts with it."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
 
@@ -11,7 +12,9 @@ OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
 def whole_gpus(limits: Amounts) -> int:
-    """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`. GPU memory is no GPU count.
+    """Exclusive GPUs: `nvidia.com/gpu` (else its old alpha name) plus `aliyun.com/gpu`.
+
+    GPU memory is no GPU count.
 
     >>> whole_gpus({"nvidia.com/gpu": 2, "aliyun.com/gpu": 1, "aliyun.com/gpu-mem": 4})
     3
@@ -41,14 +44,14 @@ def has_gpu(pod: Pod) -> bool:
     return bool(whole_gpus(limits) or memory_units(limits) or mig_slices(limits))
 
 
-def gpu_kind(limits: Amounts) -> str:
+def gpu_kind(limits: Amounts) -> GpuMode:
     """How the pod holds GPUs: share, exclusive, mig, or none; the `gpu_mode` of a pod in metrics.
 
-    >>> gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500})
-    ('share', 'exclusive', 'none')
+    >>> print(gpu_kind({"aliyun.com/gpu-mem": 4}), gpu_kind({"nvidia.com/gpu": 1}), gpu_kind({"cpu": 500}))
+    share exclusive none
     """
     if memory_units(limits):
-        return "share"
+        return GpuMode.SHARE
     if whole_gpus(limits):
-        return "exclusive"
-    return "mig" if mig_slices(limits) else "none"
+        return GpuMode.EXCLUSIVE
+    return GpuMode.MIG if mig_slices(limits) else GpuMode.NONE

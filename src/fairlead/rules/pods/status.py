@@ -1,12 +1,13 @@
-"""What one word says how a pod fares? The STATUS column of `kubectl get pods`, which is more than its phase.
+"""The one word that says how a pod fares: the STATUS column of `kubectl get pods`.
 
-What a newcomer gets wrong: the phase of a crashing pod is Running, and a pod being deleted keeps its phase; people want
-`CrashLoopBackOff` and `Terminating`. The last container with something to say wins, as in kubectl.
+It is more than the phase: that of a crashing pod is Running, and a pod being deleted keeps its phase, where
+people want `CrashLoopBackOff` and `Terminating`. Of several containers the first with something to say wins,
+as in kubectl.
 """
 
 from __future__ import annotations
 
-from fairlead.model.pod import ContainerStatus, Pod
+from fairlead.model.pod import ContainerState, ContainerStatus, Pod
 
 
 def pod_status(pod: Pod) -> str:
@@ -19,7 +20,7 @@ def pod_status(pod: Pod) -> str:
     word = pod.reason or ("SchedulingGated" if pod.gates else pod.phase)
     for status in reversed(pod.statuses):
         word = _container_word(status) or word
-    if word == "Completed" and any(status.ready and status.state == "running" for status in pod.statuses):
+    if word == "Completed" and any(status.ready and status.state == ContainerState.RUNNING for status in pod.statuses):
         return "Running" if _is_ready(pod) else "NotReady"
     return word
 
@@ -28,20 +29,22 @@ def _init_word(pod: Pod) -> str | None:
     """`Init:…` while an init container has not ended well; None when all have, or there are none."""
     restartable = {container.name for container in pod.init_containers if container.restartable}
     for place, status in enumerate(pod.init_statuses):
-        if status.state == "terminated" and status.exit_code == 0:
+        if status.state == ContainerState.TERMINATED and status.exit_code == 0:
             continue
         if status.name in restartable and status.started:
             continue
-        if status.state == "terminated" or (status.state == "waiting" and status.reason not in ("", "PodInitializing")):
+        if status.state == ContainerState.TERMINATED or (
+            status.state == ContainerState.WAITING and status.reason not in ("", "PodInitializing")
+        ):
             return f"Init:{_container_word(status)}"
         return f"Init:{place}/{len(pod.init_containers)}"
     return None
 
 
 def _container_word(status: ContainerStatus) -> str:
-    if status.state == "terminated" and not status.reason:
+    if status.state == ContainerState.TERMINATED and not status.reason:
         return f"Signal:{status.signal}" if status.signal else f"ExitCode:{status.exit_code or 0}"
-    return status.reason if status.state in ("waiting", "terminated") else ""
+    return status.reason if status.state in (ContainerState.WAITING, ContainerState.TERMINATED) else ""
 
 
 def _is_ready(pod: Pod) -> bool:

@@ -1,7 +1,8 @@
-"""How much of each quota node is used, and how much waits for it? From pods alone: nothing is remembered, so nothing can drift.
+"""How much of each quota node is used, and how much waits for it.
 
-What a newcomer gets wrong: a pod's request is its peak (init steps count), plus overhead; resources the tree does not name are
-nobody's business; and a pod is charged until its object is gone.
+From pods alone: nothing is remembered, so nothing can drift. A pod's request is its peak (init steps count)
+plus overhead. Resources that the tree does not name are left out. A terminating pod is charged until it has
+finished or its object is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 
 
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
-    """Resources the tree speaks of: the defaults it names first, then others by name. A tree of unlimited nodes manages the defaults.
+    """Resources the tree speaks of: the defaults it names first, then others by name.
+
+    A tree of unlimited nodes manages the defaults.
 
     >>> managed_resources(QuotaNode("root", "root", max={"rdma/hca": 4, "memory": 1, "cpu": 1}))
     ('cpu', 'memory', 'rdma/hca')

@@ -1,1 +1,1 @@
-"""What arena and the console tell of nodes, jobs, serving jobs and the cluster."""
+"""What arena and the cluster's metrics tell of nodes, jobs, serving jobs and the whole cluster."""

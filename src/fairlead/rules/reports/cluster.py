@@ -1,6 +1,7 @@
-"""Everything the cluster's metrics are made from, worked out once per page: occupancy, jobs with their status and use, quota use.
+"""The rows behind all metrics of the cluster: occupancy, jobs with their status and use, quota use.
 
-The `arena_*` and the native families are two spellings of these rows, so they can never disagree.
+Worked out once per page. The `arena_*` and the native families are two spellings of these rows, so they can
+never disagree.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
 from fairlead.model.quota_use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import SourceState
 from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
 from fairlead.rules.pods.status import pod_status
@@ -28,7 +30,7 @@ class InstanceRow(Struct, frozen=True, gc=False):
     use: PodUse
 
 
-class JobRow(Struct, frozen=True, gc=False):
+class ReportedJob(Struct, frozen=True, gc=False):
     """`status` is the exact word; `use` sums over the pods."""
 
     job: Job
@@ -44,13 +46,14 @@ class JobRow(Struct, frozen=True, gc=False):
 class ClusterSummary(Struct, frozen=True, gc=False):
     """`jobs` are the newest only; `statuses` has the status word of every job, by (namespace, type).
 
-    `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is absent, never zero.
+    `knows_nodes`, `knows_pods`: that source was read at least once. Without it what follows from it is
+    absent, never zero.
     """
 
     snapshot: ClusterSnapshot
     occupancy: ClusterOccupancy
     totals: GpuTotals
-    jobs: tuple[JobRow, ...]
+    jobs: tuple[ReportedJob, ...]
     statuses: Mapping[tuple[str, str], list[str]]
     quota: tuple[QuotaUse, ...]
     knows_nodes: bool = True
@@ -62,7 +65,10 @@ class ClusterSummary(Struct, frozen=True, gc=False):
 
 
 def summarize(snapshot: ClusterSnapshot, jobs: Sequence[JobInstances], now: float, max_jobs: int = 5000) -> ClusterSummary:
-    """The rows behind a page. Of more than `max_jobs` jobs the newest are kept (all still count in sums by status)."""
+    """The rows behind a page.
+
+    Of more than `max_jobs` jobs the newest are kept (all still count in sums by status).
+    """
     occupancy = cluster_occupancy(snapshot)
     knows_pods = is_known(snapshot, "pods")
     statuses: dict[tuple[str, str], list[str]] = {}
@@ -86,9 +92,12 @@ def _once(uses: Iterable[QuotaUse]) -> tuple[QuotaUse, ...]:
 
 
 def is_known(snapshot: ClusterSnapshot, source: str) -> bool:
-    """Whether the source's contents are there to be counted: read once, even if it fails now. A snapshot without sources is whole."""
+    """Whether the source's contents are there to be counted: read once, even if it fails now.
+
+    A snapshot without sources is whole.
+    """
     found = snapshot.sources.get(source)
-    return found is None or found.state == "ok" or (found.state == "failing" and found.good_at is not None)
+    return found is None or found.is_ok or (found.state == SourceState.FAILING and found.good_at is not None)
 
 
 def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:
@@ -98,8 +107,8 @@ def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:
     return sorted(jobs, key=lambda each: (each.job.namespace, each.job.name, each.job.type))
 
 
-def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> JobRow:
-    return JobRow(
+def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> ReportedJob:
+    return ReportedJob(
         job=each.job,
         status=job_status(each.job, each.pods),
         duration_seconds=job_duration(each.job, now),

@@ -1,6 +1,7 @@
-"""What is there to say of a training job and each of its pods? Tables, documents and both layouts print it (arena contract §2.2, §4).
+"""What there is to say of a training job and of each of its pods (arena contract §2.2, §4).
 
-What a newcomer gets wrong: requested GPUs come from the job's spec, so they are right before any pod exists; allocated ones from the pods.
+Tables, documents and both layouts print it. Requested GPUs come from the job's spec, so they are right before
+any pod exists; allocated ones come from the pods.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.moment import Moment
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.rules.jobs.status import allocated_gpus, instance_age, job_duration, job_status, requested_gpus
+from fairlead.rules.nodes.status import SHARE
 from fairlead.rules.pods.devices import whole_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import natural_key
@@ -102,7 +104,7 @@ def _report(found: JobInstances, now: Moment, uses: dict[tuple[str, str], list[G
         gpus_allocated=allocated_gpus(found.pods),
         instances=tuple(sorted(instances, key=lambda instance: natural_key(instance.pod.name))),
         chief=chief,
-        node_ip=chief.host_ip if chief is not None and chief.phase != "Pending" else "",
+        node_ip=chief.host_ip if chief is not None and chief.phase != PodPhase.PENDING else "",
     )
 
 
@@ -121,7 +123,7 @@ def _uses_by_pod(gpus: Iterable[GpuReading]) -> dict[tuple[str, str], list[GpuUs
 
 def _use(reading: GpuReading, holder: GpuHolder) -> GpuUse:
     """A pod that shares its card is shown what is its own, where that is known."""
-    is_shared = holder.mode == "share"
+    is_shared = holder.mode == SHARE
     ratio = holder.utilization_ratio if is_shared and holder.utilization_ratio is not None else reading.utilization_ratio
     used = holder.memory_used_mib if is_shared and holder.memory_used_mib is not None else reading.memory_used_mib
     total = holder.memory_limit_mib if is_shared and holder.memory_limit_mib else reading.memory_total_mib

@@ -1,7 +1,8 @@
-"""arena's view of the account: a node's type, its GPUs and who holds them, as `arena top node` says it (arena contract §5).
+"""arena's view of the account: a node's type, its GPUs and who holds them, as `arena top node` says it.
 
-The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is still a GPU node), and a share node's GPU count is
-an exact sum of fractions: whoever shows it rounds, last, so that a sum over nodes is not a sum of roundings.
+Arena contract §5. The type follows from *capacity*, never from allocatable (a node whose GPUs all failed is
+still a GPU node). A share node's GPU count is an exact sum of fractions: whoever shows it rounds, last, so
+that a sum over nodes is not a sum of roundings.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.devices.gpu import GpuReading
+from fairlead.model.devices.gpu import CardMode, GpuMode, GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
@@ -32,10 +33,10 @@ _PIECES: Final = re.compile(r"(\d+)")
 
 
 class HolderReport(Struct, frozen=True, gc=False):
-    """A pod that asks for the node's GPU resource: what it asks for, and what its grants say it has, by GPU index.
+    """A pod that asks for the node's GPU resource: what it asks for, and what its grants say it has.
 
-    `requested` in units of the resource. All three mappings are empty for a pod whose annotations say nothing usable: it is listed,
-    and allocated nowhere. `whole` = the cards of a topology group.
+    `requested` in units of the resource. The three fields by GPU index are empty for a pod whose annotations
+    say nothing usable: it is listed, and allocated nowhere. `whole`: the cards of a topology group.
     """
 
     pod: Pod
@@ -57,13 +58,14 @@ class DeviceReport(Struct, frozen=True, gc=False):
 
 
 class NodeReport(Struct, frozen=True, gc=False):
-    """`unit_bytes`, `devices` and the unit and core totals are a share node's only; `topology` a topology node's only.
+    """One node. `unit_bytes`, `devices` and the unit and core totals are a share node's only.
 
-    `gpus_allocated` is exact: what is added up over nodes. `gpus_allocated_shown` has the one decimal that a person reads.
+    `topology` is a topology node's only. `gpus_allocated` is exact: what is added up over nodes.
+    `gpus_allocated_shown` has the one decimal that a person reads.
     """
 
     node: Node
-    mode: str
+    mode: GpuMode
     gpus: int = 0
     gpus_allocated: float = 0
     gpus_unhealthy: int = 0
@@ -96,8 +98,11 @@ def report_nodes(snapshot: ClusterSnapshot) -> tuple[NodeReport, ...]:
     return tuple(sorted(reports, key=lambda report: (MODES.index(report.mode), natural_key(report.node.name))))
 
 
-def node_mode(node: Node, snapshot: ClusterSnapshot) -> str:
-    """The first that matches: share, topology (label *and* ConfigMap, whatever the capacity), exclusive, normal."""
+def node_mode(node: Node, snapshot: ClusterSnapshot) -> GpuMode:
+    """The first that matches: share, topology, exclusive, normal.
+
+    Topology needs label *and* ConfigMap, whatever the capacity.
+    """
     if node.capacity.get(GPU_MEMORY, 0) > 0:
         return SHARE
     if is_topology_node(node, snapshot):
@@ -172,12 +177,13 @@ def _report_share(node: Node, held: NodeAccount, holders: tuple[HolderReport, ..
 
 
 def _faulty(node: Node, withheld: int, *, is_shared: bool = False) -> int:
-    """GPUs that are not allocatable, less those that only drain from one mode into the other: that is no fault.
+    """GPUs that are not allocatable, less those that only drain from one mode into the other.
 
-    They are withheld from the resource of the mode that they leave, which is not the one that the node's labels want.
+    Draining is no fault: such GPUs are withheld from the resource of the mode that they leave, which is not
+    the one that the node's labels want.
     """
     is_left = share_mode(node.labels).is_shared is not is_shared
-    return max(0, withheld - sum(slot.mode == "draining" for slot in node.gpus) * is_left)
+    return max(0, withheld - sum(slot.mode == CardMode.DRAINING for slot in node.gpus) * is_left)
 
 
 def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) -> tuple[DeviceReport, ...]:
@@ -197,14 +203,15 @@ def _devices(node: Node, held: NodeAccount, gpus: int, units: int, core: int) ->
 
 
 def _is_shared(card: CardAccount) -> bool:
-    """One that drains and has no sharer is not: it is still held whole."""
+    """A card that drains and has no sharer is not: it is still held whole."""
     return card.units > 0 and (not card.gpu.is_draining or card.used > 0)
 
 
 def node_condition(node: Node) -> str:
     """`Ready`, `NotReady` or `Unknown` (no such condition), plus `,SchedulingDisabled` when cordoned.
 
-    Not `node_status.status_word`: arena calls a node whose kubelet fell silent (condition `Unknown`) NotReady.
+    This is not `rules/nodes/status.status_word`: arena calls a node whose kubelet fell silent (condition
+    `Unknown`) NotReady.
     """
     ready = next((condition.status for condition in node.conditions if condition.type == "Ready"), None)
     word = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"

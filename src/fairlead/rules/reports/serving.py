@@ -1,6 +1,7 @@
-"""What is there to say of a serving job: how many of its pods are up, where is it reached, which GPUs does it hold? (contract §2.4)
+"""What there is to say of a serving job: pods that are up, where it is reached, which GPUs it holds.
 
-What a newcomer gets wrong: a pod counts GPUs only while it runs, and a pod that shares a card counts the part of it that it was promised.
+Arena contract §2.4. A pod counts GPUs only while it runs, and a pod that shares a card counts the part of it
+that it was promised.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from msgspec import Struct
 
 from fairlead.model.jobs.serving import FoundServings, Service, ServicePort, Serving
 from fairlead.model.moment import Moment
-from fairlead.model.pod import Pod
+from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.resources import CPU, GPU_CORE, Amounts, counted
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.reports.node import natural_key
 
 _PORT_TITLES: Final = {"grpc-serving": "GRPC", "http-serving": "RESTFUL", "restful-serving": "RESTFUL"}
-"""Ports by which models are asked. The last is how arena before 0.9 named the second; metrics are no way to ask a model."""
+"""Ports by which models are asked; metrics are no way to ask a model.
+
+The last is how arena before 0.9 named the second.
+"""
 _NO_ADDRESS: Final = ("", "None")
 
 
@@ -36,7 +40,10 @@ class ServingInstance(Struct, frozen=True, gc=False):
 
 
 class ServingReport(Struct, frozen=True, gc=False):
-    """`address` is "" when it has none. `cpus` in cores and the other requests are those of all pods it desires."""
+    """`address` is "" when it has none.
+
+    `cpus` in cores; it and the other requests are those of all pods the job desires.
+    """
 
     serving: Serving
     age: float
@@ -57,6 +64,7 @@ def report_servings(found: FoundServings) -> list[ServingReport]:
 
 
 def report_serving(serving: Serving, share_units: Mapping[str, float], now: Moment) -> ServingReport:
+    """The report at `now`. `share_units`: by node, how many units of gpu-mem one of its cards has."""
     instances = [_instance(pod, share_units.get(pod.node, 0.0), now) for pod in serving.pods]
     limits = [(worker.replicas, worker.limits) for worker in serving.workers]
     return ServingReport(
@@ -78,8 +86,10 @@ def report_serving(serving: Serving, share_units: Mapping[str, float], now: Mome
 def instance_gpus(limits: Amounts, card_units: float) -> float:
     """Whole GPUs, or the part of a card of `card_units` that the memory is; 0 for a card that nobody knows.
 
-    >>> instance_gpus({"nvidia.com/gpu": 2}, 0), instance_gpus({"aliyun.com/gpu-mem": 5}, 15), instance_gpus({"aliyun.com/gpu-mem": 5}, 0)
-    (2.0, 0.3, 0.0)
+    >>> instance_gpus({"nvidia.com/gpu": 2}, 0), instance_gpus({"aliyun.com/gpu-mem": 5}, 15)
+    (2.0, 0.3)
+    >>> instance_gpus({"aliyun.com/gpu-mem": 5}, 0)
+    0.0
     """
     units = memory_units(limits)
     if not units:
@@ -95,7 +105,7 @@ def _instance(pod: Pod, card_units: float, now: Moment) -> ServingInstance:
         ready=sum(status.ready for status in pod.statuses),
         total=len(pod.containers),
         restarts=sum(status.restarts for status in pod.statuses),
-        gpus=instance_gpus(pod.limits, card_units) if pod.phase == "Running" and pod.node else 0.0,
+        gpus=instance_gpus(pod.limits, card_units) if pod.phase == PodPhase.RUNNING and pod.node else 0.0,
     )
 
 

@@ -1,1 +1,1 @@
-"""Sharing a GPU between pods: ledger, choice of cards, the words of a no, and the machine that extender and laptop drive."""
+"""Sharing a GPU between pods: ledger, choice of cards, refusals, and the state machine of all of it."""

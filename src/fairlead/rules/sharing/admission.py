@@ -1,7 +1,8 @@
-"""What may people write about shared GPUs on a pod, and which scheduler is it for? What the cluster's admission policies say, as functions.
+"""The cluster's admission policies about shared GPUs, as functions.
 
-What a newcomer gets wrong: `default-scheduler` is what the API server fills in before any policy looks, so nobody can be told apart who
-wrote it. A pod that asks for shared GPU memory goes to our scheduler either way: the default one would only count sums.
+Who may write grants on a pod, and which scheduler a pod goes to. The API server fills in `default-scheduler`
+before any policy looks, so it does not tell whether the pod's author wrote it. A pod that asks for shared GPU
+memory goes to our scheduler either way: the default one would only count sums.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ def scheduler_for(pod: Pod) -> str:
 
 
 def refuse_grants(before: Mapping[str, str], after: Mapping[str, str], user: str) -> Refusal | None:
-    """Whether `user` may turn these annotations of a pod into those.
+    """The refusal if `user` may not turn the annotations `before` of a pod into `after`; None if they may.
 
     >>> refuse_grants({}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice").reason
     'only Fairlead writes the annotation ALIYUN_COM_GPU_MEM_IDX'
-    >>> refuse_grants({"ALIYUN_COM_GPU_MEM_IDX": "0"}, {"ALIYUN_COM_GPU_MEM_IDX": "0", "team": "a"}, "alice")
+    >>> held = {"ALIYUN_COM_GPU_MEM_IDX": "0"}
+    >>> refuse_grants(held, {**held, "team": "a"}, "alice")
     """
     if user in GRANT_WRITERS:
         return None

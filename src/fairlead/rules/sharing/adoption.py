@@ -1,7 +1,8 @@
-"""Cards for pods that somebody else put on a node, damaged grants written again, and three Events about what people cannot see.
+"""Adoption: cards for pods that somebody else put on a node, and damaged grants written again.
 
-kube-scheduler asks the extender only about nodes whose *sum* of units would do. Of all others it says no number, so the pod is told here
-(`GPUShareNoRoom`).
+Three Events tell people what they cannot see. One is of a pod that found no room (`GPUShareNoRoom`):
+kube-scheduler asks the extender only about nodes whose *sum* of units would do, and says no number about the
+others, so it is told here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.model.actions import Action, Outcome, Result, TellEvent, WriteGrants
+from fairlead.model.actions import Outcome, Result, SharingAction, TellEvent, WriteGrants
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
@@ -21,11 +22,14 @@ from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
 from fairlead.rules.sharing.why import ShareWhy
 
 AT_ONCE: Final = 10
-"""So many grants are written at a time: bindings wait in the same line of requests."""
+"""At most this many grants are being written at a time: bindings wait in the same line of requests."""
 
 
 class Adoption:
-    """One `look` at a time; `written` says how each `WriteGrants` of it ended. `has_unwritten`: one is to be tried again soon."""
+    """One `look` at a time; `written` is told how each `WriteGrants` of it ended.
+
+    `has_unwritten`: one is to be tried again soon.
+    """
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -42,8 +46,11 @@ class Adoption:
     def is_writing(self) -> bool:
         return bool(self._writing)
 
-    def look(self) -> Iterator[Action | None]:
-        """What follows from all that has changed, one node or pod at a time; None where other work may come between."""
+    def look(self) -> Iterator[SharingAction | None]:
+        """What follows from all that has changed, one node or pod at a time.
+
+        None where other work may come between.
+        """
         feed = self._feed
         nodes, news = list(feed.touched), list(feed.news.values())
         feed.touched.clear()
@@ -61,7 +68,10 @@ class Adoption:
         self._forget()
 
     def written(self, action: WriteGrants, outcome: Outcome) -> None:
-        """The cards are held from here on, whatever the API server said; only the end of the pod frees them."""
+        """How a `WriteGrants` ended.
+
+        The cards stay held, whatever the API server said; only the end of the pod frees them.
+        """
         uid = action.pod.uid
         self._writing.discard(uid)
         if outcome.result is Result.GONE:
@@ -74,8 +84,12 @@ class Adoption:
         elif uid in self._unwritten:
             self._unwritten[uid] = self._unwritten.pop(uid)  # behind the others: those that are never taken must not hold them up
 
-    def _adopt_on(self, account: NodeAccount | None) -> Iterator[Action]:
-        """What runs without a card has none to be given (its kubelet would not look any more); a damaged grant is written again."""
+    def _adopt_on(self, account: NodeAccount | None) -> Iterator[SharingAction]:
+        """Write damaged grants again, and find cards for pods that have none.
+
+        A pod that runs without a card that is known is given none, only told: its kubelet would not look any
+        more.
+        """
         if account is None:
             return
         for tenant in tuple(account.tenants.values()):
@@ -95,7 +109,7 @@ class Adoption:
                 elif grants:
                     self._unwritten[pod.uid] = pod
 
-    def _write(self, pod: Pod) -> Iterator[Action]:
+    def _write(self, pod: Pod) -> Iterator[SharingAction]:
         if pod.uid in self._writing or len(self._writing) >= AT_ONCE:
             return
         ledger = self._feed.ledger
@@ -108,17 +122,17 @@ class Adoption:
         self._written[pod.uid] = tenant.pod
         yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
 
-    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[Action]:
+    def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[SharingAction]:
         if pod.node or pod.deleted_at is not None or pod.is_finished:
             return
         if any(condition.type == "PodScheduled" and condition.reason == "Unschedulable" for condition in pod.conditions):
             yield from self._tell(pod.uid, pod, NO_ROOM, why_no_room(pod))
 
-    def _tell_conflict(self, node: Node | None) -> Iterator[Action]:
+    def _tell_conflict(self, node: Node | None) -> Iterator[SharingAction]:
         if node is not None:
             yield from self._tell(node.name, node, CONFLICT, share_mode(node.labels).conflict)
 
-    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[Action]:
+    def _tell(self, key: str, subject: Pod | Node, reason: str, message: str) -> Iterator[SharingAction]:
         """Once, until the words change."""
         if self._told.get((key, reason), "") != message:
             self._told[key, reason] = message
@@ -126,7 +140,7 @@ class Adoption:
                 yield TellEvent(subject, reason, message)
 
     def _forget(self) -> None:
-        """What is not there any more."""
+        """Forget what is not there any more."""
         feed = self._feed
         for key in [key for key in self._told if key[0] not in feed.pods and key[0] not in feed.nodes]:
             del self._told[key]

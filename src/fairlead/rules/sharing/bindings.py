@@ -1,7 +1,8 @@
-"""Bindings under way and in doubt: reserve, one call to the API server, and then it is so, is undone, or is asked for later.
+"""Bindings of pods to nodes that are under way, or in doubt.
 
-A reservation is given back only when it is certain that its binding never comes true. Until then the memory is held: too little is sold
-for a minute rather than the same twice.
+Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked for later
+(a doubt). A reservation is given back only when it is certain that its binding never comes true. Until then
+the memory is held: too little is sold for a minute rather than the same twice.
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.feed import LedgerFeed
 
 SETTLE_SECONDS: Final = 15.0
-"""When an unknown outcome is asked for. The API server has decided after what was left of the Lease (at most 3 s); etcd may be later."""
+"""How long after the call an unknown outcome is asked for.
+
+The API server has decided after what was left of the Lease (at most 3 s); etcd may be later.
+"""
 _REMEMBERED: Final = 4096
 
 
 class ReadPod(Struct, frozen=True):
-    """Read this pod from the API server. `unknown`: how a call of ours ended whose outcome is not known, "" when there was none."""
+    """Read this pod from the API server.
+
+    `unknown`: how a call of ours ended whose outcome is not known, "" when there was none. `settles`: the
+    answer decides a doubt.
+    """
 
     asked: BindAsked
     unknown: str = ""
@@ -31,14 +39,20 @@ class ReadPod(Struct, frozen=True):
 
 
 class AnswerBind(Struct, frozen=True):
-    """The answer to a question of kube-scheduler: `why` is "" when the pod is on the node, with its cards."""
+    """The answer to a question of kube-scheduler.
+
+    `why` is "" when the pod is on the node, with its cards.
+    """
 
     asked: BindAsked
     why: str
 
 
 class Doubt(Struct, frozen=True):
-    """Whether the pod sits on the node has not been seen. `due_at` None: since the last `due`."""
+    """A binding of which nobody has seen yet whether it came true.
+
+    `due_at`: when the API server is asked for it; None = the next `due` sets it.
+    """
 
     pod: Pod
     node: str
@@ -49,7 +63,10 @@ Step = BindPod | ReadPod | AnswerBind
 
 
 class Bindings:
-    """`results` counts answers by how they ended: bound, repeated, refused, unknown. Times are seconds of one monotonic clock."""
+    """Bindings by the uid of their pod. Times are seconds of one monotonic clock.
+
+    `results` counts answers by how they ended: bound, repeated, refused, unknown.
+    """
 
     def __init__(self, feed: LedgerFeed) -> None:
         self.results: dict[str, int] = dict.fromkeys(("bound", "repeated", "refused", "unknown"), 0)
@@ -68,7 +85,10 @@ class Bindings:
             self._seen[pod.uid] = pod
 
     def ask(self, asked: BindAsked) -> list[Step]:
-        """The same question while one is under way waits for its answer: no steps."""
+        """The steps of a question of kube-scheduler.
+
+        There are none while the same question is under way: it waits for that one's answer.
+        """
         running = self.under_way.get(asked.uid)
         if running == asked:
             return []
@@ -80,7 +100,7 @@ class Bindings:
         return [ReadPod(asked)] if pod is None else self._try(asked, pod)
 
     def called(self, call: BindPod, outcome: Outcome, now: float) -> list[Step]:
-        """The call has ended."""
+        """What follows when the call to the API server has ended."""
         asked = self.under_way[call.pod.uid]
         if outcome.result is Result.REFUSED:
             if call.pod.uid not in self.doubts:  # an earlier try of the same reservation may still come true
@@ -94,7 +114,10 @@ class Bindings:
         return [ReadPod(asked, outcome.reason or "no answer")]
 
     def read(self, read: ReadPod, found: Pod | Refusal | None) -> list[Step]:
-        """What the API server says of the pod: None when it is not there, Refusal when it could not be asked."""
+        """What follows from what the API server says of the pod.
+
+        `found`: None when the pod is not there, Refusal when the API server could not be asked.
+        """
         if read.settles:
             self._settle(read.asked.uid, found)
             return []

@@ -1,6 +1,7 @@
 """The ledger as the API server's lists and watches tell it: nodes, pods and ConfigMaps, put in one by one.
 
-A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a reservation is handed to `on_doubt`.
+A list that lacks a pod whose binding is on its way does not mean that the pod is gone: such a reservation is
+handed to `on_doubt`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from fairlead.rules.sharing.placement import SharePolicies
 
 
 class LedgerFeed:
-    """`pods`: those that name a resource of shared GPUs, by uid. `is_rebuilt`: all was listed since the last `rebuild`.
+    """`pods`: those that name a resource of shared GPUs, by uid.
 
-    `touched`: nodes whose tenants are to be looked at, `news`: pods that changed; both in the order of happening, emptied by `Adoption`.
-    `on_change` is called after each change.
+    `is_rebuilt`: all was listed since the last `rebuild`. `touched`: nodes whose tenants are to be looked at;
+    `news`: pods that changed; both in the order of happening, emptied by `Adoption`. `on_change` is called
+    after each change.
     """
 
     def __init__(self, policies: SharePolicies, on_change: Callable[[], None]) -> None:
@@ -36,7 +38,10 @@ class LedgerFeed:
         self._missing: set[object] | None = None
 
     def rebuild(self) -> None:
-        """What was known may be old, and so may lists that are on their way: none counts before `begin`."""
+        """Doubt all that is known: it may be old, and so may lists that are on their way.
+
+        None of them counts before `begin`.
+        """
         self.is_rebuilt = False
         self._missing = None
 
@@ -45,6 +50,7 @@ class LedgerFeed:
         self._missing = {self.node_sink, self.pod_sink, self.withheld_sink}
 
     def listed(self, sink: object) -> None:
+        """Called by a sink when a list of its kind has come."""
         if self._missing is None:
             return
         self._missing.discard(sink)
@@ -54,11 +60,14 @@ class LedgerFeed:
         self.on_change()
 
     def touch(self, node: str) -> None:
+        """Note that the tenants of this node are to be looked at."""
         self.touched[node] = None
         self.on_change()
 
 
 class NodeSink:
+    """Takes nodes; heartbeats, which change nothing that the ledger reads, touch none."""
+
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
         self._names: dict[str, str] = {}
@@ -86,6 +95,8 @@ class NodeSink:
 
 
 class PodSink:
+    """Takes pods; those that name no resource of shared GPUs are left out."""
+
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
 
@@ -103,7 +114,7 @@ class PodSink:
 
     def upsert(self, key: str, row: Pod) -> None:
         feed, ledger = self._feed, self._feed.ledger
-        if key not in feed.pods and key not in ledger.tenants and not asks_share(row):
+        if not self.holds(key) and not asks_share(row):
             return
         feed.pods[key] = feed.news[key] = row
         before = ledger.tenants.get(key)
@@ -114,6 +125,10 @@ class PodSink:
                 if tenant is not None:
                     feed.touch(tenant.node)
         feed.on_change()
+
+    def holds(self, key: str) -> bool:
+        """Whether changes of this pod matter, whatever it says of itself."""
+        return key in self._feed.pods or key in self._feed.ledger.tenants
 
     def remove(self, key: str) -> None:
         feed = self._feed
@@ -126,6 +141,8 @@ class PodSink:
 
 
 class WithheldSink:
+    """Takes the ConfigMaps by which operators take cards out."""
+
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
         self._rows: dict[str, Withheld] = {}

@@ -1,40 +1,48 @@
-"""Who sits on which shared card, and how much is free? The ledger as a person and a program read it (sharing contract 4).
+"""Who sits on which shared card, and how much is free: the ledger as a person and a program read it.
 
-What a newcomer gets wrong: a pod that runs here and whose card nobody can name counts as used (`pending`), and so does one whose
-annotation names a card that is not here. A card that is still held from exclusive use has nothing to share yet: its total is 0.
+Sharing contract 4. A pod that runs here and whose card nobody can name counts as used (`pending`), and so
+does one whose annotation names a card that is not here. A card that is still held from exclusive use has
+nothing to share yet: its total is 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from msgspec import structs
 
-from fairlead.model.devices.gpu import GpuReading, GpuSlot, Grant
+from fairlead.model.devices.gpu import CardMode, GpuReading, GpuSlot, Grant
 from fairlead.model.inspection import ContainerPart, DrainingCards, InspectedCard, InspectedNode, InspectedPod
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU, counted
-from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant
+from fairlead.rules.holding.account import DRAINING, UNHEALTHY, CardAccount, NodeAccount, Tenant, Trouble
 from fairlead.rules.holding.units import grant_mib
 from fairlead.rules.nodes.status import node_ip
 from fairlead.rules.sharing.isolation import isolation_of
 from fairlead.rules.sharing.ledger import Ledger
 
+_REASONS: Final[Mapping[Trouble | None, str]] = {UNHEALTHY: "taken out of use", DRAINING: "draining"}
 Readings = Mapping[tuple[str, int], GpuReading]
 """What exporters say, by node and GPU index."""
-_SHARED, _DRAINING = "shared", "draining"
 
 
 def inspect_shares(ledger: Ledger, names: Collection[str] = (), readings: Iterable[GpuReading] = ()) -> list[InspectedNode]:
-    """Nodes that share GPUs, by name; only those of `names`, if any are given (`unknown_node` says which of them do not exist)."""
+    """Nodes that share GPUs, by name; only those of `names`, if any are given.
+
+    `unknown_node` says which of them do not exist.
+    """
     wanted = sorted(set(names) & ledger.nodes.keys() if names else ledger.nodes)
     read = {(reading.node, reading.index): reading for reading in readings}
     return [_inspected(ledger.nodes[name], node, read) for name in wanted if shares_gpus(node := ledger.node(name))]
 
 
 def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[Pod] = ()) -> list[DrainingCards]:
-    """Nodes with cards that wait for pods of the old mode to leave, by name, and for which of `pods` they wait."""
+    """Nodes with cards that wait for pods of the old mode to leave, by name.
+
+    `pods`: among which those that are waited for are looked up.
+    """
     wanted = {name for name, account in ledger.nodes.items() if (not names or name in names) and _draining(ledger.node(name))}
     holders: dict[str, list[str]] = {name: [] for name in wanted}
     for pod in pods:
@@ -48,11 +56,11 @@ def draining_cards(ledger: Ledger, names: Collection[str] = (), pods: Iterable[P
 
 
 def _draining(node: Node) -> tuple[int, ...]:
-    return tuple(slot.index for slot in node.gpus if slot.mode == _DRAINING)
+    return tuple(slot.index for slot in node.gpus if slot.mode == CardMode.DRAINING)
 
 
 def shares_gpus(node: Node) -> bool:
-    """Whether it has shared memory to give, or has given some: 0 is as good as absent."""
+    """Whether it has shared memory to give: an amount of 0 is as good as absent."""
     return counted(node.capacity, GPU_MEMORY) > 0
 
 
@@ -77,7 +85,7 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
         name=node.name,
         address=node_ip(node),
         unit=account.unit,
-        mode=_SHARED if account.mode.is_shared else _DRAINING,
+        mode=CardMode.SHARED if account.mode.is_shared else CardMode.DRAINING,
         isolation=isolation_of(node),
         total=sum(card.total for card in cards) if node.gpus else max(counted(node.capacity, GPU_MEMORY), 0),
         used=sum(card.used for card in cards) + sum(pod.used for pod in pending),
@@ -89,7 +97,7 @@ def _inspected(account: NodeAccount, node: Node, readings: Readings) -> Inspecte
 
 def _card(account: NodeAccount, card: CardAccount, slot: GpuSlot, tenants: Iterable[Tenant], reading: GpuReading | None) -> InspectedCard:
     is_awaited = card.trouble == DRAINING and not card.used
-    reason = slot.reason or {UNHEALTHY: "taken out of use", DRAINING: _DRAINING}.get(card.trouble, "")
+    reason = slot.reason or _REASONS.get(card.trouble, "")
     return InspectedCard(
         index=card.index,
         uuid=slot.uuid,

@@ -1,7 +1,7 @@
-"""What keeps the pods on a node's shared cards apart, and how well? (sharing contract 5)
+"""What keeps the pods on a node's shared cards apart, and how well (sharing contract 5).
 
-What a newcomer gets wrong: `guard` is cooperative, a quota for well-behaved programs. No word here may claim more than is enforced, and
-a node on which nobody has said what is in force is `unknown`, not safe.
+`guard` is cooperative: a quota for well-behaved programs. No word here may claim more than is enforced, and a
+node on which nobody has said what is in force is `unknown`, not safe.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ _LEVELS: Final = {
 
 
 def isolation_of(node: Node) -> Isolation:
-    """
-    >>> isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": "guard"})).memory, isolation_of(Node("n")).provider
-    ('cooperative', 'unknown')
+    """What the node's labels say is in force.
+
+    >>> isolation_of(Node("n", labels={"fairlead.io/gpu-isolation": "guard"})).memory
+    'cooperative'
+    >>> isolation_of(Node("n")).provider
+    'unknown'
     """
     provider = "none" if node.labels.get(LABEL_NO_ISOLATION) == "true" else node.labels.get(LABEL_ISOLATION, "")
     if provider not in _LEVELS:
@@ -37,7 +40,9 @@ def isolation_of(node: Node) -> Isolation:
 def isolation_text(isolation: Isolation) -> str:
     """The provider with the level of its memory limit, in one cell.
 
-    >>> isolation_text(Isolation("guard", "cooperative", "soft", "shared")), isolation_text(Isolation("none", "none", "none", "none"))
-    ('guard(cooperative)', 'none')
+    >>> isolation_text(Isolation("guard", "cooperative", "soft", "shared"))
+    'guard(cooperative)'
+    >>> isolation_text(Isolation("none", "none", "none", "none"))
+    'none'
     """
     return isolation.provider if isolation.memory in ("none", UNKNOWN) else f"{isolation.provider}({isolation.memory})"

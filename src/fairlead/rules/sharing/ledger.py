@@ -1,7 +1,8 @@
-"""Who holds which part of which shared card? The account that the scheduler extender answers from, kept current change by change.
+"""The ledger: who holds which part of which shared card, kept current change by change.
 
-What a newcomer gets wrong: the API server is the only memory. Everything but a reservation in flight can be built again from nodes and
-pods (`set_node`, `set_pod`, in any order), so a restart forgets nothing. No clock and no I/O: whoever calls serialises.
+The scheduler extender answers from it. The API server is the only memory: everything but a reservation in
+flight can be built again from nodes and pods (`set_node`, `set_pod`, in any order), so a restart forgets
+nothing. There is no clock, I/O or lock: the caller makes one call at a time.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from msgspec import Struct, structs
 from fairlead.model.node import Node
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
-from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, account, tenant_of
+from fairlead.rules.holding.account import RESERVED, UNWRITTEN, NodeAccount, Tenant, TenantState, account, tenant_of
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import unit_of_cluster
 from fairlead.rules.holding.need import asks_share, gpu_need
@@ -38,7 +39,7 @@ class Filtered(Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """Nodes, tenants and promises. `policies` are the cluster's settings."""
+    """Nodes, tenants and promises (pods nominated for a node). `policies` are the cluster's settings."""
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES) -> None:
         self.policies = policies
@@ -48,14 +49,23 @@ class Ledger:
         self._on: dict[str, dict[str, Tenant]] = {}
         self._promises: dict[str, Pod] = {}
         self._plain: dict[str, tuple[int, int, str]] = {}
-        """By node whose cards are all well, known and promised to nobody: most units free on a card, most units of a card, and the unit."""
-        self._scores: dict[str, dict[tuple[int, str], int]] = {}
-        """By node, since its account last changed: scores of plain needs, by units and the pod's own policy."""
+        """By node whose cards are all well, known and promised to nobody.
 
-    # --- what the cluster tells --------------------------------------------------------------------------------------------------
+        Most units free on a card, most units of a card, and the unit.
+        """
+        self._scores: dict[str, dict[tuple[int, Placement | None], int]] = {}
+        """By node, since its account last changed: scores of plain needs.
+
+        By units and the pod's own policy.
+        """
+
+    # --- what the cluster tells -----------------------------------------------------------------------------
 
     def set_node(self, node: Node, withheld: Collection[int] = ()) -> None:
-        """The node as it now is. Who sits on it is counted anew: an inventory may have moved, grown or shrunk."""
+        """The node as it now is.
+
+        Who sits on it is counted anew: its inventory may have moved, grown or shrunk.
+        """
         self._sources[node.name] = (node, frozenset(withheld))
         found = self.nodes[node.name] = account(node, withheld=withheld)
         for tenant in self._on.get(node.name, {}).values():
@@ -88,6 +98,7 @@ class Ledger:
                 self._unseat(pod.uid)
 
     def remove_pod(self, uid: str) -> None:
+        """The pod is gone, or has finished: what it held is free."""
         self._promise(uid, None)
         self._unseat(uid)
 
@@ -95,7 +106,7 @@ class Ledger:
         """The node as it was last told."""
         return self._sources[name][0]
 
-    # --- what the scheduler asks -------------------------------------------------------------------------------------------------
+    # --- what the scheduler asks ----------------------------------------------------------------------------
 
     def filter(self, pod: Pod, names: Iterable[str]) -> Filtered:
         """Which of these nodes take the pod, and why the others do not."""
@@ -133,10 +144,11 @@ class Ledger:
         return answer
 
     def reserve(self, pod: Pod, node: str) -> GrantsByContainer | Refusal:
-        """Choose cards on the node and hold them for the pod, until a pod of its uid is seen there or `roll_back`.
+        """Choose cards on the node and hold them for the pod.
 
-        The same question again gets the same answer, unless somebody else has sold that room meanwhile (another extender, while this
-        one was without the lease). A pod that asks for nothing gets nothing, and nothing is held.
+        They are held until a pod of its uid is seen there or `roll_back`. The same question again gets the
+        same answer, unless somebody else has sold that room meanwhile (another extender, while this one was
+        without the Lease). A pod that asks for nothing gets nothing, and nothing is held.
         """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and (tenant.node != node or not tenant.grants):
@@ -148,7 +160,10 @@ class Ledger:
         return self._choose(pod, node, self.nodes.get(node), RESERVED)
 
     def adopt(self, pod: Pod) -> GrantsByContainer | Refusal:
-        """Find cards for a pod that somebody else put on its node (another scheduler, `nodeName` by hand), and hold them."""
+        """Find cards for a pod that somebody else put on its node, and hold them.
+
+        Another scheduler did, or a person who wrote `nodeName`.
+        """
         tenant = self.tenants.get(pod.uid)
         if tenant is not None and tenant.grants and (not tenant.is_first_written or self._still_fits(tenant)):
             return tenant.grants
@@ -179,10 +194,13 @@ class Ledger:
         """Pods that run on a node and whose cards nobody knows: to be adopted, else PENDING in tables."""
         return (tenant for tenant in self.tenants.values() if not tenant.grants and not gpu_need(tenant.pod).is_nothing)
 
-    # --- inside ------------------------------------------------------------------------------------------------------------------
+    # --- inside ---------------------------------------------------------------------------------------------
 
     def _filter_plain(self, pod: Pod, need: GpuNeed, names: Iterable[str]) -> Filtered:
-        """As `filter`, from one look-up per node; nodes with promises or with cards in trouble are asked one by one."""
+        """As `filter`, from one look-up per node.
+
+        Nodes with promises or with cards in trouble are asked one by one.
+        """
         plain, units = self._plain, need.units
         answer = Filtered([], {}, {})
         for name in names:
@@ -204,8 +222,8 @@ class Ledger:
         choice = choose_cards(as_seen_by(account, pod), need, gpu_policy(need, account, self.policies))
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
-    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, str]) -> int:
-        """Kept until the account changes; on a node with promises it depends on who asks."""
+    def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
+        """Kept until the account changes; on a node with promises it depends on who asks, and is not kept."""
         account = self.nodes.get(name)
         if account is None or account.promised:
             return self._score(name, pod, need)
@@ -217,7 +235,7 @@ class Ledger:
         known[key] = score
         return score
 
-    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: str) -> GrantsByContainer | Refusal:
+    def _choose(self, pod: Pod, node: str, account: NodeAccount | None, state: TenantState) -> GrantsByContainer | Refusal:
         need = gpu_need(pod)
         no = UNKNOWN_NODE if account is None else verdict(account, need, pod, self.policies)
         if account is None or no is not None:
@@ -259,9 +277,10 @@ class Ledger:
             self._refresh(account)
 
     def _bound(self, pod: Pod, before: Tenant | None) -> Tenant:
-        """What the pod itself says, else what it is known to hold there: a grant that is damaged while its pod runs frees no memory.
+        """What the pod itself says that it holds, else what it is known to hold there.
 
-        Whoever is seen on its node is not reserved, whichever hand put it there: no failed binding frees its memory.
+        A grant that is damaged while its pod runs frees no memory. Whoever is seen on its node is not
+        reserved, whichever hand put it there: no failed binding frees its memory.
         """
         told = tenant_of(pod)
         known = before if before is not None and before.node == pod.node and before.booked else None
@@ -311,7 +330,8 @@ class Ledger:
 def ledger_of(snapshot: ClusterSnapshot, policies: SharePolicies | None = None) -> Ledger:
     """The ledger of a whole cluster: what a restart builds, and what questions about a snapshot are asked.
 
-    Without `policies`, which no object of the cluster tells, its pods ask in MiB where all nodes that share count so.
+    Without `policies`, which no object of the cluster tells, its pods ask in MiB where all nodes that share
+    count so.
     """
     ledger = Ledger(policies or SharePolicies(unit=unit_of_cluster(snapshot.nodes)))
     for node in snapshot.nodes:
@@ -334,5 +354,5 @@ def _holds(tenant: Tenant) -> tuple[str, GrantsByContainer, bool]:
     return tenant.node, tenant.booked, tenant.is_hidden
 
 
-def _tenant(pod: Pod, node: str, state: str, grants: GrantsByContainer) -> Tenant:
+def _tenant(pod: Pod, node: str, state: TenantState, grants: GrantsByContainer) -> Tenant:
     return Tenant(pod, node, state, grants, booked_grants(structs.replace(pod, grants=grants)))

@@ -1,7 +1,8 @@
-"""The state machine of GPU sharing: what the cluster tells and what kube-scheduler asks go in, actions come out.
+"""The state machine of GPU sharing: what the cluster tells and kube-scheduler asks go in, actions come out.
 
-Pure and synchronous: time is an argument, nothing is awaited, and all state is here. `apps/extender` drives it on a real cluster, the
-laptop on a simulated one, storms on a clock that jumps. Whoever drives it carries the steps out and hands back how each ended.
+Pure and synchronous: time is an argument, nothing is awaited, and all state is here. `apps/extender` drives
+it on a real cluster, the laptop on a simulated one, storms on a clock that jumps. Whoever drives it carries
+the steps out and hands back how each ended.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from fairlead.rules.sharing.retry_hints import RetryHints
 
 
 class SharingMachine:
-    """`feed` takes what the cluster tells, `bindings` what kube-scheduler binds, `adoption` and `hints` say what is to be done besides."""
+    """`feed` takes what the cluster tells, `bindings` what kube-scheduler binds.
+
+    `adoption` and `hints` say what is to be done besides.
+    """
 
     def __init__(self, policies: SharePolicies = DEFAULT_POLICIES, on_change: Callable[[], None] = lambda: None) -> None:
         self.feed = LedgerFeed(policies, on_change)
@@ -32,7 +36,10 @@ class SharingMachine:
         return self.feed.ledger
 
     def filter(self, pod: Pod, names: Sequence[str]) -> Filtered:
-        """As `Ledger.filter`; a pod whose binding is under way or in doubt may be tried again on that node alone."""
+        """As `Ledger.filter`.
+
+        A pod whose binding is under way or in doubt may be tried again on that node alone.
+        """
         self.bindings.remember(pod)
         tenant = self.ledger.tenants.get(pod.uid)
         if tenant is None or tenant.state != RESERVED:

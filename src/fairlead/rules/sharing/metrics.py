@@ -1,6 +1,7 @@
-"""What does the scheduler extender say about shared cards and itself? Families `fairlead_gpushare_*` (sharing contract, metrics).
+"""The families `fairlead_gpushare_*`: what the scheduler extender says about shared cards and itself.
 
-Units of a card by state: `reserved`, `bound`, `assigned` are held by pods; `free` may be given; the rest of `total` takes nobody.
+Sharing contract, metrics. Units of a card by state: `reserved`, `bound`, `assigned` are held by pods; `free`
+may be given; the rest of `total` takes nobody.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ NAMES: Final = (UNITS, OVERCOMMITTED, PENDING, BINDS, DOUBTS, LEADING)
 
 
 def share_families(ledger: Ledger, binds: Mapping[str, int], *, is_leading: bool, doubts: int) -> list[Family]:
+    """All of them, for nodes in shared mode.
+
+    `binds`: bindings since the start, by result; `doubts`: how many the watch has not confirmed yet.
+    """
     shared = [account for account in ledger.nodes.values() if account.mode.is_shared]
     units = [line for account in shared for line in _units(account)]
     return [

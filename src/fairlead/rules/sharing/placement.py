@@ -1,4 +1,4 @@
-"""The cards of a node that a pod gets: best fit or spread, one card or several, container by container if it says so.
+"""The cards of a node that a pod gets: best fit or spread, one card or several, or one for each container.
 
 Sharing contract 2.3. Room that preemption freed for a waiting pod is not free for a less important one.
 """
@@ -12,7 +12,8 @@ from msgspec import Struct, structs
 
 from fairlead.model.devices.gpu import Grant
 from fairlead.model.pod import GrantsByContainer, Pod
-from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed
+from fairlead.model.resources import MemoryUnit
+from fairlead.model.sharing import BINPACK, SPREAD, ContainerNeed, GpuNeed, Placement
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Tenant
 from fairlead.rules.holding.need import gpu_need, peak_of
 from fairlead.rules.holding.units import GIB, grant_mib
@@ -22,23 +23,26 @@ Choice = Mapping[str, Sequence[CardAccount]]
 
 
 class SharePolicies(Struct, frozen=True, gc=False):
-    """The cluster's own settings: how nodes are chosen, and cards of a node; and the unit in which its pods ask."""
+    """The cluster's own settings: how nodes are chosen, and how the cards of a node.
 
-    node: str = BINPACK
-    gpu: str = BINPACK
-    unit: str = GIB
+    `unit`: that in which its pods ask.
+    """
+
+    node: Placement = BINPACK
+    gpu: Placement = BINPACK
+    unit: MemoryUnit = GIB
 
 
 DEFAULT_POLICIES = SharePolicies()
 
 
-def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> str:
+def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> Placement:
     """The pod's wish, else the node's label, else the cluster's."""
     return need.policy or account.mode.placement or policies.gpu
 
 
-def choose_cards(account: NodeAccount, need: GpuNeed, policy: str) -> Choice | None:
-    """The cards of each container, or None. `account` is not changed."""
+def choose_cards(account: NodeAccount, need: GpuNeed, policy: Placement) -> Choice | None:
+    """The cards of each container; None when they do not fit. `account` is not changed."""
     if need.is_split:
         choice = choose_for_each(account.cards, need, policy)
         return None if isinstance(choice, NoCard) else choice
@@ -47,18 +51,21 @@ def choose_cards(account: NodeAccount, need: GpuNeed, policy: str) -> Choice | N
 
 
 class NoCard(Struct, frozen=True, gc=False):
-    """Of a pod whose containers may sit on different cards, the first that finds none: what it needs, and what is `left` of the cards."""
+    """Of a pod whose containers may sit on different cards, the first that finds none.
+
+    What it needs, and what is `left` of the cards.
+    """
 
     units: int
     core_percent: int
     left: list[CardAccount]
 
 
-def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: str) -> Choice | NoCard:
+def choose_for_each(cards: Sequence[CardAccount], need: GpuNeed, policy: Placement) -> Choice | NoCard:
     """Container by container, the largest first. What init containers need counts for the first running one.
 
-    A container next to others of its pod takes as much as the peak of them all grows by it: they may not all run at
-    the moment at which one of them holds most.
+    A container next to others of its pod takes as much as the peak of them all grows by it: they may not all
+    run at the moment at which one of them holds most.
     """
     given = {card.key: card for card in cards}
     left = dict(given)
@@ -85,7 +92,10 @@ def _has_room(card: CardAccount, units: int, core_percent: int) -> bool:
 
 
 def _growth(need: GpuNeed, there: Sequence[str], name: str) -> tuple[int, int]:
-    """Units and core percent by which a card is fuller with this container, where others of its pod are `there`."""
+    """How much fuller a card is with this container, where others of its pod are `there`.
+
+    In units and core percent.
+    """
     units, core = peak_of(need, [*there, name])
     before_units, before_core = peak_of(need, there)
     return units - before_units, core - before_core
@@ -109,7 +119,10 @@ def grants_of(choice: Choice, need: GpuNeed) -> GrantsByContainer:
 
 
 def as_seen_by(account: NodeAccount, pod: Pod) -> NodeAccount:
-    """The account with room held back that others were promised: unbound pods of the same or higher priority, nominated for this node."""
+    """The account with room held back that others were promised.
+
+    Those are unbound pods of the same or higher priority, nominated for this node.
+    """
     if not account.promised:
         return account
     ahead = [
@@ -126,7 +139,10 @@ def as_seen_by(account: NodeAccount, pod: Pod) -> NodeAccount:
 
 
 def _hold_back(seen: NodeAccount, promised: Pod) -> None:
-    """Where the promised pod will sit: on what is free, else on what leaving pods free, else on what less important ones hold."""
+    """Take the room where the promised pod will sit.
+
+    On what is free, else on what leaving pods free, else on what less important ones hold.
+    """
     need = gpu_need(promised)
     if need.fault or need.is_nothing:
         return
@@ -143,15 +159,20 @@ def _hold_back(seen: NodeAccount, promised: Pod) -> None:
 
 
 def is_below(tenant: Tenant, pod: Pod) -> bool:
+    """Whether the tenant is less important than the pod."""
     return tenant.priority < pod.priority
 
 
-def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: str) -> list[CardAccount] | None:
-    """Smallest free first (best fit), or largest first; ties to the lowest index, in whose order cards come, since sorting is stable."""
+def first_fitting(cards: Sequence[CardAccount], units: int, core_percent: int, count: int, policy: Placement) -> list[CardAccount] | None:
+    """`count` cards with this much free: the smallest free first (best fit), or the largest (spread).
+
+    Ties go to the lowest index, in whose order cards come, since sorting is stable. None when there are too
+    few.
+    """
     return _in_order([card for card in cards if card.free >= units and card.core_free >= core_percent and not card.trouble], count, policy)
 
 
-def _in_order(fitting: list[CardAccount], count: int, policy: str) -> list[CardAccount] | None:
+def _in_order(fitting: list[CardAccount], count: int, policy: Placement) -> list[CardAccount] | None:
     if len(fitting) < count:
         return None
     if count == 1:

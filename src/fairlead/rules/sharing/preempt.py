@@ -1,7 +1,8 @@
-"""Whom must a pod push aside to get its part of a GPU? Corrects what kube-scheduler proposes (sharing contract 2.5).
+"""Preemption: whom a pod must push aside to get its part of a GPU (sharing contract 2.5).
 
-What a newcomer gets wrong: kube-scheduler trusts the freed *sum* of a node, and two halves of a card on two cards are no card. Victims
-that hold no shared GPU stay victims: they were chosen for something else, which only kube-scheduler sees.
+It corrects what kube-scheduler proposes, which trusts the freed *sum* of a node: two halves of a card on two
+cards are no card. Victims that hold no shared GPU stay victims: they were chosen for something else, which
+only kube-scheduler sees.
 """
 
 from __future__ import annotations
@@ -22,16 +23,20 @@ _Fits = Callable[[Iterable[str]], bool]
 
 
 class Victims(Struct, frozen=True, gc=False):
-    """Uids of the pods to evict from one node; `violations` of disruption budgets are kube-scheduler's count, handed back."""
+    """Uids of the pods to evict from one node.
+
+    `violations` of disruption budgets are kube-scheduler's count, handed back.
+    """
 
     uids: tuple[str, ...]
     violations: int = 0
 
 
 def plan_preemption(ledger: Ledger, pod: Pod, proposed: Mapping[str, Victims], spared: Collection[str] = ()) -> dict[str, Victims]:
-    """Per node the victims that really make room on one card (or M), none of them of `spared`; nodes where none do are left out.
+    """Per node the victims that really make room on one card (or M); nodes where none do are left out.
 
-    A pod that is only reserved is none: kube-scheduler would look for it on the node, not find it, and give the whole round up.
+    None of `spared` is among them. Nor is a pod that is only reserved: kube-scheduler would look for it on
+    the node, not find it, and give the whole round up.
     """
     need = gpu_need(pod)
     found = {}
@@ -71,7 +76,7 @@ def _victims_on(
 
 
 def _cards_of(account: NodeAccount, tenant: Tenant) -> set[str]:
-    """Those of which it holds a part."""
+    """Keys of the cards of which the tenant holds a part."""
     return {seat.key for seat in account.seats(tenant) if not seat.is_whole}
 
 
@@ -82,7 +87,11 @@ def _card_sets(account: NodeAccount, need: GpuNeed) -> list[set[str]]:
 
 
 def _fewest(tenants: Sequence[Tenant], proposed: frozenset[str], fits: _Fits) -> list[Tenant] | None:
-    """Proposed victims first, then the least important, until the pod fits; then whoever is not needed is spared."""
+    """The fewest tenants whose going makes the pod fit; None if not even all do.
+
+    Proposed victims first, then the least important, until the pod fits; then whoever is not needed is
+    spared.
+    """
     order = sorted(tenants, key=lambda tenant: (tenant.pod.uid not in proposed, _importance(tenant)))
     gone: list[Tenant] = []
     for tenant in order:
@@ -105,6 +114,9 @@ def _importance(tenant: Tenant) -> tuple[bool, int, float, str]:
 
 
 def _cost(victims: Sequence[Tenant]) -> tuple[int, int, int]:
-    """The most important victim counts first, then their priorities together, then how many they are. Who leaves anyway costs nothing."""
+    """The most important victim counts first, then their priorities together, then how many they are.
+
+    Who leaves anyway costs nothing.
+    """
     staying = [tenant.priority for tenant in victims if tenant.pod.deleted_at is None]
     return max(staying, default=-(2**31)), sum(priority + 2**31 for priority in staying), len(staying)

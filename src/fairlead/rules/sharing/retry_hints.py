@@ -1,7 +1,8 @@
 """Pods that kube-scheduler should try again: they were refused a moment before room came free.
 
-A pod that an extender refused waits for the next event of the cluster, up to five minutes, and the event that freed the room is over when
-our watch was behind. So a pod that waits though a node it was asked about now has room is touched: an annotation, and it is tried again.
+A pod that an extender refused waits for the next event of the cluster, up to five minutes, and the event that
+freed the room is over when our watch was behind. So a pod that waits though a node it was asked about now has
+room is touched: one of its annotations changes, and kube-scheduler tries it again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fairlead.rules.holding.account import RESERVED
 from fairlead.rules.sharing.feed import LedgerFeed
 
 PATIENCE_SECONDS: Final = 1.0
-"""kube-scheduler may be on its way itself."""
+"""How long a refused pod is left alone: kube-scheduler may try it again by itself."""
 AT_ONCE: Final = 10
 _REMEMBERED: Final = 4096
 
@@ -26,7 +27,10 @@ class _Waiting(NamedTuple):
 
 
 class RetryHints:
-    """`refused` and `passed` are told of every filter; `due`, looked at once a second, names a few pods at most."""
+    """`refused` and `passed` are told of every filter.
+
+    `due`, looked at once a second, names a few pods at most.
+    """
 
     def __init__(self, feed: LedgerFeed) -> None:
         self._feed = feed
@@ -43,9 +47,10 @@ class RetryHints:
         self._waiting.pop(pod.uid, None)
 
     def due(self, now: float) -> Iterator[TouchPod | None]:
-        """The first few that wait though there is room, by how long they do, each named once; None where other work may come between.
+        """The first few that wait though there is room, by how long they do, each named once.
 
-        A pod whose binding is in doubt has its room already: it waits until the doubt is settled.
+        None where other work may come between. A pod whose binding is in doubt has its room already: it waits
+        until the doubt is settled.
         """
         found = 0
         for uid, waiting in list(self._waiting.items()):

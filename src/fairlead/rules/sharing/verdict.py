@@ -1,7 +1,7 @@
-"""Why a node cannot take a pod that shares a GPU: the sentences of the scheduler extender (sharing contract 2.2).
+"""Why a node cannot take a pod that shares a GPU: the sentences of the extender (sharing contract 2.2).
 
-They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. `is_final` decides whether
-preemption is tried, so it may be said only of what no eviction can mend.
+They hold few distinct numbers, because kube-scheduler counts equal ones over nodes. `is_final` decides
+whether preemption is tried, so it may be said only of what no eviction can mend.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import structs
 
 from fairlead.model.pod import Pod
 from fairlead.model.resources import GPU_CORE, GPU_MEMORY
-from fairlead.model.sharing import GpuNeed, Verdict
+from fairlead.model.sharing import GpuNeed, Placement, Verdict
 from fairlead.rules.holding.account import DRAINING, CardAccount, NodeAccount
 from fairlead.rules.sharing.placement import NoCard, SharePolicies, as_seen_by, choose_cards, choose_for_each, gpu_policy
 
@@ -23,7 +23,7 @@ NOT_SHARED: Final = Verdict("node does not share GPUs (label cgpu=true missing)"
 
 
 def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolicies) -> Verdict | None:
-    """None: the node takes the pod."""
+    """Why the node cannot take the pod; None if it can."""
     if need.fault:
         return Verdict(need.fault, True)
     if need.is_nothing:
@@ -46,7 +46,10 @@ def verdict(account: NodeAccount, need: GpuNeed, pod: Pod, policies: SharePolici
 
 @lru_cache(maxsize=4)
 def other_unit(of_node: str, of_cluster: str) -> Verdict:
-    """A pod says only a number: it means the cluster's unit, and a node that counts in another would give it something else."""
+    """The verdict on a node that counts in another unit than the cluster.
+
+    A pod says only a number: it means the cluster's unit, and such a node would give it something else.
+    """
     return Verdict(f"node counts {GPU_MEMORY} in {of_node}, the cluster in {of_cluster}", True)
 
 
@@ -68,8 +71,11 @@ def _nothing_usable(cards: Sequence[CardAccount]) -> Verdict:
     return Verdict(f"all {_gpus(len(cards))} unhealthy" if len(cards) > 1 else "the only GPU is unhealthy", True)
 
 
-def _lacking(seen: NodeAccount, need: GpuNeed, policy: str) -> Verdict:
-    """For containers on different cards, the first (the largest) that finds none; each is tried as if it were the pod."""
+def _lacking(seen: NodeAccount, need: GpuNeed, policy: Placement) -> Verdict:
+    """For containers on different cards, the first (the largest) that finds none.
+
+    Each is tried as if it were the pod.
+    """
     if not need.is_split:
         return _lacking_for(seen, need.units, need.core_percent, need.cards)
     no = choose_for_each(seen.cards, need, policy)
@@ -111,7 +117,7 @@ def _too_large(seen: NodeAccount, units: int) -> Verdict:
 
 
 def whose_gpu_is_unknown(account: NodeAccount, uid: str) -> str:
-    """What a pod is told that runs on the node, and whose card nobody can name; "" for any other."""
+    """What is told to a pod that runs on the node, and whose card nobody can name; "" for any other."""
     hidden = account.hidden.get(uid)
     if hidden is None:
         return ""

@@ -1,7 +1,7 @@
-"""Where would pods go that share GPUs, and what would have to go for them to fit? The scheduler's rules, on a ledger of one's own.
+"""Where pods that share GPUs would go, and what would have to go for them to fit.
 
-What a newcomer gets wrong: only shared GPUs are looked at, on nodes that labels and taints leave to the pod. kube-scheduler also looks at
-cpu, memory, ports, other pods.
+The scheduler's rules, on a ledger of one's own. Only shared GPUs are looked at, on nodes that labels and
+taints leave to the pod; kube-scheduler also looks at cpu, memory, ports and other pods.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sacrifice(Struct, frozen=True, gc=False):
     pods: tuple[Pod, ...]
 
 
-class Outcome(Struct, frozen=True, gc=False):
+class PodPlan(Struct, frozen=True, gc=False):
     """What becomes of one pod: a node and grants, or a reason; then perhaps a `sacrifice` that would help."""
 
     pod: Pod
@@ -38,8 +38,11 @@ class Outcome(Struct, frozen=True, gc=False):
     sacrifice: Sacrifice | None = None
 
 
-def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
-    """Each pod in turn, on the node that scores best, ties to the first name. The ledger keeps what they take."""
+def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
+    """Each pod in turn, on the node that scores best, ties to the first name.
+
+    The ledger keeps what they take.
+    """
     planned: set[str] = set()
     outcomes = []
     for pod in pods:
@@ -49,22 +52,25 @@ def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
 
 
 def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sacrifice | None:
-    """The cheapest way to make room by ending other pods, whatever their priority; None if none does. Who is only `planned` stays."""
+    """The cheapest way to make room by ending other pods, whatever their priority; None if none does.
+
+    Who is only `planned` stays.
+    """
     asker = msgspec.structs.replace(pod, priority=_ABOVE_ALL)
     plans = plan_preemption(ledger, asker, {name: Victims(()) for name in usable_nodes(ledger, pod)}, planned)
     ways = [Sacrifice(node, tuple(ledger.tenants[uid].pod for uid in victims.uids)) for node, victims in plans.items()]
     return min(ways, key=_cost, default=None)
 
 
-def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> Outcome:
+def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
     passed = ledger.filter(pod, usable_nodes(ledger, pod)).passed
     if not passed:
-        return Outcome(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
+        return PodPlan(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
     grants = ledger.reserve(pod, node)
     assert not isinstance(grants, Refusal), "the filter said yes"
-    return Outcome(pod, node, ledger.nodes[node].unit, grants)
+    return PodPlan(pod, node, ledger.nodes[node].unit, grants)
 
 
 def _cost(way: Sacrifice) -> tuple[int, int, str]:

@@ -1,7 +1,8 @@
-"""Why does a pod find no room on any shared GPU? One sentence over all nodes, counted as kube-scheduler counts.
+"""Why a pod finds no room on any shared GPU: one sentence over all nodes, counted as kube-scheduler counts.
 
-kube-scheduler asks the extender only about nodes whose *sum* of units would do; of the others it says no number. This says it for all that
-labels and taints leave to the pod; whether its cpu and memory fit there is not asked.
+kube-scheduler asks the extender only about nodes whose *sum* of units would do; of the others it says no
+number. This says it for all that labels and taints leave to the pod; whether its cpu and memory fit there is
+not asked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from fairlead.rules.sharing.ledger import Ledger
 
 
 class ShareWhy:
-    """`why_no_room` for the many pods of one moment: equal needs have one answer, and the ledger is made for the first that asks."""
+    """`why_no_room` for the many pods of one moment.
+
+    Equal needs have one answer, and the ledger is made for the first pod that asks.
+    """
 
     def __init__(self, ledger: Callable[[], Ledger]) -> None:
         self._make = ledger
@@ -45,7 +49,10 @@ def usable_nodes(ledger: Ledger, pod: Pod) -> list[str]:
 
 
 def why_no_room(ledger: Ledger, pod: Pod) -> str:
-    """The reasons of all nodes that the pod may use, the most frequent first; "" if one of them has room or nothing is asked."""
+    """The reasons of all nodes that the pod may use, the most frequent first.
+
+    "" if one of them has room or nothing is asked.
+    """
     if gpu_need(pod).is_nothing:
         return ""
     names = usable_nodes(ledger, pod)

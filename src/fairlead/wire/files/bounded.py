@@ -1,7 +1,8 @@
-"""How deep may a document from outside be nested, and how much may a YAML alias repeat? Checked before anything is built from it.
+"""Bounds for YAML and JSON from outside: how deep it may be nested, how much aliases may repeat.
 
-What a newcomer gets wrong: PyYAML's C loader and most walks over a document call themselves once per level, so a few kilobytes of `[`
-end the process (SIGSEGV), not only the request. The event stream below is the one way to look that does not.
+Checked before anything is built from it: PyYAML's C loader and most walks over a document call themselves
+once per level, so a few kilobytes of `[` would end the process (SIGSEGV), not only the request. Looking at
+the parser's events, as here, does not recurse.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any, Final
 import yaml
 
 MAX_LEVELS: Final = 200
-"""Three times the deepest object that people write; every walk over one fits Python's stack several times over."""
+"""Three times the deepest object that people write.
+
+Every walk over one fits Python's stack several times over.
+"""
 
 MAX_REPEATED_CHARACTERS: Final = 3 * 1024 * 1024
 """What all aliases of one document may stand for, written out."""
@@ -19,11 +23,17 @@ MAX_REPEATED_CHARACTERS: Final = 3 * 1024 * 1024
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _UNREADABLE: Final = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
-"""What PyYAML lets through for `2026-13-45`, for ten thousand digits, for `!!bool maybe` and for a long chain of merges."""
+"""What PyYAML lets through beside its own errors.
+
+For `2026-13-45`, ten thousand digits, `!!bool maybe`, and a long chain of merges.
+"""
 
 
 def load_yaml(text: str | bytes) -> Any:
-    """The one document of `text` as plain values. Raises yaml.YAMLError for what cannot be read, is too deep or repeats too much."""
+    """The one document of `text` as plain values.
+
+    Raises yaml.YAMLError for what cannot be read, is too deep or repeats too much.
+    """
     try:
         _check_events(text)
         return yaml.load(text, Loader=_LOADER)

@@ -1,7 +1,8 @@
-"""Entries put into the text of a kubeconfig, and taken out of it: every other line stays as it is, comments too.
+"""Entries put into the text of a kubeconfig, and taken out of it: every other line stays, comments too.
 
-What a newcomer gets wrong: the file is never written anew from what was read of it. Edits are made at the places that the YAML parser
-tells, and what comes out is read again and compared: where it says anything else than was wanted, nothing is changed.
+The file is never written anew from what was read of it. Edits are made at the places that the YAML parser
+tells, and what comes out is read again and compared: where it says anything else than was wanted, nothing is
+changed.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class _Edit(NamedTuple):
 
 
 def with_entries(text: str, entries: Entries, current: str = "") -> str:
-    """The text with our entries instead of those of the same names; `current` becomes current-context, "" keeps the one that is there.
+    """The text with our entries instead of those of the same names.
 
-    Raises ValueError when the text is laid out in a way that does not let one entry be changed alone, yaml.YAMLError when it is no YAML.
+    `current` becomes current-context; "" keeps the one that is there. Raises ValueError when the text is laid
+    out in a way that does not let one entry be changed alone, yaml.YAMLError when it is no YAML.
     """
     names = {section: str(entry["name"]) for section, entry in entries.items()}
     before = load_yaml(text)
@@ -51,9 +53,9 @@ def with_entries(text: str, entries: Entries, current: str = "") -> str:
 
 
 def without_entries(text: str, names: Mapping[str, str], current: str = "") -> str:
-    """The text without the entries of these names, by section. Where one of the contexts was the current one, `current` is afterwards.
+    """The text without the entries of these names, by section.
 
-    Raises as `with_entries`.
+    Where one of the contexts was the current one, `current` is afterwards. Raises as `with_entries`.
     """
     before = load_yaml(text)
     with _edits_that_are_yaml():
@@ -66,7 +68,10 @@ def without_entries(text: str, names: Mapping[str, str], current: str = "") -> s
 
 @contextmanager
 def _edits_that_are_yaml() -> Iterator[None]:
-    """An edit may make something of the text that is no YAML any more: a fault of the layout, and nothing that its owner could find."""
+    """Makes a ValueError of YAML that an edit broke.
+
+    It is a fault of the layout, and nothing that the file's owner could find.
+    """
     try:
         yield
     except yaml.YAMLError as error:
@@ -74,7 +79,10 @@ def _edits_that_are_yaml() -> Iterator[None]:
 
 
 def _check(before: Any, after: str, names: Mapping[str, str], wanted: Mapping[str, Sequence[Any]], current: str) -> None:
-    """Raises ValueError unless the text says what it said before, with the wanted entries first in their sections."""
+    """Raises ValueError unless the text says what it said before, but for the wanted entries.
+
+    Those come first in their sections.
+    """
     old, new = before or {}, load_yaml(after) or {}
     for section in SECTIONS:
         others = [entry for entry in old.get(section) or () if entry.get("name") != names[section]]
@@ -91,7 +99,7 @@ def _current(document: Any) -> str:
     return str((document or {}).get(CURRENT) or "")
 
 
-# --- where what stands ---------------------------------------------------------------------------------------------------------------
+# --- where what stands --------------------------------------------------------------------------------------
 
 
 def _root(text: str) -> yaml.MappingNode | None:
@@ -109,7 +117,10 @@ def _name(item: yaml.Node) -> str:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where its last character stands: PyYAML's own end of a block is where the next thing begins, comments passed over."""
+    """Where the node's last character stands.
+
+    PyYAML's own end of a block is where the next thing begins, comments passed over.
+    """
     if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
         last = node.value[-1]
         return _end(last[1] if isinstance(node, yaml.MappingNode) else last)
@@ -125,7 +136,7 @@ def _next_line(text: str, index: int) -> int:
     return len(text) if found < 0 else found + 1
 
 
-# --- edits ---------------------------------------------------------------------------------------------------------------------------
+# --- edits --------------------------------------------------------------------------------------------------
 
 
 def _edited(text: str, edits: Sequence[_Edit]) -> str:

@@ -1,7 +1,7 @@
-"""How are objects written as YAML that every reader understands alike?
+"""Objects written as YAML that every reader understands alike.
 
-What a newcomer gets wrong: readers disagree about plain words. `1e3`, `0o17` and `y` are text for PyYAML and a number or a truth for
-kubectl's reader, so every text but plain words is quoted here.
+Readers disagree about plain words: `1e3`, `0o17` and `y` are text for PyYAML and a number or a truth for
+kubectl's reader. So every text but plain words is quoted here.
 """
 
 from __future__ import annotations

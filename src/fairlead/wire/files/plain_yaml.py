@@ -1,8 +1,9 @@
-"""What does a YAML file say that a program wrote: mappings and lists in blocks, of plain words? None for anything else, which PyYAML reads.
+"""A quick reader of YAML that a program wrote: mappings and lists in blocks, of plain words.
 
-What a newcomer gets wrong: this is no YAML parser, and must not become one. It exists because importing PyYAML takes longer than a request
-of an API server, and nearly every kubeconfig is what `kubectl config` writes. Whatever is not exactly that (comments, lists of words,
-block scalars, most quotes, a number) is left to the real one; `tests/properties/test_plain_yaml.py` holds the two together.
+It gives None for anything else, which PyYAML then reads: this is no YAML parser, and must not become one. It
+exists because importing PyYAML takes longer than a request of an API server, and nearly every kubeconfig is
+what `kubectl config` writes. Whatever is not exactly that (comments, lists of words, block scalars, most
+quotes, a number) is left to the real one; `tests/properties/test_plain_yaml.py` holds the two together.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ _TRUTHS: Final = {"true": True, "false": False}
 
 
 class _Line(NamedTuple):
-    """`indent` is the key's column, so an item's first key stands two to the right of its dash. `value` None: what follows is the value."""
+    """One line. `value` None: what follows is the value.
+
+    `indent` is the key's column, so an item's first key stands two to the right of its dash.
+    """
 
     indent: int
     is_item: bool
@@ -32,7 +36,8 @@ class _NotPlain(Exception):
 
 
 def parse_plain_yaml(text: str) -> dict[str, Any] | None:
-    """
+    """What the text says; None when it is not plain.
+
     >>> parse_plain_yaml("users:\\n- name: a\\n  user:\\n    token: x\\ncurrent-context: a\\n")
     {'users': [{'name': 'a', 'user': {'token': 'x'}}], 'current-context': 'a'}
     >>> parse_plain_yaml("a: 1") is parse_plain_yaml("a: [b]") is None
@@ -72,7 +77,10 @@ def _value(word: str) -> Any:
 
 
 def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], int]:
-    """The keys at this column from line `at` on, and the line after them. The first may be an item's; any later dash is the next item's."""
+    """The keys at this column from line `at` on, and the line after them.
+
+    The first may be an item's; any later dash is the next item's.
+    """
     found: dict[str, Any] = {}
     while at < len(lines) and lines[at].indent == indent and not (lines[at].is_item and found):
         key, value = lines[at].key, lines[at].value
@@ -84,7 +92,10 @@ def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], 
 
 
 def _below(lines: list[_Line], at: int, indent: int) -> tuple[Any, int]:
-    """What stands under a key without a value: a list (whose dash may stand under the key itself), a mapping, or nothing."""
+    """What stands under a key without a value.
+
+    A list (whose dash may stand under the key itself), a mapping, or nothing.
+    """
     if at < len(lines) and lines[at].is_item and lines[at].indent >= indent + 2:
         return _items(lines, at, lines[at].indent)
     if at < len(lines) and not lines[at].is_item and lines[at].indent > indent:

@@ -1,7 +1,8 @@
-"""A saved snapshot: gzip of one JSON object, a header (`format`, `version`, `savedAt`, `cluster`) and the snapshot itself.
+"""A saved snapshot: gzip of one JSON object, which is a header and the snapshot itself.
 
-What a newcomer gets wrong: the header is read before the rest, so that a file of a newer Fairlead says so instead of failing in the
-middle. Secrets and values of environment variables cannot be in it: neither the model nor `kept_objects` has a place for them.
+The header (`format`, `version`, `savedAt`, `cluster`) is read before the rest, so that a file of a newer
+Fairlead says so instead of failing in the middle. Secrets and values of environment variables cannot be in
+it: neither the model nor `kept_objects` has a place for them.
 """
 
 from __future__ import annotations
@@ -20,19 +21,23 @@ from fairlead.model.snapshot import ClusterSnapshot
 FORMAT: Final = "fairlead.io/snapshot"
 VERSION: Final = 2
 _OLDEST: Final = 1
-"""Without objects: what it shows can be read, but no cluster can go on from it."""
+"""A file of version 1 has no objects: what it shows can be read, but no cluster can go on from it."""
 _LAST_GZIP_SECOND: Final = 0xFFFF_FFFF
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BEGIN: Final = b'{"snapshot":{'
 _SAVE_HINT: Final = "write a new one with `fairlead snapshot save FILE`"
 BYTES_MAX: Final = 4 << 30
-"""Unpacked. The largest cluster we know of has a tenth of it; what asks for more is damage or malice."""
+"""The most that a file may unpack to.
+
+The largest cluster we know of has a tenth of it; what asks for more is damage or malice.
+"""
 
 
 class SavedSnapshot(Struct, frozen=True, rename="camel"):
-    """`saved_at` in epoch seconds; `cluster` says for a person where it was read; `saved_by` is the writer's version.
+    """`saved_at` in epoch seconds; `cluster` says for a person where it was read.
 
-    `objects` are what a simulated cluster goes on from (`kept_objects`); None in a file of version 1.
+    `saved_by` is the writer's version. `objects` are what a simulated cluster goes on from (`kept_objects`);
+    None in a file of version 1.
     """
 
     snapshot: ClusterSnapshot
@@ -56,7 +61,10 @@ def render_snapshot(saved: SavedSnapshot) -> bytes:
 
 
 def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
-    """The saved value. `name` is the file's, for messages. Raises UserError for anything that is not a whole snapshot of our version."""
+    """The saved value. `name` is the file's, for messages.
+
+    Raises UserError for anything that is not a whole snapshot of our version.
+    """
     text = _unpacked(data, name)
     try:
         header = msgspec.json.decode(text, type=_Header)
@@ -75,17 +83,24 @@ def parse_snapshot(data: bytes, name: str) -> SavedSnapshot:
 
 
 def check_magic(data: bytes, name: str) -> None:
-    """Raises UserError when a file with these first bytes (four are enough) is no snapshot, whatever follows."""
+    """Raises UserError when a file with these first bytes is no snapshot, whatever follows.
+
+    Four bytes are enough.
+    """
     if not data.startswith(_GZIP_MAGIC):
         what = "it is empty" if not data else f"it begins with `{data[:4].hex(' ')}`, a snapshot is a gzip file"
         raise UserError(f"`{name}` is not a snapshot: {what}", _SAVE_HINT)
 
 
 def begins_as_snapshot(begin: bytes) -> bool:
-    """Whether the first bytes of a file are those of one that `render_snapshot` made, a damaged one or one of another version included.
+    """Whether the first bytes of a file are those of one that `render_snapshot` made.
 
-    >>> begins_as_snapshot(render_snapshot(SavedSnapshot(ClusterSnapshot()))), begins_as_snapshot(gzip.compress(b'{"a":1}'))
-    (True, False)
+    A damaged one, or one of another version, counts too.
+
+    >>> begins_as_snapshot(render_snapshot(SavedSnapshot(ClusterSnapshot())))
+    True
+    >>> begins_as_snapshot(gzip.compress(b'{"a":1}'))
+    False
     """
     try:
         return zlib.decompressobj(wbits=31).decompress(begin, len(_BEGIN)) == _BEGIN

@@ -1,7 +1,7 @@
-"""Which GPU did the scheduler give to which container? The annotations that say it, in three generations (sharing contract 1.4).
+"""The annotations that say which GPU the scheduler gave to which container (sharing contract 1.4).
 
-What a newcomer gets wrong: an annotation that does not parse is no grant at all (the pod is listed and allocated nowhere), and one
-generation is never mixed with another.
+There are several generations of them, and one is never mixed with another. An annotation that does not parse
+is no grant at all: the pod is listed, and allocated nowhere.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _WRITTEN_ONCE: Final = (
 
 
 class WireGrant(Struct, gc=False):
+    """One grant, as our own annotation spells it."""
+
     uuid: str = ""
     index: int = 0
     units: int = 0
@@ -43,14 +45,19 @@ class WireGrant(Struct, gc=False):
     core: int = 0
 
 
-_UnitsByGpu = dict[str, dict[str, int]]
+_ours: Final = msgspec.json.Decoder(dict[str, list[WireGrant]])
+_units_by_gpu: Final = msgspec.json.Decoder(dict[str, dict[str, int]])
 """`{"<container index>": {"<gpu index>": units}}`."""
+_limits: Final = msgspec.json.Decoder(dict[str, int])
 
 
 def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    """Grants by container name; under "" those of the whole pod (GPU topology). Empty when nothing usable is said.
+    """Grants by container name; under "" those of the whole pod (GPU topology).
 
-    >>> parse_grants({"fairlead.io/gpu-allocation": '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'}, [])
+    Empty when nothing usable is said.
+
+    >>> ours = '{"app":[{"uuid":"GPU-1","index":2,"units":4,"mib":4301}]}'
+    >>> parse_grants({"fairlead.io/gpu-allocation": ours}, [])
     {'app': (Grant(uuid='GPU-1', index=2, units=4, memory_mib=4301, core_percent=0),)}
     >>> parse_grants({"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}, [Container("app")])
     {'app': (Grant(uuid='', index=1, units=4, memory_mib=None, core_percent=0),)}
@@ -75,7 +82,8 @@ def render_grants(grants: GrantsByContainer) -> str:
 def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float) -> dict[str, str]:
     """The annotations that bind writes for these grants, all generations of them.
 
-    `card_units`: units of the card, where the whole pod sits on one. Keys of ours that the pod has and that do not apply become "".
+    `card_units`: units of the card, where the whole pod sits on one. `now`: unix seconds. Keys of ours that
+    the pod has and that do not apply become "".
     """
     positions = {container.name: str(position) for position, container in enumerate(pod.containers)}
     of_containers = [(positions[name], given) for name, given in grants.items() if name in positions]
@@ -100,7 +108,10 @@ def render_bind(pod: Pod, grants: GrantsByContainer, card_units: int, now: float
 
 
 def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
-    """The annotations of a pod that is bound, or whose grants are written; none for a pod that gets none. `now`: unix seconds."""
+    """The annotations of a pod that is bound, or whose grants are written; none for a pod that gets none.
+
+    `now`: unix seconds.
+    """
     if not action.grants:
         return {}
     written = render_bind(action.pod, action.grants, action.card_units, now)
@@ -108,26 +119,33 @@ def render_action(action: BindPod | WriteGrants, now: float) -> dict[str, str]:
 
 
 def anew(bind: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
-    """What is written again on a pod whose grant was damaged: all that bind writes but what is written once and is still there.
+    """What is written again on a pod whose grant was damaged.
 
-    >>> anew({"fairlead.io/gpu-allocation": "{}", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}, {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})
+    All that bind writes but what is written once and is still there.
+
+    >>> bind = {"fairlead.io/gpu-allocation": "{}", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"}
+    >>> anew(bind, {"ALIYUN_COM_GPU_MEM_ASSIGNED": "true"})
     {'fairlead.io/gpu-allocation': '{}'}
     """
     return {key: text for key, text in bind.items() if key not in _WRITTEN_ONCE or not present.get(key)}
 
 
 def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
-    """MiB by container that a pod's owner wished as its limit; what does not parse, or is no amount, is no wish.
+    """MiB by container that a pod's owner wished as its limit.
+
+    What does not parse, or is no amount, is no wish.
 
     >>> parse_memory_limits({"fairlead.io/gpu-mem-limit-mib": '{"app":3500,"other":-1}'})
     {'app': 3500}
     """
-    wished = _decoded(annotations.get(names.ANNOTATION_GPU_LIMIT_MIB, ""), dict[str, int])
+    wished = _decoded(annotations.get(names.ANNOTATION_GPU_LIMIT_MIB, ""), _limits)
     return {name: mib for name, mib in wished.items() if mib > 0} if wished else {}
 
 
 def parse_withheld(data: Mapping[str, str | None] | None) -> frozenset[int]:
-    """Indexes that an operator took out: data of the ConfigMap `unhealthy-gpu-<node>`. What is no index is passed over.
+    """Indexes that an operator took out: data of the ConfigMap `unhealthy-gpu-<node>`.
+
+    What is no index is passed over.
 
     >>> sorted(parse_withheld({"gpus": "0, 3,x"}))
     [0, 3]
@@ -143,8 +161,10 @@ def _encoded(value: object) -> str:
 def parse_card_memory(labels: Mapping[str, str]) -> int | None:
     """MiB of one card of the node, as its labels say; None when they do not.
 
-    >>> parse_card_memory({"aliyun.accelerator/nvidia_mem": "16130MiB"}), parse_card_memory({"nvidia.com/gpu.memory": "15360"})
-    (16130, 15360)
+    >>> parse_card_memory({"aliyun.accelerator/nvidia_mem": "16130MiB"})
+    16130
+    >>> parse_card_memory({"nvidia.com/gpu.memory": "15360"})
+    15360
     """
     text = labels.get(names.LABEL_GPU_CARD_MEMORY) or labels.get(names.LABEL_GPU_PRODUCT_MEMORY) or ""
     match = _CARD_MEMORY.match(text)
@@ -152,7 +172,7 @@ def parse_card_memory(labels: Mapping[str, str]) -> int | None:
 
 
 def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    wires = _decoded(text, dict[str, list[WireGrant]]) or {}
+    wires = _decoded(text, _ours) or {}
     if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0 for given in wires.values() for wire in given):
         return _NO_GRANTS
     return {
@@ -162,7 +182,7 @@ def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[
 
 
 def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    units, cores = _decoded(text, _UnitsByGpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _UnitsByGpu) or {}
+    units, cores = _decoded(text, _units_by_gpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _units_by_gpu) or {}
     grants: dict[str, tuple[Grant, ...]] = {}
     for position, by_gpu in (units or {}).items():
         if not _is_index(position) or int(position) >= len(containers):
@@ -195,14 +215,17 @@ _GENERATIONS: Final = dict(zip(_READ_BY_US, (_parse_ours, _parse_reference, _par
 
 
 def _is_index(text: str) -> bool:
-    """Whether the text is the number of a GPU or container: short, plain digits (int() would take other scripts and any length)."""
+    """Whether the text is the number of a GPU or container: short, plain digits.
+
+    int() would take other scripts and any length.
+    """
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _decoded(text: str, kind: type[Value]) -> Value | None:
+def _decoded(text: str, decoder: msgspec.json.Decoder[Value]) -> Value | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeError):
         return None

@@ -1,4 +1,4 @@
-"""How do people read that cards wait for pods of their node's old mode to leave? One sentence, for Events and for `inspect`."""
+"""The sentence about cards that wait for pods of their node's old mode to leave, for Events and `inspect`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _MOST_NAMES: Final = 5
 
 
 def render_draining(cards: DrainingCards) -> str:
-    """
+    """The sentence; of many pods the first five are named.
+
     >>> render_draining(DrainingCards("n", (0,), ("default/app-0",), is_shared=True))
     'GPU 0 draining from exclusive use: held by default/app-0; shared once no such pod is left'
     >>> render_draining(DrainingCards("n", (0, 1), ("a/b", "a/c"), is_shared=False))

@@ -1,7 +1,8 @@
-"""ConfigMaps of kube-system about a node's GPUs: its topology (arena contract §5), and which of them an operator took out.
+"""ConfigMaps of kube-system about a node's GPUs: their topology, and which of them an operator took out.
 
-Topology: data keys `devices`, `linkType`, `bandwidth`, each a JSON text; they fail one by one, so that a ConfigMap whose bandwidths do not
-parse still tells the devices. GPUs taken out: the ConfigMap `unhealthy-gpu-<node>` (sharing contract 1.3), which no selector finds.
+Topology (arena contract §5): data keys `devices`, `linkType`, `bandwidth`, each a JSON text; they fail one by
+one, so that a ConfigMap whose bandwidths do not parse still tells the devices. GPUs taken out: the ConfigMap
+`unhealthy-gpu-<node>` (sharing contract 1.3), which no selector finds.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def parse_topology_map(wire: WireConfigMap) -> tuple[str, GpuTopology]:
 
 
 def parse_withheld_map(wire: WireConfigMap) -> Withheld:
+    """The node, and the cards that are taken out; node "" for a ConfigMap of something else."""
     name = wire.metadata.name or ""
     if not name.startswith(names.UNHEALTHY_GPUS_PREFIX):
         return Withheld("", frozenset())
@@ -49,8 +51,10 @@ def parse_withheld_map(wire: WireConfigMap) -> Withheld:
 def parse_topology(data: Mapping[str, str | None] | None) -> GpuTopology:
     """The topology in a ConfigMap's data; parts that are absent or do not parse are empty.
 
-    >>> parse_topology({"devices": '{"1":"Healthy","0":"Bad"}', "linkType": '[["N-A","NV2"],["NV2","N-A"]]', "bandwidth": "?"})
-    GpuTopology(health_by_index={0: 'Bad', 1: 'Healthy'}, links=(('N-A', 'NV2'), ('NV2', 'N-A')), bandwidths=())
+    >>> data = {"devices": '{"1":"Healthy","0":"Bad"}', "linkType": '[["N-A","NV2"]]', "bandwidth": "?"}
+    >>> found = parse_topology(data)
+    >>> found.health_by_index, found.links, found.bandwidths
+    ({0: 'Bad', 1: 'Healthy'}, (('N-A', 'NV2'),), ())
     """
     texts = data or {}
     healths = _decoded(texts.get("devices"), dict[int, str]) or {}

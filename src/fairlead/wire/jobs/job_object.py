@@ -1,4 +1,7 @@
-"""What has the object of every kind of job, whoever's controller it is? Its metadata; and, for many, conditions that tell when it ended."""
+"""What the object of every kind of job has, whoever its controller is.
+
+Its metadata, and for many, conditions that tell when it ended.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_
 
 
 class WireObject(Protocol):
-    """An item of a list. Lists leave `apiVersion` out of their items, so the caller says what it asked for."""
+    """An item of a list.
+
+    Lists leave `apiVersion` out of their items, so the caller says what it asked for.
+    """
 
     metadata: WireMeta
     api_version: str | None
@@ -33,7 +39,7 @@ def make_job(
     suspended: bool = False,
     priority_class: str = "",
 ) -> Job:
-    """The job with what its metadata say. `labels`: instead of the object's own."""
+    """The job with what its metadata say. `labels`, when given, are taken instead of the object's own."""
     meta = wire.metadata
     return Job(
         type=type_,

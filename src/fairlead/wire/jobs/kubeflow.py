@@ -1,8 +1,8 @@
 """Job objects of the kubeflow operators (MPIJob, TFJob, PyTorchJob), decoded as far as Fairlead looks.
 
-The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct per kind
-renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has another shape: one template for the
-workers and a launcher without GPUs, and one word instead of conditions.
+The three differ in one key of `spec` (`mpiReplicaSpecs`, …) and in nothing else we read, so one wire struct
+per kind renames that key and one function makes the job. Only the oldest form of an MPIJob (v1alpha1) has
+another shape: one template for the workers and a launcher without GPUs, and one word instead of conditions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job, Role
+from fairlead.model.jobs.job import Job, JobStatus, Role
 from fairlead.model.pod import needed_by
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job
@@ -76,7 +76,7 @@ class WireJob(Struct, gc=False, rename="camel"):
     status: WireJobStatus | None = None
 
 
-_OLDEST_WORDS: Final = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
+_OLDEST_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FAILED}
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
@@ -99,13 +99,16 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
 
 
 def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
-    """An MPIJob of v1alpha1. Its end is known from completionTime alone; one that counts GPUs instead of replicas has no roles."""
+    """An MPIJob of v1alpha1. Its end is known from completionTime alone.
+
+    One that counts GPUs instead of replicas has no roles.
+    """
     job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     worker = WireReplica(spec.replicas, spec.template)
     return msgspec.structs.replace(
         job,
         roles=() if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker)),
-        word=_OLDEST_WORDS.get(status.launcher_status or "", "RUNNING"),
+        word=_OLDEST_WORDS.get(status.launcher_status or "", JobStatus.RUNNING),
         lead=(names.LABEL_OLD_MPI_ROLE, "launcher"),
         priority_class=job.priority_class or priority_class_of({"worker": worker}),
         started_at=job.started_at or job.created_at,
@@ -113,7 +116,10 @@ def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str)
 
 
 def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:
-    """Roles in the order written, names in lower case (`launcher`, `ps`). Absent `replicas` is 1, as the operators default it."""
+    """Roles in the order written, names in lower case (`launcher`, `ps`).
+
+    Absent `replicas` is 1, as the operators default it.
+    """
     return tuple(_parse_role(name, wire or WireReplica()) for name, wire in replicas.items())
 
 

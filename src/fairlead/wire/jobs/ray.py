@@ -1,6 +1,7 @@
 """RayJob objects of kuberay-operator, decoded as far as Fairlead looks.
 
-A RayJob has two words for its state and no conditions; here they become the conditions that every other kind has.
+A RayJob has two words for its state and no conditions; here they become the conditions that every other kind
+has.
 """
 
 from __future__ import annotations

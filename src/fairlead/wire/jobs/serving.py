@@ -1,4 +1,7 @@
-"""Objects of serving jobs and their data, decoded as far as Fairlead looks: Deployments, Services, InferenceServices, claims."""
+"""Objects of serving jobs and their data, decoded as far as Fairlead looks.
+
+Deployments, Services, InferenceServices, and claims.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +85,7 @@ class WireClaim(Struct, gc=False):
 
 
 def parse_deployment(wire: WireDeployment) -> Workload:
+    """The workload; `replicas` is 1 where the object says none, as the API server fills in."""
     spec = wire.spec or WireDeploymentSpec()
     pod = spec.template.spec if spec.template else None
     limits = NOTHING
@@ -100,6 +104,7 @@ def parse_inference_service(wire: WireInferenceService) -> Workload:
 
 
 def parse_service(wire: WireService) -> Service:
+    """The Service; of several addresses of its load balancer, the first."""
     meta, spec = wire.metadata, wire.spec or WireServiceSpec()
     balancer = (wire.status and wire.status.load_balancer) or WireBalancer()
     ingress = (balancer.ingress or [WireIngress()])[0]

@@ -1,6 +1,6 @@
 """SparkApplications of spark-operator, decoded as far as Fairlead looks.
 
-What a newcomer gets wrong: sizes are Java's (`500m` are 500 MiB, not half a byte), and cores are whole numbers.
+Sizes are Java's (`500m` are 500 MiB, not half a byte), and cores are whole numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job, Role
+from fairlead.model.jobs.job import Job, JobStatus, Role
 from fairlead.model.resources import CPU, MEMORY, Amounts
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.kube.objects import WireMeta, epoch
@@ -54,7 +54,7 @@ class WireSparkApplication(Struct, gc=False, rename="camel"):
     status: WireSparkStatus | None = None
 
 
-_WORDS: Final = {"": "PENDING", "COMPLETED": "SUCCEEDED", "PENDING_RERUN": "PENDING"}
+_WORDS: Final = {"": JobStatus.PENDING, "COMPLETED": JobStatus.SUCCEEDED, "PENDING_RERUN": JobStatus.PENDING}
 """Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED, SUBMISSION_FAILED, …"""
 _FAILED: Final = ("FAILED", "SUBMISSION_FAILED")
 _SIZE: Final = re.compile(r"(\d{1,15})([kmgtp]?)b?")
@@ -62,7 +62,10 @@ _POWERS: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}  # a bare
 
 
 def parse_spark_application(wire: WireSparkApplication, type_: str, kind: str, api_version: str) -> Job:
-    """The job. It has no start of its own, so it counts from its creation; one that could not be submitted ended with its last try."""
+    """The job. It has no start of its own, so it counts from its creation.
+
+    One that could not be submitted ended with its last try.
+    """
     meta, spec, status = wire.metadata, wire.spec or WireSparkSpec(), wire.status or WireSparkStatus()
     state = (status.application_state and status.application_state.state) or ""
     driver, executor = spec.driver or WireSparkPod(), spec.executor or WireSparkPod()

@@ -1,6 +1,6 @@
 """Jobs of Volcano (`batch.volcano.sh`), decoded as far as Fairlead looks.
 
-What a newcomer gets wrong: their kind is `Job`, like Kubernetes' own; only the group tells the two apart.
+Their kind is `Job`, like Kubernetes' own: only the group tells the two apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles
 from fairlead.wire.kube.objects import WireMeta, epoch
@@ -44,19 +44,22 @@ class WireVolcanoJob(Struct, gc=False, rename="camel"):
 
 
 _WORDS: Final = {
-    "": "PENDING",
-    "Pending": "PENDING",
+    "": JobStatus.PENDING,
+    "Pending": JobStatus.PENDING,
     "Inqueue": "SUBMITTED",
-    "Running": "RUNNING",
-    "Completed": "SUCCEEDED",
-    "Failed": "FAILED",
+    "Running": JobStatus.RUNNING,
+    "Completed": JobStatus.SUCCEEDED,
+    "Failed": JobStatus.FAILED,
 }
 """Other phases are shown as Volcano writes them."""
 _ENDED: Final = ("Completed", "Failed", "Terminated", "Aborted")
 
 
 def parse_volcano_job(wire: WireVolcanoJob, type_: str, kind: str, api_version: str) -> Job:
-    """The job. It has no start of its own: it counts from its creation, until its phase became one that ends it."""
+    """The job. It has no start of its own.
+
+    It counts from its creation, until its phase became one that ends it.
+    """
     meta, spec = wire.metadata, wire.spec or WireVolcanoSpec()
     state = (wire.status and wire.status.state) or WireVolcanoState()
     phase = state.phase or ""

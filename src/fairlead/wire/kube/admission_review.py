@@ -1,6 +1,6 @@
-"""What does an API server ask an admission webhook, and what does it want to hear? `AdmissionReview` v1, in and out.
+"""`AdmissionReview` v1: what an API server asks an admission webhook, and the answer that it wants.
 
-What a newcomer gets wrong: the answer must repeat the request's uid, a refusal is an answer like any other (HTTP 200), and `object` is
+The answer must repeat the request's uid, and a refusal is an answer like any other (HTTP 200). `object` is
 whatever is written: a Pod, but a Binding where a pod is bound, and nothing where one is deleted.
 """
 
@@ -26,7 +26,10 @@ class BadReview(ValueError):
 
 
 class Review(Struct, frozen=True):
-    """One question. `resource` with its subresource: `pods`, `pods/binding`. `before`, `after`: annotations; {} = no object."""
+    """One question. `resource` has its subresource: `pods`, `pods/binding`.
+
+    `before`, `after`: annotations; {} = no object.
+    """
 
     uid: str
     operation: str
@@ -75,11 +78,13 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 def parse_review(body: bytes) -> Review:
-    """Raises BadReview.
+    """The question. Raises BadReview.
 
-    >>> parse_review(b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}')
-    Traceback (most recent call last):
-    fairlead.wire.kube.admission_review.BadReview: `admission.k8s.io/v1beta1` `AdmissionReview` is not admission.k8s.io/v1 AdmissionReview
+    >>> try:
+    ...     parse_review(b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}')
+    ... except BadReview as bad:
+    ...     print(bad)
+    `admission.k8s.io/v1beta1` `AdmissionReview` is not admission.k8s.io/v1 AdmissionReview
     """
     try:
         review = _reviews.decode(body)

@@ -1,7 +1,8 @@
-"""How is a program in a container spoken to over `pods/exec`? In WebSocket messages, each of which begins with the number of its channel.
+"""The messages of `pods/exec`, which carry the streams of a program in a container over WebSocket.
 
-What a newcomer gets wrong: the end of stdin is a message of its own, which only version 5 of the protocol has; and how the program ended
-comes as a `Status` object on a channel of its own, after everything that it wrote.
+Each begins with the number of its channel. The end of stdin is a message of its own, which only version 5 of
+the protocol has. How the program ended comes as a `Status` object on a channel of its own, after everything
+that it wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ _EXIT_CODE: Final = "ExitCode"
 
 
 class ProgramEnd(Struct, frozen=True):
-    """`exit_code` is None when the program could not be run, or could not be followed to its end; then `message` says why."""
+    """How the program ended.
+
+    `exit_code` is None when the program could not be run, or could not be followed to its end; then `message`
+    says why.
+    """
 
     exit_code: int | None
     message: str = ""
@@ -45,7 +50,9 @@ class _Status(Struct):
 
 
 def exec_query(container: str, command: Sequence[str], *, is_terminal: bool) -> str:
-    """A terminal has one stream for both kinds of output, so stderr is not asked for there.
+    """The query of the request.
+
+    A terminal has one stream for both kinds of output: stderr is not asked for there.
 
     >>> exec_query("main", ["ls", "-l"], is_terminal=True)
     'container=main&command=ls&command=-l&stdin=true&stdout=true&tty=true'
@@ -55,11 +62,13 @@ def exec_query(container: str, command: Sequence[str], *, is_terminal: bool) -> 
 
 
 def render_input(data: bytes) -> bytes:
+    """A message that writes to the program's stdin."""
     return bytes((STDIN,)) + data
 
 
 def render_size(columns: int, rows: int) -> bytes:
-    """
+    """A message that tells the size of our terminal.
+
     >>> render_size(80, 24)
     b'\\x04{"Width":80,"Height":24}'
     """

@@ -1,7 +1,8 @@
-"""What of a Kubernetes object may be saved, so that a simulated cluster can go on from it? What is named here, and nothing else.
+"""What of a Kubernetes object may be saved, so that a simulated cluster can go on from it.
 
-What a newcomer gets wrong: this is a list of what is kept, not of what is secret. Environment, commands (but for one known word),
-arguments, volumes, data of any kind and everything that nobody thought of are left out because they do not stand here.
+What is named here, and nothing else: this is a list of what is kept, not of what is secret. Environment,
+commands (but for one known word), arguments, volumes, data of any kind and everything that nobody thought of
+are left out because they do not stand here.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ class KeptObjects(NamedTuple):
 _AS_IS: Final = "as it is"
 _ANY_KEY: Final = "*"
 Keep = str | Mapping[str, Any] | list[Any] | tuple[str, ...]
-"""A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to keep of each item; a
-tuple: the first item, if it is one of these words."""
+"""What to keep of a value.
+
+A value as it is; an object's keys, each with what to keep of it (`*`: of all of them); a list of one: what to
+keep of each item; a tuple: the first item, if it is one of these words.
+"""
 
 _ANNOTATIONS: Final = (*KEPT_ANNOTATION_PREFIXES, "deployment.kubernetes.io/")
 

@@ -1,11 +1,13 @@
-"""How does a pod's spec say which nodes it may use? Decoded only for pods that share GPUs: nobody asks it of the others.
+"""Which nodes a pod may use, as its spec says: node selector, affinity and tolerations.
 
-What a newcomer gets wrong: what does not decode rules nothing out; such a spec no API server would have taken.
+Decoded only for pods that share GPUs: nobody asks it of the others. What does not decode rules nothing out:
+no API server would have taken such a spec.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw, Struct
@@ -42,10 +44,16 @@ _tolerations = msgspec.json.Decoder(list[Toleration] | None)
 
 
 def parse_node_choice(selector: Raw, affinity: Raw, tolerations: Raw) -> NodeChoice:
-    """
+    """The choice of these parts of a spec, each as it was sent; absent ones are empty.
+
     >>> parse_node_choice(Raw(b'{"pool":"a"}'), Raw(), Raw(b'[{"operator":"Exists"}]')).selector
     (('pool', 'a'),)
     """
+    return _choice(bytes(selector), bytes(affinity), bytes(tolerations))
+
+
+@lru_cache(maxsize=256)  # the pods of a job say the same, and each is read several times
+def _choice(selector: bytes, affinity: bytes, tolerations: bytes) -> NodeChoice:
     try:
         asked = _affinity.decode(affinity) if affinity else None
         required = asked.node_affinity.required if asked and asked.node_affinity else None

@@ -1,8 +1,9 @@
 """Kubernetes objects, decoded only as far as Fairlead looks, and turned into the model.
 
-Two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable, because Go sends null slices and
-old servers leave fields out), then `parse_…` makes lean rows. Equal label sets and resource lists are shared between rows
-through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred jobs cost little more than their names.
+Two steps: msgspec decodes bytes into `Wire…` structs (every field optional and nullable, because Go sends
+null slices and old servers leave fields out), then `parse_…` makes lean rows. Equal label sets and resource
+lists are shared between rows through bounded caches keyed by their raw bytes: 100,000 pods of a few hundred
+jobs cost little more than their names.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.model.devices.gpu import GpuSlot
+from fairlead.model.devices.gpu import CardMode, GpuSlot, Health
 from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
-from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
+from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
@@ -217,6 +218,9 @@ class WireEvent(Struct, gc=False, rename="camel"):
     series: WireEventSeries | None = None
 
 
+_HEALTH: Final = {health.value: health for health in Health}
+_CARD_MODES: Final = {mode.value: mode for mode in CardMode}
+_PHASES: Final = {phase.value: phase for phase in PodPhase}
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
 _quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
@@ -255,7 +259,7 @@ def parse_pod(wire: WirePod) -> Pod:
         annotations=annotations,
         owners=parse_owners(meta.owner_references),
         node=intern(spec.node_name or ""),
-        phase=intern(status.phase or "Pending"),
+        phase=_PHASES.get(status.phase or "Pending", PodPhase.UNKNOWN),
         reason=status.reason or "",
         message=status.message or "",
         pod_ip=status.pod_ip or "",
@@ -340,7 +344,10 @@ def parse_labels(raw: Raw) -> Mapping[str, str]:
 
 
 def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[str, str]:
-    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`); equal sets are one shared value."""
+    """Only the annotations Fairlead reads (`names.KEPT_ANNOTATION_PREFIXES`).
+
+    Equal sets are one shared value.
+    """
     if not annotations:
         return _NO_LABELS
     kept = tuple([(key, value or "") for key, value in annotations.items() if key.startswith(names.KEPT_ANNOTATION_PREFIXES)])
@@ -355,7 +362,10 @@ def kept_annotations(annotations: Mapping[str, str | None] | None) -> Mapping[st
 
 
 def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
-    """Owners; equal ones are one shared value, and so is the tuple of a single one, which is what nearly every pod has."""
+    """Owners; equal ones are one shared value.
+
+    So is the tuple of a single one, which is what nearly every pod has.
+    """
     if not wires:
         return ()
     if len(wires) == 1:
@@ -374,7 +384,10 @@ def _parse_owner(wire: WireOwner) -> tuple[Owner]:
 
 
 def parse_containers(wires: list[WireContainer] | None) -> tuple[Container, ...]:
-    """Containers of a spec; equal ones (name, image, resources) are one shared value, and so is the tuple of a single one."""
+    """Containers of a spec; equal ones (name, image, resources) are one shared value.
+
+    So is the tuple of a single one.
+    """
     if not wires:
         return ()
     if len(wires) == 1:
@@ -423,13 +436,17 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
         return ContainerStatus(*common, last_finished_at=last_finished)
     if state.running is not None:
         return ContainerStatus(
-            *common, "running", started=bool(wire.started), started_at=epoch(state.running.started_at), last_finished_at=last_finished
+            *common,
+            ContainerState.RUNNING,
+            started=bool(wire.started),
+            started_at=epoch(state.running.started_at),
+            last_finished_at=last_finished,
         )
     if state.terminated is not None:
         end = state.terminated
         return ContainerStatus(
             *common,
-            "terminated",
+            ContainerState.TERMINATED,
             end.reason or "",
             end.message or "",
             end.exit_code,
@@ -439,10 +456,11 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             last_finished_at=last_finished,
         )
     waiting = state.waiting or WireWaiting()
-    return ContainerStatus(*common, "waiting", waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
+    return ContainerStatus(*common, ContainerState.WAITING, waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
+    """Conditions of an object; an absent status is Unknown."""
     if not wires:
         return ()
     return tuple(
@@ -454,7 +472,8 @@ def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]
 def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
     """A pod's conditions, without those that are True and say nothing more: a healthy pod keeps none.
 
-    Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third of the time.
+    Nearly every pod is healthy, and finding that out by decoding what a healthy one looks like takes a third
+    of the time.
     """
     try:
         _quiet_decoder.decode(raw)
@@ -465,7 +484,10 @@ def parse_pod_conditions(raw: Raw) -> tuple[Condition, ...]:
 
 
 def parse_gpu_slots(text: str) -> tuple[GpuSlot, ...]:
-    """The inventory annotation of a node; entries that do not parse are left out (a node stays usable with the others)."""
+    """The inventory annotation of a node, by index.
+
+    Entries that do not parse are left out: a node stays usable with the others.
+    """
     if not text:
         return ()
     try:
@@ -481,4 +503,14 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
         wire = msgspec.json.decode(raw, type=WireSlot)
     except msgspec.MsgspecError:
         return None
-    return GpuSlot(wire.index, wire.uuid, wire.minor, wire.model, wire.memory_mib, wire.units, wire.health, wire.reason, wire.mode)
+    return GpuSlot(
+        wire.index,
+        wire.uuid,
+        wire.minor,
+        wire.model,
+        wire.memory_mib,
+        wire.units,
+        _HEALTH.get(wire.health, Health.UNHEALTHY),
+        wire.reason,
+        _CARD_MODES.get(wire.mode, CardMode.EXCLUSIVE),
+    )

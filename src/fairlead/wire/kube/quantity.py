@@ -1,7 +1,7 @@
 """Kubernetes quantities: text to exact integers and back.
 
-As the API does: suffixes n u m k M G T P E, Ki..Ei, decimal exponents; always rounded *up*. `parse_amount` knows the
-unit each resource is kept in (cpu millicores, memory bytes, the rest whole units).
+As the API does: suffixes n u m k M G T P E, Ki..Ei, decimal exponents; always rounded *up*. `parse_amount`
+knows the unit each resource is kept in (cpu millicores, memory bytes, the rest whole units).
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ def parse_quantity(text: str, scale: int = 0) -> int:
 
     Raises ValueError with the text for anything the API would refuse.
 
-    >>> parse_quantity("1.5Gi"), parse_quantity("100m", scale=3), parse_quantity("0.0001n"), parse_quantity("1e3")
-    (1610612736, 100, 1, 1000)
+    >>> parse_quantity("1.5Gi"), parse_quantity("100m", scale=3)
+    (1610612736, 100)
+    >>> parse_quantity("0.0001n"), parse_quantity("1e3")
+    (1, 1000)
     """
     match = _QUANTITY.match(text)
     if match is None or not (match[2] or match[3]):
@@ -44,7 +46,7 @@ def parse_quantity(text: str, scale: int = 0) -> int:
 
 
 def parse_amount(resource: str, text: str | int | float) -> int:
-    """An amount in the unit that `model.resources` keeps for this resource; negative amounts count as 0.
+    """An amount in the unit that `model/resources` keeps for this resource; negative amounts count as 0.
 
     >>> parse_amount("cpu", "0.5"), parse_amount("memory", "1Ki"), parse_amount("nvidia.com/gpu", "2")
     (500, 1024, 2)
@@ -68,8 +70,10 @@ def parse_amounts(texts: Mapping[str, str | int | float] | None) -> Amounts:
 def render_amount(resource: str, amount: int) -> str:
     """The canonical text the API server would print.
 
-    >>> render_amount("cpu", 1500), render_amount("cpu", 2000), render_amount("memory", 16 << 30), render_amount("aliyun.com/gpu-mem", 4)
-    ('1500m', '2', '16Gi', '4')
+    >>> render_amount("cpu", 1500), render_amount("cpu", 2000)
+    ('1500m', '2')
+    >>> render_amount("memory", 16 << 30), render_amount("aliyun.com/gpu-mem", 4)
+    ('16Gi', '4')
     """
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"

@@ -1,6 +1,7 @@
-"""How does Kubernetes spell points in time?
+"""Points in time as Kubernetes spells them.
 
-RFC 3339 in UTC, whole seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`); inside everything is float epoch seconds.
+RFC 3339 in UTC, whole seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`); inside everything is
+float epoch seconds.
 """
 
 from __future__ import annotations

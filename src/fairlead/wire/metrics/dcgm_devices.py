@@ -1,6 +1,6 @@
-"""Which GPUs does dcgm-exporter's `--devices` name? `f`, `g[:0,2-4]`, `i[:…]` or `g…+i…` (telemetry contract 1.2).
+"""The GPUs that dcgm-exporter's `--devices` names: `f`, `g[:0,2-4]`, `i[:…]` or `g…+i…`.
 
-What a newcomer gets wrong: `i` names MIG instances; where no card is divided into instances, it names nothing.
+Telemetry contract 1.2. `i` names MIG instances: where no card is divided into instances, it names nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Which DCGM fields exist, under which names? A counters CSV may spell them as any DCGM generation did (telemetry contract 1.3, 1.5).
+"""The DCGM fields that exist, and the names by which a counters CSV may call them.
 
-What a newcomer gets wrong: a name on the page is the CSV's own string, whatever generation it is of; the value is the field's.
+Telemetry contract 1.3, 1.5. A CSV may spell a field as any DCGM generation did; the name on the page is the
+CSV's own string, and the value is the field's.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ _WHOLE: Final = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_NVML_VERSION")
 NOT_YET: Final = frozenset(
     {"DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS", "DCGM_EXP_P2P_STATUS"}
 )
-"""What dcgm-exporter makes itself and we do not make yet: their rows are refused, because nothing would be printed for them."""
+"""What dcgm-exporter makes itself and we do not make yet.
+
+Rows of these are refused, because nothing would be printed for them.
+"""
 
 FIELDS: Final[frozenset[str]] = frozenset(
     [
@@ -105,8 +109,10 @@ _DOUBLES: Final[frozenset[str]] = frozenset(
 def is_double(field: str) -> bool:
     """Whether DCGM keeps the field as a double: 0 of it is `0.000000` on the page. The others are integers.
 
-    >>> is_double("DCGM_FI_PROF_DRAM_ACTIVE"), is_double("DCGM_FI_DEV_POWER_USAGE"), is_double("DCGM_FI_DEV_GPU_UTIL")
-    (True, True, False)
+    >>> is_double("DCGM_FI_PROF_DRAM_ACTIVE"), is_double("DCGM_FI_DEV_POWER_USAGE")
+    (True, True)
+    >>> is_double("DCGM_FI_DEV_GPU_UTIL")
+    False
     """
     return field in _DOUBLES
 

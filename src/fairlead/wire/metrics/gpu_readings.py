@@ -1,7 +1,8 @@
-"""From samples of exporter pages (or of Prometheus) to `GpuReading`s: our own families first, else DCGM's with `nvidia_gpu_*`.
+"""`GpuReading`s made of the samples of exporters' pages, or of Prometheus.
 
-What a newcomer gets wrong: the two dialects are never mixed within one card. A card is its uuid; where our own families speak of it,
-DCGM's and the legacy ones are not looked at. DCGM's come before the legacy ones, because all answers of one query have one time.
+Our own families come first, else DCGM's with `nvidia_gpu_*`; the two are never mixed within one card. A card
+is its uuid; where our own families speak of it, DCGM's and the legacy ones are not looked at. DCGM's come
+before the legacy ones, because all answers of one query have one time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.model.devices.gpu import GpuHolder, GpuReading
+from fairlead.model.devices.gpu import GpuHolder, GpuMode, GpuReading
 from fairlead.model.metric import Sample
 
 MIB: Final = 1 << 20
@@ -68,11 +69,14 @@ class _Card:
     values: dict[str, float] = field(default_factory=dict)
     xids: dict[int, float] = field(default_factory=dict)
     holders: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
-    modes: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    modes: dict[tuple[str, str, str], GpuMode] = field(default_factory=dict)
 
 
 class CardsOfPage:
-    """The cards of one page while its samples come in. `node` names those whose samples do not (--no-hostname)."""
+    """The cards of one page while its samples come in.
+
+    `node` names the node of cards whose samples do not (--no-hostname).
+    """
 
     def __init__(self, node: str = "") -> None:
         self._node = node
@@ -80,6 +84,7 @@ class CardsOfPage:
         self._other: dict[str, _Card] = {}
 
     def note(self, samples: Iterable[Sample]) -> None:
+        """Take in samples, in any order."""
         for sample in samples:
             if sample.value != sample.value:  # NaN: not a value
                 continue
@@ -103,7 +108,10 @@ def parse_readings(samples: Iterable[Sample], read_at: float, node: str = "") ->
 
 
 def with_idle_since(readings: Sequence[GpuReading], before: Mapping[str, GpuReading]) -> tuple[GpuReading, ...]:
-    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle. `before` by uuid."""
+    """The readings with `idle_since`: carried on from the last reading of the same card while it stays idle.
+
+    `before`: the last readings by uuid.
+    """
     return tuple(_with_idle_since(reading, before.get(reading.uuid)) for reading in readings)
 
 
@@ -135,7 +143,7 @@ def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    card.modes[who] = labels.get("allocate_mode", "exclusive")
+    card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), GpuMode.SHARE)
     card.holders.setdefault(who, {})[name] = value
 
 
@@ -148,6 +156,7 @@ _DCGM_TO_NATIVE: Final = {
     "GPU_TEMP": ("temperature_celsius", 1.0),
     "POWER_USAGE": ("power_watts", 1.0),
 }
+_MODES: Final = {mode.value: mode for mode in GpuMode}
 _LEGACY_TO_NATIVE: Final = {
     "duty_cycle": ("utilization_ratio", 0.01),
     "memory_used_bytes": ("memory_used_bytes", 1.0),
@@ -179,7 +188,7 @@ def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
     if pod and space:
-        card.modes.setdefault((space, pod, container), "exclusive")
+        card.modes.setdefault((space, pod, container), GpuMode.EXCLUSIVE)
     name = sample.name.removeprefix(_DCGM)
     if name == "XID_ERRORS":
         if sample.value > 0:
@@ -201,25 +210,25 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
     card.model = card.model or labels.get("name", "")
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    if labels.get("allocate_mode") == "share":
-        card.modes[who] = "share"
+    if labels.get("allocate_mode") == GpuMode.SHARE:
+        card.modes[who] = GpuMode.SHARE
         if native in ("memory_used_bytes", "utilization_ratio"):
             card.holders.setdefault(who, {})[native] = sample.value * scale
         return
     card.values.setdefault(native, sample.value * scale)
-    if labels.get("allocate_mode") == "exclusive" and who[1]:
-        card.modes.setdefault(who, "exclusive")
+    if labels.get("allocate_mode") == GpuMode.EXCLUSIVE and who[1]:
+        card.modes.setdefault(who, GpuMode.EXCLUSIVE)
 
 
 def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
-    """Memory of one pod's processes on a card, as newer GPU exporters of one vendor tell it (arena contract 5)."""
+    """Memory of one pod's processes on a card, as one vendor's newer exporters tell it (arena contract 5)."""
     labels = sample.labels
     card = cards.setdefault(labels.get("UUID") or labels.get("uuid", ""), _Card())
     card.node = card.node or labels.get("NodeName", "")
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
     if who[1]:
-        card.modes.setdefault(who, "share")
+        card.modes.setdefault(who, GpuMode.SHARE)
         card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
 
 
@@ -247,7 +256,10 @@ def _reading(uuid: str, card: _Card, read_at: float) -> GpuReading:
 
 
 def _of_device_or_holders(card: _Card, name: str, fold: Callable[[Iterable[float]], float]) -> float | None:
-    """The device's own value, else its holders' together: the largest utilisation, the sum of memory (arena contract 5)."""
+    """The device's own value, else its holders' together (arena contract 5).
+
+    The largest utilisation, the sum of memory.
+    """
     if name in card.values:
         return card.values[name]
     told = [values[name] for values in card.holders.values() if name in values]

@@ -1,7 +1,8 @@
 """The Prometheus text format: families to a page, and a page to samples (`text/plain; version=0.0.4`).
 
-Written for large pages: the label text of a shared `keys` list is made once per page, and a reader keeps one dict per distinct label
-text. Three ways to spell a number live here, because scrapers of DCGM and of `nvidia_gpu_*` compare text.
+Written for large pages: the label text of a shared `keys` list is made once per page, and a reader keeps one
+dict per distinct label text. Three ways to spell a number live here, because scrapers of DCGM and of
+`nvidia_gpu_*` compare text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _PLAIN_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="([^"\\]*)"(?:,|$)')
 _BARE_LINE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s+(\S+)(?:\s+-?\d+)?\s*$")
 _AFTER_LABELS: Final = re.compile(r"\s*(\S+)(?:\s+-?\d+)?\s*$")
 _MOST_LABELS: Final = 50_000
-"""Label texts kept while a page is read; more would cost more memory than reading some of them again costs time."""
+"""Label texts kept while a page is read.
+
+More would cost more memory than reading some of them again costs time.
+"""
 _NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 _ESCAPE: Final = re.compile(r"\\(.)")
 _MEANINGS: Final = {"n": "\n", '"': '"', "\\": "\\"}
@@ -57,10 +61,14 @@ def render_dcgm_number(value: float) -> str:
 
 
 def render_go_number(value: float) -> str:
-    """As Go's client prints float64: the shortest digits, with an exponent from a million on and below a ten-thousandth.
+    """As Go's client prints float64: the shortest digits.
 
-    >>> [render_go_number(v) for v in (15811477504, 35.0, 123456, 1234567, 1000000, 0.25, 0.00001, -2500000.5)]
-    ['1.5811477504e+10', '35', '123456', '1.234567e+06', '1e+06', '0.25', '1e-05', '-2.5000005e+06']
+    With an exponent from a million on and below a ten-thousandth.
+
+    >>> [render_go_number(v) for v in (15811477504, 35.0, 123456, 1234567, 1000000)]
+    ['1.5811477504e+10', '35', '123456', '1.234567e+06', '1e+06']
+    >>> [render_go_number(v) for v in (0.25, 0.00001, -2500000.5)]
+    ['0.25', '1e-05', '-2.5000005e+06']
     """
     number = float(value)
     if number == 0 or number != number or number in (float("inf"), float("-inf")):
@@ -111,7 +119,10 @@ def _render_lines(family: Family, labels: list[str], number: RenderNumber) -> st
 
 
 def _render_labels(family: Family) -> list[str]:
-    """`{a="x",b="y"}` of every key. All keys are filled into one template; only if something among them needs escaping, one by one."""
+    """`{a="x",b="y"}` of every key.
+
+    All keys are filled into one template; only if something among them needs escaping, one by one.
+    """
     names, keys = family.metric.labels, family.keys
     if not names:
         return [""] * len(keys)
@@ -141,8 +152,11 @@ def _escape_help(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n")
 
 
-class Page(Struct, frozen=True):
-    """What a scraped page said. `bad_lines`: how many lines were not readable; the others count all the same."""
+class ScrapedPage(Struct, frozen=True):
+    """What a scraped page said.
+
+    `bad_lines`: how many lines were not readable; the others count all the same.
+    """
 
     samples: list[Sample]
     bad_lines: int = 0
@@ -152,10 +166,11 @@ KnownLabels = dict[str, Mapping[str, str] | None]
 """Label texts that have been read, and what they say (None: nothing that can be read)."""
 
 
-def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> Page:
-    """The samples of a page, only those whose line starts with one of `prefixes` if any are given. Timestamps and comments are dropped.
+def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> ScrapedPage:
+    """The samples of a page; only those whose line starts with one of `prefixes`, if any are given.
 
-    Who reads a page in pieces hands the same `known` in with each: families repeat each other's labels.
+    Timestamps and comments are dropped. Who reads a page in pieces hands the same `known` in with each:
+    families repeat each other's labels.
     """
     samples: list[Sample] = []
     known = {} if known is None else known
@@ -168,7 +183,7 @@ def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | N
             samples.append(sample)
         elif line.strip():
             bad += 1
-    return Page(samples, bad)
+    return ScrapedPage(samples, bad)
 
 
 def _parse_line(line: str, known: KnownLabels) -> Sample | None:
@@ -200,7 +215,10 @@ def _parse_labels(block: str) -> Mapping[str, str] | None:
 
 
 def _plain_labels(block: str) -> Mapping[str, str] | None:
-    """Labels as programs print them: no spaces between, nothing escaped. Half of the general way's time; None for anything else."""
+    """Labels as programs print them: no spaces between, nothing escaped. None for anything else.
+
+    It takes half of the general way's time.
+    """
     pairs = _PLAIN_LABEL.findall(block)
     is_all = sum(map(len, chain.from_iterable(pairs))) + 4 * len(pairs) - 1 == len(block)  # `=`, two quotes and a comma each
     return dict(pairs) if is_all else None

@@ -1,6 +1,7 @@
-"""How does arena write down whose a job is, and who may see everybody's? (arena contract §1, §7)
+"""How arena writes down whose a job is, and who may see everybody's (arena contract §1, §7).
 
-A person's id is a name that fits into a label, no secret. Administrators stand in a ConfigMap of arena's own namespace.
+A person's id is a name that fits into a label, no secret. Administrators stand in a ConfigMap of arena's own
+namespace.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ElasticQuotaTree object (`scheduling.sigs.k8s.io/v1beta1`), turned into the model's tree.
 
-The object is one deep value; a node that does not parse names itself in the error, so that a broken tree is a sentence
-on the Quota board and never half a tree.
+The object is one deep value; a node that does not parse names itself in the error, so that a broken tree is a
+sentence on the Quota board and never half a tree.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class WireQuotaTree(Struct, gc=False):
 
 
 def parse_quota_tree(wire: WireQuotaTree) -> QuotaNode | None:
-    """The tree below `spec.root`, None when the object has no root; raises ValueError naming the node at fault."""
+    """The tree below `spec.root`, None when the object has no root.
+
+    Raises ValueError naming the node at fault.
+    """
     if wire.spec is None or wire.spec.root is None:
         return None
     return _parse_node(wire.spec.root, parent="", parent_path="", depth=0)
@@ -65,7 +68,10 @@ def _parse_node(wire: WireQuotaNode, parent: str, parent_path: str, depth: int) 
 
 
 def _parse_bounds(node: str, bound: str, texts: dict[str, str | int | float] | None) -> Amounts:
-    """Finite amounts only: an unlimited entry is left out (of max: no ceiling; of root's min: no guarantee to speak of)."""
+    """Finite amounts only: an unlimited entry is left out.
+
+    Of max that means no ceiling; of root's min, no guarantee to speak of.
+    """
     if not texts:
         return NOTHING
     amounts: dict[str, int] = {}

@@ -1,6 +1,7 @@
-"""How is the account of shared cards spelt in JSON? For the extender's `/inspect` and `kubectl inspect cgpu -o json` (sharing contract 4).
+"""The account of shared cards in JSON, for the extender's `/inspect` and `kubectl inspect cgpu -o json`.
 
-Keys of the reference extender, then ours. `pods[].usedGPU` is what the pod has of that card, not its total.
+Sharing contract 4. Keys of the reference extender come first, then ours. `pods[].usedGPU` is what the pod has
+of that card, not its total.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fairlead.model.devices.gpu import Health
 from fairlead.model.inspection import InspectedCard, InspectedNode, InspectedPod
 
 Object = dict[str, Any]
@@ -52,7 +54,7 @@ def _card(card: InspectedCard) -> Object:
         "uuid": card.uuid,
         "model": card.model,
         "memoryMiB": card.memory_mib,
-        "health": "Healthy" if card.is_healthy else "Unhealthy",
+        "health": Health.HEALTHY if card.is_healthy else Health.UNHEALTHY,
         "reason": card.reason,
         "coreTotal": card.core_total,
         "coreUsed": card.core_used,

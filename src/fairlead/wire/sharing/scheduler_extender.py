@@ -1,12 +1,14 @@
-"""What does kube-scheduler send to an extender, and what does it want back? The wire forms of sharing contract 2.
+"""What kube-scheduler sends to an extender, and what it wants back: the wire forms of sharing contract 2.
 
-What a newcomer gets wrong: keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
-object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole Nodes for whole Nodes.
+Keys are Go field names, written exactly and read in any case; the Pod inside is an ordinary Kubernetes
+object. A list that is absent is `null`, and the answer has the form that was asked: names for names, whole
+Nodes for whole Nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,7 +27,10 @@ class BadBody(ValueError):
 
 
 class FilterAsked(Struct, frozen=True):
-    """`names` are the nodes in the order sent. `nodes`: the same as raw objects when whole Nodes were sent, else None."""
+    """`names` are the nodes in the order sent.
+
+    `nodes`: the same as raw objects when whole Nodes were sent, else None.
+    """
 
     pod: Pod
     names: list[str]
@@ -95,6 +100,7 @@ def render_filter(asked: FilterAsked, passed: Sequence[str], failed: Mapping[str
 
 
 def render_filter_error(why: str) -> bytes:
+    """ExtenderFilterResult of a filter that could not be answered."""
     return _filter_result(None, None, None, None, why)
 
 
@@ -165,9 +171,14 @@ def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
 
 
 def _parse_pod(fields: Mapping[str, Raw]) -> Pod:
-    raw = fields.get("pod", _NONE)
-    if bytes(raw) == _NONE:
+    raw = bytes(fields.get("pod", _NONE))
+    if raw == _NONE:
         raise BadBody("there is no Pod")
+    return _pod_of(raw)
+
+
+@lru_cache(maxsize=32)  # prioritize sends the very bytes that filter has sent
+def _pod_of(raw: bytes) -> Pod:
     wire = _decode(_pod, raw, "Pod", "a Pod")
     try:
         return parse_pod(wire)

@@ -1,1 +1,1 @@
-"""Text for people and terminals: tables, spans of time, schedules."""
+"""Small texts: tables and their escaping for terminals, spans of time, schedules, Accept-Encoding."""

@@ -1,7 +1,8 @@
-"""When does a cron schedule strike? The words of robfig/cron v3 (`ParseStandard`), as CronJobs and KubeDL's Crons take them. Pure.
+"""When a cron schedule strikes, in the words of robfig/cron v3 (`ParseStandard`).
 
-Five fields (`*/5 8-18 * * mon-fri`), a word (`@hourly`), or a steady pace from the last strike on (`@every 1h30m`), each behind a time
-zone or not (`TZ=Asia/Shanghai 0 22 * * *`). The tables of time zones are the standard library's; without a zone it is UTC.
+CronJobs and KubeDL's Crons take them. Five fields (`*/5 8-18 * * mon-fri`), a word (`@hourly`), or a steady
+pace from the last strike on (`@every 1h30m`), each behind a time zone or not (`TZ=Asia/Shanghai 0 22 * * *`).
+The tables of time zones are the standard library's; without a zone it is UTC.
 """
 
 from __future__ import annotations
@@ -41,17 +42,24 @@ _FIELDS: Final = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12,
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """`@every`: the same time again after each strike. A second is the shortest, and fractions of one are dropped."""
+    """`@every`: the same time again after each strike.
+
+    A second is the shortest, and fractions of one are dropped.
+    """
 
     seconds: int
 
     def next_after(self, at: float) -> float:
+        """The next strike in epoch seconds, when the last one was `at`."""
         return float(int(at) + self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Where day of month and day of week are both restricted, either is enough (`either_day`), as in every cron."""
+    """Five fields, each as the values it allows.
+
+    Where day of month and day of week are both restricted, either is enough (`either_day`), as in every cron.
+    """
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -62,7 +70,10 @@ class Fields:
     zone: tzinfo = UTC
 
     def next_after(self, at: float) -> float | None:
-        """The first strike later than `at` (epoch seconds); None if no year up to the fifth from now has one (31 February)."""
+        """The first strike later than `at` (epoch seconds).
+
+        None if no year up to the fifth from now has one (31 February).
+        """
         moment = (int(at) // 60 + 1) * 60
         last_year = self._wall(moment).year + _LONGEST_SEARCH_YEARS
         while (wall := self._wall(moment)).year <= last_year:
@@ -80,7 +91,7 @@ class Fields:
         return datetime.fromtimestamp(moment, self.zone)
 
     def _next_midnight(self, wall: datetime) -> int:
-        """Where that hour is left out, the one that takes its place."""
+        """Where that hour is left out (summer time), the one that takes its place."""
         return int((wall.replace(hour=0, minute=0, fold=0) + timedelta(days=1)).timestamp())
 
     def _is_day(self, wall: datetime) -> bool:
@@ -117,7 +128,10 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def find_zone(name: str) -> tzinfo | None:
-    """The time zone of this name, as Go looks for it: "" is UTC, and the machine's own (`Local`) is that of a server, UTC, too."""
+    """The time zone of this name, as Go looks for it; None when there is none.
+
+    "" is UTC, and the machine's own (`Local`) is that of a server, UTC, too.
+    """
     if name in ("", "UTC", "Local"):
         return UTC
     try:

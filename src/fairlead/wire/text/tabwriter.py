@@ -1,7 +1,8 @@
-"""How do tab-separated lines become aligned columns? As Go's `text/tabwriter` does with padding 2 and blanks (arena contract §2).
+"""Tab-separated lines made into aligned columns, as Go's `text/tabwriter` does with padding 2 and blanks.
 
-What a newcomer gets wrong: the text after the last tab of a line belongs to no column (it is neither padded nor measured), and a
-column is only as long as the run of consecutive lines that have that cell, so two tables with a plain line between never align.
+Arena contract §2. The text after the last tab of a line belongs to no column: it is neither padded nor
+measured. A column is only as long as the run of consecutive lines that have that cell, so two tables with a
+plain line between never align.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ PADDING: Final = 2
 
 
 def render_rows(rows: Iterable[Sequence[str]], padding: int = PADDING) -> str:
-    """Aligned lines of cells as a terminal may show them, each ending with a newline. The last cell of a row is not padded.
+    """Aligned lines of cells as a terminal may show them, each ending with a newline.
+
+    The last cell of a row is not padded.
 
     >>> print(render_rows([("NAME", "GPU"), ("node-1", "4")]), end="")
     NAME    GPU
@@ -25,7 +28,9 @@ def render_rows(rows: Iterable[Sequence[str]], padding: int = PADDING) -> str:
 
 
 def align(text: str, padding: int = PADDING) -> str:
-    """The text with its tab-terminated cells padded; widths count code points, lines without tabs come out as they are.
+    """The text with its tab-terminated cells padded.
+
+    Widths count code points; lines without tabs come out as they are.
 
     >>> align("a\\tb\\nlonger\\tc\\t\\n")
     'a       b\\nlonger  c  \\n'
@@ -41,7 +46,10 @@ def align(text: str, padding: int = PADDING) -> str:
 def _measure(
     lines: list[list[str]], widths: list[list[int]], start: int, end: int, column: int, padding: int
 ) -> list[tuple[int, int, int]]:
-    """Append to `widths` the width of `column` for the lines of one run; the runs of the column to its right are returned."""
+    """Append to `widths` the width of `column` for the lines of one run.
+
+    The runs of the column to its right are returned.
+    """
     runs = []
     first = start
     while first < end:

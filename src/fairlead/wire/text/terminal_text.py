@@ -1,8 +1,9 @@
-"""What may a text of the cluster do to the terminal that shows it? Nothing: it is written as kubectl writes it.
+"""Texts of the cluster, made harmless for the terminal that shows them, as kubectl does.
 
-What a newcomer gets wrong: an annotation, an event or a condition may hold anything, escape sequences too, which move the cursor, hide
-lines or set the window's title. kubectl makes two letters harmless (`terminalEscaper`, cli-runtime's `printers/terminal.go`), and so do
-we. Documents (JSON, YAML) never get here with such letters: their own rules escape them before.
+An annotation, an event or a condition may hold anything, escape sequences too, which move the cursor, hide
+lines or set the window's title. kubectl makes two letters harmless (`terminalEscaper`, cli-runtime's
+`printers/terminal.go`), and so do we. Documents (JSON, YAML) never get here with such letters: their own
+rules escape them before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ _LINE_END: Final = re.compile(r"[\f\n\r]")
 
 
 def escape_terminal(text: str) -> str:
-    """
+    """The text with escape characters and carriage returns made visible.
+
     >>> escape_terminal("\\x1b[31mred\\r\\n")
     '^[[31mred\\\\r\\n'
     """

@@ -1,4 +1,4 @@
-"""How do people write a length of time? `90s`, `20m`, `1h30m`, `2d`: in scenarios and on the command line alike."""
+"""Lengths of time as people write them: `90s`, `20m`, `1h30m`, `2d`, in scenarios and on the command line."""
 
 from __future__ import annotations
 

@@ -1,0 +1,323 @@
+"""What is said to an API server, without I/O: lists, discovery, renewal after a 401, patience.
+
+Each conversation is a generator. It yields a step (`Ask`, `Pause`, …) and is sent what came of it, or thrown
+what its driver's HTTP client raised. `kube_api` drives conversations with tasks, `kube_blocking` with
+threads; neither decides anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import zlib
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
+
+from fairlead import __version__
+from fairlead.edge.connection.backoff import Backoff
+from fairlead.edge.connection.certificate import asked_begin
+from fairlead.edge.connection.connection import Connection
+from fairlead.edge.connection.connection_failure import is_not_yet_valid
+from fairlead.edge.connection.credentials import ClientCertificate, Issued
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.connection.proxy import is_loopback, proxy_for
+from fairlead.edge.kube import api_discovery, api_request
+from fairlead.edge.kube.api_discovery import Discovery, ServedResource, ServerVersion
+from fairlead.edge.kube.api_failure import (
+    NOT_JSON,
+    ApiFailure,
+    Gone,
+    Unauthorized,
+    Unreachable,
+    expired_token_words,
+    failure_of_answer,
+    failure_of_connection,
+    not_its_json,
+)
+from fairlead.edge.kube.api_page import ItemReader, Listing, early_token
+from fairlead.edge.kube.api_request import EVERYTHING, ApiRequest, PatchKind, Selection
+from fairlead.edge.kube.resource import Resource
+
+if TYPE_CHECKING:
+    import random
+
+log = logging.getLogger("fairlead.kubernetes")
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
+
+READ_SECONDS: Final = 65.0
+"""How long the server may be silent before an answer; it ends a request after 60 itself."""
+PATIENCE_SECONDS = 30.0
+"""How long a request waits in all when the server puts it off with Retry-After. It bounds time and not tries:
+five tries are 5 s where the server says 1, and five minutes where it says 60. A server that restarts is back
+within it, a person is not kept longer, and the loop of a service comes back by itself."""
+MAX_RESTARTS: Final = 2
+"""Of a paged list that meets 410; after them one unpaged list."""
+
+
+class Ask(Struct, frozen=True):
+    """Send a request; the outcome is an `Answer`, of any status.
+
+    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request that is
+    sent: a driver asks it as late as it can, and what it raises is the outcome.
+    """
+
+    request: ApiRequest
+    headers: list[tuple[str, str]]
+    certificate: ClientCertificate | None = None
+    is_stream: bool = False
+    anew: Callable[[], ApiRequest] | None = None
+
+    def made(self) -> ApiRequest:
+        return self.anew() if self.anew is not None else self.request
+
+
+class Answer(Struct):
+    """`headers.get` ignores case. `live`: what the driver reads the body of a stream from."""
+
+    status: int
+    headers: Any
+    body: bytes = b""
+    live: Any = None
+
+
+class Begin(Struct, frozen=True):
+    """Begin another conversation beside this one; the outcome is what `Finish` takes.
+
+    One that is not finished is given up: a task ends with this conversation, a thread runs out unheard.
+    """
+
+    steps: Steps[Any]
+
+
+class Finish(Struct, frozen=True):
+    """Wait for a conversation that was begun; the outcome is its result, or its failure."""
+
+    begun: Any
+
+
+class Pause(Struct, frozen=True):
+    seconds: float
+
+
+class Call(Struct, frozen=True):
+    """Call what may block (read a file, run a program); the outcome is its result."""
+
+    call: Callable[[], Any]
+
+
+def is_good(status: int) -> bool:
+    return 200 <= status < 300
+
+
+Step = Ask | Begin | Finish | Pause | Call
+Steps = Generator[Step, Any, Result]
+
+
+class Conversation:
+    """One cluster, as one user. Each method that returns `Steps` is a conversation for a driver.
+
+    `broken`: what the driver's HTTP client raises when no answer came.
+    """
+
+    def __init__(self, connection: Connection, broken: tuple[type[Exception], ...], rng: random.Random | None = None) -> None:
+        self.proxy = proxy_for(connection.server, connection.proxy_url, os.environ)
+        self.label = connection.server + (f" through proxy {self.proxy}" if self.proxy else "")
+        self._connection = connection
+        self._broken = broken
+        self._rng = rng
+        # A page of pods shrinks 20 times. That pays on every wire; between processes of one machine it costs
+        # more than it saves.
+        self._list_encoding = "gzip" if connection.may_compress and not is_loopback(connection.server) else "identity"
+
+    # objects
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None, type: Any = Any) -> Steps[Any]:
+        """One object, decoded as `type` (a dict by default)."""
+        return self._exchange(api_request.get_request(resource, name, namespace), type)
+
+    def create(self, /, resource: Resource, manifest: Any, namespace: str | None = None, **more: bool) -> Steps[Any]:
+        """`more`: dry_run, is_strict."""
+        return self._exchange(api_request.create_request(resource, manifest, namespace, **more))
+
+    def update(self, /, resource: Resource, name: str, manifest: Any, namespace: str | None = None, **more: Any) -> Steps[Any]:
+        """`more`: subresource."""
+        return self._exchange(api_request.update_request(resource, name, manifest, namespace, **more))
+
+    def patch(
+        self, /, resource: Resource, name: str, patch: Any, namespace: str | None = None, *, kind: PatchKind = "merge", **more: Any
+    ) -> Steps[Any]:
+        """`kind`: `apply` is server-side. `more`: subresource, field_manager, force."""
+        return self._exchange(api_request.patch_request(resource, name, patch, namespace, kind=kind, **more))
+
+    def delete(self, resource: Resource, name: str, namespace: str | None = None, *, propagation: str = "Background") -> Steps[Any]:
+        return self._exchange(api_request.delete_request(resource, name, namespace, propagation=propagation))
+
+    # lists
+
+    def list_all(self, reader: ItemReader[Row], selection: Selection = EVERYTHING) -> Steps[Listing[Row]]:
+        """All objects, in pages.
+
+        A continue token that has expired (410) restarts the list; the third time it is read in one piece.
+        """
+        for _ in range(MAX_RESTARTS + 1):
+            try:
+                return (yield from self._list_once(reader, selection, api_request.PAGE_SIZE))
+            except Gone as error:
+                log.info("the list of %s starts again: %s", reader.resource.label, error.message)
+        return (yield from self._list_once(reader, selection, None))
+
+    def _list_once(self, reader: ItemReader[Row], selection: Selection, limit: int | None) -> Steps[Listing[Row]]:
+        listing: Listing[Row] = Listing()
+        request = api_request.list_request(reader.resource, selection, limit=limit)
+        answer = yield from self.send(request, encoding=self._list_encoding)
+        while True:
+            ahead = None
+            if token := early_token(answer.body):
+                ahead = yield self._page_ahead(reader.resource, selection, limit, token)
+            try:
+                wire = reader.decode_page(answer.body)
+            except NOT_JSON as error:
+                raise not_its_json(self.label, request, error) from error
+            if ahead is None and wire.token:
+                ahead = yield self._page_ahead(reader.resource, selection, limit, wire.token)
+            listing.add(reader.parse_page(wire))
+            if ahead is None:
+                return listing
+            answer = yield Finish(ahead)
+
+    def _page_ahead(self, resource: Resource, selection: Selection, limit: int | None, token: str) -> Begin:
+        """The server makes the next page while this one becomes rows."""
+        request = api_request.list_request(resource, selection, limit=limit, token=token)
+        return Begin(self.send(request, encoding=self._list_encoding))
+
+    # the server
+
+    def version(self) -> Steps[ServerVersion]:
+        return self._exchange(ApiRequest("get", "GET", "/version"), ServerVersion)
+
+    def discovery(self, groups: Iterable[str] | None = None) -> Steps[Discovery]:
+        """What is served.
+
+        `groups` bounds the requests to servers without aggregated discovery; "" asks for the core API too.
+        """
+        wanted = None if groups is None else set(groups)
+        served: list[ServedResource] = []
+        for root in api_discovery.roots(wanted):
+            request = api_discovery.discovery_request(root)
+            answer = yield from self.send(request)
+            try:
+                if api_discovery.is_aggregated(answer.headers.get("Content-Type") or ""):
+                    served += api_discovery.parse_aggregated(answer.body)
+                    continue
+                pairs = api_discovery.parse_groups(answer.body, wanted) if root == "/apis" else [("", "v1")]
+            except NOT_JSON as error:
+                raise not_its_json(self.label, request, error) from error
+            begun = []
+            for group, version in pairs:
+                begun.append((yield Begin(self._group_resources(group, version))))
+            for each in begun:
+                served += yield Finish(each)
+        return Discovery(tuple(served))
+
+    def _group_resources(self, group: str, version: str) -> Steps[list[ServedResource]]:
+        try:
+            answer = yield from self.send(api_discovery.resources_request(group, version))
+            return api_discovery.parse_resources(answer.body, group, version)
+        except (ApiFailure, *NOT_JSON) as error:  # an extension server that is down must not hide the others
+            log.warning("discovery of %s/%s failed: %s", group, version, getattr(error, "log_line", error))
+            return []
+
+    # requests
+
+    def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Steps[Answer]:
+        """An answer of a good status, decompressed.
+
+        What is put off (429 or 503 with Retry-After) is asked again, PATIENCE_SECONDS long. `anew` makes the
+        request again right before each time that it is sent; what it raises comes out of here.
+        """
+        backoff: Backoff | None = None
+        waited = 0.0
+        while True:
+            try:
+                return (yield from self._authorized(request, encoding=encoding, anew=anew))
+            except ApiFailure as error:
+                if error.status not in (429, 503) or error.retry_after is None:
+                    raise
+                backoff = backoff or Backoff(self._rng)
+                delay = backoff.next_delay(error.retry_after)
+                waited += delay
+                if waited > PATIENCE_SECONDS:
+                    raise
+                log.info("API server `%s` asks to wait: %s; next try in %.1f s", self.label, error.message, delay)
+            yield Pause(delay)
+
+    def open(self, request: ApiRequest) -> Steps[Any]:
+        """What an answer's body is read from piece by piece, as the driver has it. Its status is good."""
+        return (yield from self._authorized(request, is_stream=True)).live
+
+    def no_answer(self, error: Exception) -> Steps[Unreachable]:
+        """Why no answer came, or not all of it."""
+        asked = partial(asked_begin, self._connection.server, self._connection.tls_server_name)
+        begins_at = (yield Call(asked)) if is_not_yet_valid(error) else None
+        return failure_of_connection(self.label, error, begins_at)
+
+    def _exchange(self, request: ApiRequest, type: Any = Any) -> Steps[Any]:
+        answer = yield from self.send(request)
+        try:
+            return decoder_of(type).decode(answer.body)
+        except NOT_JSON as error:
+            raise not_its_json(self.label, request, error) from error
+
+    def _authorized(
+        self,
+        request: ApiRequest,
+        *,
+        encoding: str = "identity",
+        anew: Callable[[], ApiRequest] | None = None,
+        is_stream: bool = False,
+    ) -> Steps[Answer]:
+        """The answer of a good status. On 401 the credentials are renewed, once."""
+        credentials = self._connection.credentials
+        for may_renew in (True, False):
+            issued = credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
+            ask = Ask(request, self._headers(request, issued, encoding), issued.certificate, is_stream, anew)
+            try:
+                return (yield from self._asked(ask))
+            except Unauthorized as error:
+                error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
+                if not (may_renew and credentials.renew(issued)):
+                    raise
+        raise AssertionError("the second try returns or raises")
+
+    def _asked(self, ask: Ask) -> Steps[Answer]:
+        try:
+            answer: Answer = yield ask
+            if answer.body and answer.headers.get("Content-Encoding") == "gzip":
+                answer.body = _unzipped(answer.body)
+        except self._broken as error:
+            raise (yield from self.no_answer(error)) from error
+        if not is_good(answer.status):
+            raise failure_of_answer(self.label, ask.request, answer.status, answer.body, answer.headers.get("Retry-After"))
+        return answer
+
+    def _headers(self, request: ApiRequest, issued: Issued, encoding: str) -> list[tuple[str, str]]:
+        return [
+            ("Accept", request.accept),
+            ("Accept-Encoding", encoding),
+            ("User-Agent", f"fairlead/{__version__}"),
+            *([("Authorization", issued.authorization)] if issued.authorization else []),
+            *([("Content-Type", request.content_type)] if request.body is not None else []),
+            *self._connection.impersonation,
+        ]
+
+
+def _unzipped(body: bytes) -> bytes:
+    try:
+        return zlib.decompress(body, wbits=31)
+    except zlib.error as error:
+        raise OSError(f"broken gzip: {error}") from None

@@ -1,0 +1,118 @@
+"""Actions on objects of any kind as requests to an API server, and their answers as outcomes. Both writers share it; nothing here asks.
+
+"Already exists" and "not found" are outcomes, not failures: only the caller knows whether they are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fairlead.edge.connection.decoders import decoder_of
+from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
+from fairlead.edge.kube.api_request import ApiRequest, create_request, delete_request, patch_request
+from fairlead.edge.kube.resource import WELL_KNOWN, Resource
+from fairlead.errors import FairleadError, OutsideError, UserError
+from fairlead.model.actions import (
+    Action,
+    BindPod,
+    CreateObject,
+    DeleteObject,
+    ObjectAction,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+    Result,
+    TellEvent,
+    TouchPod,
+    WriteGrants,
+    object_ref,
+)
+
+_LOOK: Final = "look whether it is there: `arena list`"
+_CERTAIN: Final = range(400, 500)
+
+
+def target_of(action: ObjectAction) -> ObjectRef:
+    return object_ref(action.manifest, action.namespace, action.plural) if isinstance(action, CreateObject) else action.target
+
+
+def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Resource | None:
+    """Where it lives, without asking: who made the action said so, every cluster has it, or discovery told."""
+    group, version = target.group_version
+    if target.plural:
+        return Resource(group, version, target.plural, kind=target.kind)
+    wanted = (group, version, target.kind)
+    served: Iterable[Resource] = (each.resource for each in discovery.served if "create" in each.verbs) if discovery else ()
+    return next((each for each in (*WELL_KNOWN, *served) if (each.group, each.version, each.kind) == wanted), None)
+
+
+def no_such_kind(target: ObjectRef) -> UserError:
+    told = f"the cluster serves no {target.kind} of `{target.api_version}`"
+    return UserError(told, "`kubectl api-resources` lists what it serves")
+
+
+def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
+    target = target_of(action)
+    match action:
+        case CreateObject():
+            return create_request(resource, action.manifest, target.namespace, is_strict=action.is_strict)
+        case PatchObject():
+            patch = {**action.patch, "metadata": {**action.patch.get("metadata", {}), **_this_one(target)}} if target.uid else action.patch
+            return patch_request(resource, target.name, patch, target.namespace, subresource=action.subresource or None)
+        case DeleteObject():
+            return delete_request(resource, target.name, target.namespace, uid=target.uid)
+
+
+def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
+    """`body`: of an answer with a good status."""
+    if isinstance(action, DeleteObject):
+        return Outcome()
+    try:
+        answer = decoder_of(Any).decode(body)
+    except NOT_JSON:
+        answer = None
+    if not isinstance(answer, dict) or "metadata" not in answer:
+        kind = target_of(action).kind
+        done = "made" if isinstance(action, CreateObject) else "changed"
+        failure = OutsideError("kubernetes", f"the API server {done} a {kind} and answered with something else", _LOOK)
+        return Outcome(Result.UNKNOWN, failure.what, failure=failure)
+    return Outcome(made=answer)
+
+
+def not_sent(error: FairleadError) -> Outcome:
+    """Of what failed before anything was sent: where the object lives is not known."""
+    return Outcome(Result.REFUSED, error.what, failure=error)
+
+
+def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
+    """No answer to a write is not a no. Only what the API server said is known: a time-out, a lost connection and
+    a 5xx are unknown, and so is "already assigned", perhaps by an earlier try of ours.
+    """
+    if not isinstance(error, ApiFailure):
+        return Outcome(Result.UNKNOWN, error.what, failure=error)
+    result = Result.UNKNOWN
+    if isinstance(action, CreateObject) and error.reason == "AlreadyExists":
+        result = Result.THERE
+    elif _is_gone(action, error):
+        result = Result.GONE
+    elif error.status in _CERTAIN and error.status != 408 and "already assigned" not in error.message:
+        result = Result.REFUSED
+    return Outcome(result, error.message, failure=error)
+
+
+def _is_gone(action: Action, error: ApiFailure) -> bool:
+    """Whether there is no such object, or another one has its name by now."""
+    match action:
+        case CreateObject() | BindPod() | TellEvent():
+            return False
+        case PatchObject() | WriteGrants() | TouchPod():
+            return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
+        case DeleteObject():
+            return error.status == 404 or (error.status == 409 and bool(action.target.uid))
+
+
+def _this_one(target: ObjectRef) -> dict[str, str]:
+    """In a patch a uid is a condition: another object's is immutable, and the API server refuses (422)."""
+    return {"uid": target.uid}

@@ -1,0 +1,138 @@
+"""Carries actions out on one API server (`ports.Cluster.apply`), for services; `object_writer` is its like for the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import structs
+
+from fairlead.edge.connection.rate_limit import RateLimit
+from fairlead.edge.kube.api_discovery import Discovery
+from fairlead.edge.kube.api_request import ApiRequest, encode_body, patch_request, with_query
+from fairlead.edge.kube.events import event_request
+from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.object_actions import (
+    known_resource,
+    no_such_kind,
+    not_sent,
+    object_request,
+    outcome_of_answer,
+    outcome_of_failure,
+    target_of,
+)
+from fairlead.edge.kube.resource import PODS, Resource
+from fairlead.errors import FairleadError
+from fairlead.model.actions import (
+    Action,
+    BindPod,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+    Result,
+    TellEvent,
+    TouchPod,
+    WriteGrants,
+)
+from fairlead.model.pod import Pod
+from fairlead.wire.gpus.allocation import render_action
+from fairlead.wire.names import ANNOTATION_GPU_RETRY
+
+LEAST_SECONDS: Final = 0.25
+"""With less than this left of the Lease a write is not sent: it would hardly be decided in time."""
+GRACE_SECONDS: Final = 1.0
+"""So long after the API server should have decided its answer is waited for."""
+EVENTS_PER_SECOND: Final = 10
+EVENTS_BURST: Final = 50
+
+
+class KubeWriter:
+    """`rate` bounds what is written a second; Events have a smaller bound of their own."""
+
+    def __init__(self, api: KubeApi, rate: RateLimit) -> None:
+        self._api = api
+        self._rate = rate
+        self._events = RateLimit(EVENTS_PER_SECOND, EVENTS_BURST)
+        self._discovery: Discovery | None = None
+
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `ports.Cluster.apply`."""
+        await (self._events if isinstance(action, TellEvent) else self._rate).wait()
+        try:
+            request = await self._request(action)
+        except FairleadError as error:
+            return not_sent(error)
+        try:
+            answer = await self._api.send(request, anew=None if left is None else _Guard(request, left))
+        except _LeaseOver as over:
+            return Outcome(Result.UNKNOWN if over.was_sent else Result.REFUSED, "the lease has run out")
+        except FairleadError as error:
+            return outcome_of_failure(action, error)
+        if isinstance(action, CreateObject | PatchObject | DeleteObject):
+            return outcome_of_answer(action, answer.body)
+        return Outcome()
+
+    async def _request(self, action: Action) -> ApiRequest:
+        match action:
+            case BindPod():
+                return _binding_request(action)
+            case WriteGrants():
+                return _annotate_request(action.pod, render_action(action, time.time()))
+            case TouchPod():
+                return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))})
+            case TellEvent():
+                return event_request(action, time.time())
+            case CreateObject() | PatchObject() | DeleteObject():
+                return object_request(action, await self._resource(target_of(action)))
+
+    async def _resource(self, target: ObjectRef) -> Resource:
+        found = known_resource(target, self._discovery)
+        if found is None:
+            self._discovery = await self._api.discovery([target.group_version[0]])
+            found = known_resource(target, self._discovery)
+        if found is None:
+            raise no_such_kind(target)
+        return found
+
+
+class _LeaseOver(Exception):
+    """The Lease has run out, and the request is not sent (again)."""
+
+    def __init__(self, was_sent: bool) -> None:
+        self.was_sent = was_sent
+
+
+class _Guard:
+    """The request as it is sent now: the API server decides within what is left of the Lease, and nothing is sent when none is.
+
+    It is asked after every wait: the rate's, the API server's own Retry-After, that for fresh credentials.
+    """
+
+    def __init__(self, request: ApiRequest, left: Callable[[], float]) -> None:
+        self._request = request
+        self._left = left
+        self._was_sent = False
+
+    def __call__(self) -> ApiRequest:
+        seconds = self._left()
+        if seconds < LEAST_SECONDS:
+            raise _LeaseOver(self._was_sent)
+        self._was_sent = True
+        path = with_query(self._request.path, timeout=f"{seconds:.3f}s")
+        return structs.replace(self._request, path=path, seconds=seconds + GRACE_SECONDS)
+
+
+def _binding_request(action: BindPod) -> ApiRequest:
+    pod = action.pod
+    metadata = {"name": pod.name, "uid": pod.uid, "annotations": render_action(action, time.time())}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": action.node}}
+    return ApiRequest("create", "POST", PODS.path(pod.namespace, pod.name, "binding"), encode_body(binding))
+
+
+def _annotate_request(pod: Pod, annotations: Mapping[str, str]) -> ApiRequest:
+    """The uid is a condition: it is immutable, so that another pod of this name is not changed."""
+    patch: Mapping[str, Any] = {"metadata": {"uid": pod.uid, "annotations": dict(annotations)}}
+    return patch_request(PODS, pod.name, patch, pod.namespace)

@@ -1,0 +1,114 @@
+"""Ctrl-C at any moment: status 130 or the signal's own end, never a traceback, and a job that is half made is taken away again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.arena import kubeconfig
+from tests.cli.jobs.test_job_requests import collection, discovery, script
+from tests.edge.scripted import Reply, ScriptedServer
+
+ENDINGS = (130, -signal.SIGINT, 0)
+"""0: it was done before it heard of it."""
+STARTED = "from fairlead.run.programs import run_arena; run_arena()"
+ANNOUNCED = (
+    "import _signal as signal, os\n"
+    "real = signal.signal\n"
+    "def announce(number, handler):\n"
+    "    signal.signal = real\n"
+    "    real(number, handler)\n"
+    "    os.write(1, b'up')\n"
+    f"signal.signal = announce\n{STARTED}"
+)
+"""Says `up` when the program has Ctrl-C in hand. Before that it is the interpreter's own, whose words are not ours to choose."""
+NEVER = 600.0
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def begin(words: list[str], folder: Path, url: str, code: str = STARTED) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", code, "--kubeconfig", str(kubeconfig(folder, url)), *words]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+
+
+def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
+    deadline = time.monotonic() + 60
+    while sum(each.method == method for each in server.seen) < count:
+        assert time.monotonic() < deadline, [(each.method, each.path) for each in server.seen]
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["version"], ["submit", "mpijob", "--name=a", "--image=i", "--workers=1", "run"]], ids=" ".join
+)
+def test_at_any_moment_of_its_start(words: list[str], tmp_path: Path) -> None:
+    """Sixteen moments, from the first to well after its requests are out: the server never answers."""
+    with ScriptedServer(script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})) as server:
+        for moment in range(16):
+            command = begin(words, tmp_path, server.url, ANNOUNCED)
+            assert command.stdout is not None
+            assert command.stdout.read(2) == b"up"
+            time.sleep(moment * 0.015)
+            command.send_signal(signal.SIGINT)
+            _, told = command.communicate(timeout=60)
+            assert command.returncode in ENDINGS, (moment, command.returncode)
+            assert b"Traceback" not in told and b"KeyboardInterrupt" not in told, (moment, told.decode())
+
+
+def test_ctrl_c_is_in_hand_before_anything_takes_time() -> None:
+    """All that is loaded until then is what the interpreter loads for itself, and three files of ours that hold nothing else."""
+    code = (
+        "import sys, _signal\n"
+        "before = set(sys.modules)\n"
+        "def look(*_):\n"
+        "    print(*sorted(set(sys.modules) - before))\n"
+        "    raise SystemExit\n"
+        "_signal.signal = look\n"
+        f"{STARTED}"
+    )
+    loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    assert loaded == ["__future__", "fairlead", "fairlead.run", "fairlead.run.programs", "gc"]
+
+
+def test_a_job_that_is_half_made_is_taken_away(tmp_path: Path) -> None:
+    """The job is made, and the ConfigMap that comes with it never answers."""
+    given = tmp_path / "given"
+    given.write_text("x")
+    made = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "a", "namespace": "default", "uid": "u"},
+        "spec": {"runPolicy": {}, "pytorchReplicaSpecs": {}},
+    }
+    steps = script(pytorchjobs=[Reply(made, 201)])
+    steps |= {
+        "/apis": [discovery("pytorchjobs", verbs=["create"])],
+        f"{collection('pytorchjobs')}/a": [Reply(made)],
+        "/api/v1/namespaces/default/configmaps": [Reply(delay=NEVER)],
+    }
+    with ScriptedServer(steps) as server:
+        words = ["submit", "pytorchjob", "--name=a", "--image=i", "--workers=1", f"--config-file={given}:/etc/given", "run"]
+        command = begin(words, tmp_path, server.url)
+        wait_for(server, "POST", 3)  # who we are, the job, and what hangs
+        command.send_signal(signal.SIGINT)
+        out, told = command.communicate(timeout=60)
+        deleted = [each.path for each in server.seen if each.method == "DELETE"]
+    assert (command.returncode, out, told) == (130, b"", b"")
+    assert deleted == [f"{collection('pytorchjobs')}/a"]
+
+
+def test_who_started_it_may_have_it_ignore_ctrl_c(tmp_path: Path) -> None:
+    """As `nohup` and a background job of a script do: the signal is ignored from the start and stays so."""
+    with ScriptedServer(script(**{"/apis": [Reply(delay=1.0), *script()["/apis"]]})) as server:
+        ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{STARTED}"
+        command = begin(["list"], tmp_path, server.url, ignoring)
+        wait_for(server, "GET")
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=60)
+    assert command.returncode != 130 and command.returncode != -signal.SIGINT

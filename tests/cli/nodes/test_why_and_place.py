@@ -1,0 +1,202 @@
+"""`fairlead why` and `fairlead place` on a small cluster: two cards of 15 GiB, holders of different rank, one pod that waits."""
+
+from __future__ import annotations
+
+import io
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.command import run_command
+from tests.rules.sharing import container, node, placed, pod
+
+from fairlead.errors import UserError
+from fairlead.model.node import Condition, Node
+from fairlead.model.node_choice import NodeChoice
+from fairlead.model.pod import Container
+from fairlead.model.snapshot import ClusterSnapshot
+
+TOLD = Condition("PodScheduled", "False", "Unschedulable", "0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.")
+
+
+@cache
+def cluster() -> ClusterSnapshot:
+    pods = [
+        placed(pod("a", 8, priority=5, scheduler="fairlead-scheduler"), "gpu", {"main": [(0, 8)]}, phase="Running"),
+        placed(pod("b", 6), "gpu", {"main": [(0, 6)]}, phase="Running"),
+        placed(pod("c", 11), "gpu", {"main": [(1, 11)]}, phase="Running"),
+        pod("plain", 0, phase="Pending"),
+        pod("nothing", containers=(Container("main", limits={"aliyun.com/gpu-mem": 0}),), node="gpu", phase="Running"),
+        pod("unplaced", 1, node="gpu"),
+        pod("waits", 6, conditions=(TOLD,), scheduler="fairlead-scheduler"),
+        pod("small", 2, scheduler="fairlead-scheduler"),
+        pod("odd", 7, cards=2),
+    ]
+    return ClusterSnapshot(nodes=(Node("cpu"), node("gpu")), pods=tuple(sorted(pods, key=lambda each: each.key)))
+
+
+def answer(line: str) -> str:
+    return run_command(line, cluster(), "fairlead").out
+
+
+def test_why_a_pod_waits() -> None:
+    assert answer("why default/waits") == (
+        "Pod:        default/waits\n"
+        "Status:     Pending, priority 0, scheduler fairlead-scheduler\n"
+        "Told:       Unschedulable: 0/2 nodes are available: 2 Insufficient aliyun.com/gpu-mem.\n"
+        "Needs:      6 GiB on one GPU\n"
+        "Would fit:  on gpu without default/b (priority 0)\n"
+        "\n"
+        "NODE  LARGEST FREE  ANSWER\n"
+        "cpu   -             node does not share GPUs (label cgpu=true missing)\n"
+        "gpu   4 GiB         Insufficient aliyun.com/gpu-mem on one GPU: need 6 GiB, largest free 4 GiB\n"
+    )
+
+
+def test_what_a_person_wrote_wrong() -> None:
+    text = answer("why odd")
+    assert "Needs:   gpu-mem 7 cannot be split over 2 GPUs\n" in text
+    assert "Would fit" not in text
+
+
+def test_where_a_pod_sits() -> None:
+    assert answer("why a -n default") == (
+        "Pod:     default/a\n"
+        "Status:  Running on gpu, priority 5, scheduler fairlead-scheduler\n"
+        "Card:    GPU 0 GPU-gpu-0: container main has 8 of 15 GiB\n"
+    )
+    assert "Cards:   unknown: no annotation says which (it counts as PENDING)\n" in answer("why unplaced")
+
+
+def test_pods_that_wait_for_something_else() -> None:
+    assert "Room:    gpu has room on its GPUs now: what keeps it is something else\n" in answer("why small")
+    assert answer("why plain").endswith("Shared GPUs:  it asks for none\n")
+    assert answer("why nothing").endswith("Shared GPUs:  it asks for none\n")
+
+
+def test_a_pod_that_is_not_there() -> None:
+    with pytest.raises(UserError) as refusal:
+        answer("why other/waits")
+    assert (refusal.value.what, refusal.value.hint) == ("pod `other/waits` is not there", "there is default/waits")
+
+
+@pytest.mark.parametrize("text", ["a/b/c", "default/", "/"])
+def test_what_is_no_name_of_a_pod(text: str) -> None:
+    with pytest.raises(UserError, match="names no pod"):
+        answer(f"why {text}")
+
+
+def test_place_one_after_another() -> None:
+    printed = run_command("place --gpu-mem 2 --replicas 3", cluster(), "fairlead")
+    assert printed.out == (
+        "POD    NODE  GPU  MEMORY\n"
+        "pod-0  gpu   1    2 GiB (2150 MiB)\n"
+        "pod-1  gpu   1    2 GiB (2150 MiB)\n"
+        "pod-2  -     -    finds no room\n"
+        "\n"
+        "0/2 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 2 GiB, largest free 1 GiB, "
+        "1 node does not share GPUs (label cgpu=true missing)\n"
+        "pod-2 would fit on gpu without default/b (priority 0)\n"
+    )
+    assert printed.status == 1
+
+
+def test_a_pod_that_was_only_planned_need_not_go() -> None:
+    empty = ClusterSnapshot(nodes=(node("gpu"),))
+    printed = run_command("place --gpu-mem 15 --replicas 3", empty, "fairlead")
+    assert printed.out.splitlines()[3:] == [
+        "pod-2  -     -    finds no room",
+        "",
+        "0/1 nodes have room: 1 Insufficient aliyun.com/gpu-mem on one GPU: need 15 GiB, largest free 0 GiB",
+    ]
+    held = ClusterSnapshot(nodes=(node("gpu"),), pods=(placed(pod("a", 4), "gpu", {"main": [(0, 4)]}),))
+    assert "pod-1 would fit on gpu without default/a (priority 0)\n" in run_command("place --gpu-mem 15 --replicas 2", held, "fairlead").out
+
+
+def test_place_on_several_cards() -> None:
+    printed = run_command("place --gpu-mem 2 --gpu-count 2", cluster(), "fairlead")
+    assert (printed.status, printed.out.splitlines()[1]) == (0, "pod  gpu   0,1  2 GiB (2150 MiB)")
+
+
+def test_place_a_manifest(tmp_path: Path) -> None:
+    main = {"name": "main", "resources": {"limits": {"aliyun.com/gpu-mem": 3}}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [main]}}
+    manifest = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2, "template": template}}
+    path = tmp_path / "web.yaml"
+    path.write_text(yaml.safe_dump(manifest))
+    lines = run_command(f"place -f {path}", cluster(), "fairlead").out.splitlines()
+    assert lines[1:3] == ["web-0  gpu   1    3 GiB (3226 MiB)", "web-1  -     -    finds no room"]
+
+
+@pytest.mark.parametrize("file", ["mem_deployment.yaml", "-"])
+def test_place_a_manifest_of_document_003(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a Service, too."""
+    path = Path(__file__).parents[2] / "documents" / "manifests" / "mem_deployment.yaml"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    lines = run_command(f"place -f {path if file != '-' else file}", cluster(), "fairlead").out.splitlines()
+    assert lines[1:] == ["tf-notebook  gpu   1    4 GiB (4301 MiB)"]
+
+
+def test_objects_of_one_name_are_several_pods(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    one = {
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "m", "resources": {"limits": {"aliyun.com/gpu-mem": 3}}}]},
+    }
+    path.write_text(yaml.safe_dump_all([one, one]))
+    lines = run_command(f"place -f {path}", cluster(), "fairlead").out.splitlines()
+    assert lines[1:3] == ["p    gpu   1    3 GiB (3226 MiB)", "p    -     -    finds no room"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: [", "is not YAML"),
+        ("just words", "holds no object"),
+        ("", "holds no object"),
+        ("kind: Pod\n---\njust words", "something else beside it"),
+        ("kind: Service\nspec: {ports: []}\n---\nkind: ConfigMap", "no object of manifest"),
+        ("kind: Pod\nspec: {containers: []}\n---\nkind: Job\nspec: {parallelism: 1000, template: {spec: {}}}", "1001 replicas"),
+        ("kind: ConfigMap\ndata: {}", "the ConfigMap has no spec"),
+        ("kind: Service\nspec: {ports: []}", "the Service has no pod template"),
+        ("kind: Pod\nspec: {containers: [{name: a, resources: {limits: {aliyun.com/gpu-mem: many}}}]}", "the pod cannot be read"),
+        ("kind: Pod\nspec: {containers: [7]}", "the pod cannot be read"),
+        ("kind: Job\nspec: {parallelism: 100000, template: {spec: {containers: []}}}", "100000 replicas cannot be placed"),
+    ],
+)
+def test_manifests_that_cannot_be_placed(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as refusal:
+        run_command(f"place -f {path}", cluster(), "fairlead")
+    assert what in refusal.value.what
+    assert refusal.value.hint
+
+
+def test_nothing_is_asked() -> None:
+    for line in ("place", "place --gpu-mem 4 -f x"):
+        with pytest.raises(UserError, match="say which pods"):
+            run_command(line, cluster(), "fairlead")
+    for units in (0, -1):
+        with pytest.raises(UserError, match=f"a pod cannot have {units} units"):
+            run_command(f"place --gpu-mem {units}", cluster(), "fairlead")
+
+
+def test_a_sidecar_is_named_with_its_card() -> None:
+    side = pod("s", 2, init_containers=(container("side", 1, restartable=True),), node="gpu", phase="Running")
+    held = placed(side, "gpu", {"main": [(1, 2)], "side": [(1, 1)]}, phase="Running")
+    snapshot = ClusterSnapshot(nodes=(node("gpu"),), pods=(held,))
+    out = run_command("why s", snapshot, "fairlead").out
+    assert "container main has 2 of 15 GiB" in out
+    assert "container side has 1 of 15 GiB" in out
+
+
+def test_nodes_that_the_pod_may_not_use_are_told_apart() -> None:
+    choice = NodeChoice(selector=(("pool", "a"),))
+    snapshot = ClusterSnapshot(nodes=(node("gpu"),), pods=(pod("p", 4, node_choice=choice),))
+    assert run_command("why p", snapshot, "fairlead").out.endswith(
+        "gpu   15 GiB        the pod's nodeSelector, affinity or tolerations rule it out\n"
+    )
