@@ -17,6 +17,7 @@ from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, s
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.run.machine import OwnMachine
 
 
 class OneWorld:
@@ -76,6 +77,8 @@ def run_command(
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
     world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"))
-    context = Context(program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None))
+    context = Context(
+        program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None), OwnMachine(env or {})
+    )
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

@@ -20,6 +20,7 @@ from fairlead.errors import NotAsWritten, OutsideError, UserError
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, PatchObject, Result
+from fairlead.run.machine import OwnMachine
 
 SERVED: Final[Mapping[str, Sequence[str]]] = {
     "MPIJob": ("v1", "v2beta1"),
@@ -147,7 +148,8 @@ def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str
     options = global_options(args)
     messages = Messages("arena", err, now=lambda: 0.0)
     world = SubmitWorld(cluster, options.namespace or "default")
-    context = Context("arena", options, messages, world, out, env or {"HOME": "/nonexistent"}, lambda: 0.0, lambda _: None)
+    env = env or {"HOME": "/nonexistent"}
+    context = Context("arena", options, messages, world, out, env, lambda: 0.0, lambda _: None, OwnMachine(env))
     try:
         status = module.run(args, context)
     except Exception as error:

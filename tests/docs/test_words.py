@@ -19,6 +19,8 @@ ROOMS = (
     "fairlead/rules",
     "fairlead/wire",
     "fairlead/console",
+    "fairlead/cli",
+    "fairlead/kinds",
 )
 """Where it holds already. Rooms that are still rewritten are put in when they are done.
 

@@ -23,7 +23,7 @@ import pytest
 import yaml
 from tests.waiting import wait_until
 
-from fairlead.cli.servers.laptop_state import laptop_home, running_laptop
+from fairlead.edge.files.laptop_state import laptop_home, running_laptop
 
 START_SECONDS = 30.0
 PORTS = ("--port", "0", "--api-port", "0", "--gpu-exporter-port", "0", "--cluster-exporter-port", "0")

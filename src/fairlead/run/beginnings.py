@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fairlead.cli.snapshot.load import load_snapshot
+from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.errors import UserError
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.saved import SavedWorld, check_object

@@ -14,9 +14,9 @@ from msgspec import to_builtins
 
 from fairlead import settings
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.frame.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
-from fairlead.cli.servers import laptop_state
 from fairlead.edge.connection.connection import LaptopPages
+from fairlead.edge.files import laptop_state
+from fairlead.edge.files.own_files import FileKind, OwnFile, absolute, json_with, remove_folder, render_json, replace_whole
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.run.laptop_kubeconfig import OWN_KUBECONFIG, SharedKubeconfig, end_kubeconfig
 from fairlead_sim.api.credentials import ServerCredentials, kubeconfig_entries, render_kubeconfig

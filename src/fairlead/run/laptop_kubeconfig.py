@@ -20,11 +20,11 @@ from typing import Any, Final
 import yaml
 
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.frame.own_files import FileKind, replace_whole
-from fairlead.cli.servers.laptop_state import RunningLaptop
 from fairlead.edge.connection.certificate import common_name
 from fairlead.edge.connection.connection import laptop_pages
 from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, parse_kubeconfig
+from fairlead.edge.files.laptop_state import RunningLaptop
+from fairlead.edge.files.own_files import FileKind, replace_whole
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
 from fairlead.wire.files.bounded import load_yaml

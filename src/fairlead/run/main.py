@@ -61,10 +61,12 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     if getattr(module, "READS_A_CLUSTER", True):
         with _without_typing_extensions():
             import msgspec  # noqa: F401
+    from fairlead.run.machine import OwnMachine
     from fairlead.run.worlds import ChosenWorld
 
+    machine = OwnMachine(os.environ)
     world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
-    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
+    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine))
 
 
 @contextmanager
@@ -85,7 +87,7 @@ def _without_typing_extensions() -> Iterator[None]:
 
 
 def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:
-    from fairlead.cli.frame.bug_report import write_bug_report
+    from fairlead.run.bug_report import write_bug_report
 
     path = write_bug_report(program, argv, error, os.environ)
     where = f"attach `{path}` to an issue" if path else "run it again with a writable XDG_STATE_HOME to get a report file"

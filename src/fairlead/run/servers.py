@@ -27,9 +27,9 @@ from fairlead.apps.service import Probes, ServedApp, run
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.cli.frame.context import GlobalOptions
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.snapshot.load import load_snapshot
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError

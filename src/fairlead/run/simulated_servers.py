@@ -11,8 +11,8 @@ from fairlead import settings
 from fairlead.apps import gpu_exporter
 from fairlead.apps.server import bind_socket, parse_address, require_loopback
 from fairlead.apps.service import ServedApp, run
-from fairlead.cli.frame.own_files import absolute
 from fairlead.cli.frame.standard_streams import Stdout
+from fairlead.edge.files.own_files import absolute
 from fairlead.run.beginnings import scenario_beginning
 from fairlead.run.invocation import Invocation, Process, url_of
 from fairlead.run.laptop import run_laptop

@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import (
@@ -26,6 +25,7 @@ from fairlead.cli.frame.context import (
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.errors import UserError
+from fairlead.run.machine import OwnMachine
 from fairlead.settings import LAPTOP_CONTEXT
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class ChosenWorld:
         self._is_writing = is_writing
         self._options = options
         self._env = env
+        self._machine = OwnMachine(env)
         self._messages = messages
 
     def reader(self) -> ClusterReader:
@@ -103,31 +104,28 @@ class ChosenWorld:
     def namespace(self) -> str:
         if self._options.namespace:
             return self._options.namespace
-        from fairlead.cli.frame.arena_config import read_arena_config
-
-        named = read_arena_config(self._env).get("namespace", "")
+        config = self._machine.config()
+        named = config.get("namespace", "")
         if named:
             check_namespace(named)
             return named
         return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
 
     def console(self) -> str:
-        from fairlead.cli.frame.arena_config import read_arena_config
-
-        named = read_arena_config(self._env).get("console_address", "")
+        config = self._machine.config()
+        named = config.get("console_address", "")
         connection = None if named or self._options.snapshot else self._connection or self._running_laptop
         return connection.laptop.console if connection is not None and connection.laptop is not None else named
 
     def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
-        from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
         from fairlead.edge.files.laptop_clock import LaptopClock
 
-        home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         named = None if state_dir else self._named_laptop
         if named is not None:
             return LaptopClock(named.console)
-        laptop = laptop_in(home) if state_dir else running_laptop(self._env)
+        laptop = self._machine.laptop(state_dir)
         if laptop is None:
+            home = self._machine.laptop_home(state_dir)
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
         return LaptopClock(laptop.console)
@@ -165,9 +163,7 @@ class ChosenWorld:
         """Nobody named a cluster and a laptop runs here: a newcomer may well mean that one."""
         if not self._is_writing or self._is_named or connection.laptop is not None:
             return
-        from fairlead.cli.servers.laptop_state import running_laptop
-
-        laptop = running_laptop(self._env)
+        laptop = self._machine.laptop("")
         if laptop is not None:
             where = f"context `{connection.context}` of {connection.origin}"
             other = f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or --kubeconfig {laptop.kubeconfig}'
@@ -190,9 +186,7 @@ class ChosenWorld:
 
     @cached_property
     def _running_laptop(self) -> Connection | None:
-        from fairlead.cli.servers.laptop_state import running_laptop
-
-        laptop = running_laptop(self._env)
+        laptop = self._machine.laptop("")
         if laptop is None:
             return None
         from fairlead.edge.connection.kubeconfig import find_connection
@@ -207,12 +201,11 @@ class ChosenWorld:
         """
 
         def ask(namespace: str) -> tuple[GpuReading, ...]:
-            from fairlead.cli.frame.arena_config import read_arena_config
             from fairlead.edge.prometheus.address import prometheus_connection
             from fairlead.edge.prometheus.blocking import PrometheusBlocking
             from fairlead.edge.queries.gpu_query import named_readings, page_readings, proxied_readings
 
-            config = read_arena_config(self._env)
+            config = self._machine.config()
             address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
             if not address:
                 return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api, namespace)
@@ -223,10 +216,9 @@ class ChosenWorld:
         return ask
 
     def _saved(self, name: str) -> ClusterReader:
-        from fairlead.cli.snapshot.load import load_snapshot
         from fairlead.cli.snapshot.reader import SnapshotReader
 
-        saved = load_snapshot(name)
+        saved = self._machine.snapshot(name)
         return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects)
 
     def _embedded(self) -> ClusterReader:

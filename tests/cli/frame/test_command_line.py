@@ -175,7 +175,7 @@ def test_an_api_server_that_refuses_is_the_outside_failing(program: str, status:
 
 def test_a_bug_ends_with_status_3_and_names_a_report_file(tmp_path: Path) -> None:
     code = (
-        "import sys; import fairlead.cli.frame.version as v; v.build_lines = lambda: 1 / 0\n"
+        "import sys; import fairlead.cli.frame.version as v; v.build_lines = lambda _: 1 / 0\n"
         "from fairlead.run.main import main; sys.exit(main('fairlead', ['version', '--context', 'x']))"
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

@@ -1,6 +1,8 @@
-"""How is the log of one pod shown? Flags, parameters of the API, the container that is meant; shared by every verb that shows logs.
+"""Shows the log of one pod: flags, parameters of the API, the container that is meant.
 
-What a newcomer gets wrong: a container that waits for its next try has a log, one that was never started has none.
+All verbs that show logs use it.
+
+A container that waits for its next try has a log, one that was never started has none.
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ def _checked_time(text: str) -> str:
 
 
 def container_of(pod: Pod, named: str) -> str:
-    """The one that is named; of a pod that still initializes the one that fetches the code; else its first."""
+    """The one that is named; of a pod that initializes the one that fetches the code; else its first."""
     from fairlead.rules.pods.status import pod_status
 
     inits = [container.name for container in pod.init_containers]

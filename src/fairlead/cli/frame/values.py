@@ -1,6 +1,8 @@
-"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is none.
+"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is
+none.
 
-The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and times.
+The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and
+times.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def port(flag: str, text: str) -> int:
 def seconds(flag: str, text: str) -> int | None:
     """Go's lengths of time, cut to whole seconds; None when the flag was not given.
 
-    >>> seconds("running-timeout", "1h2m3s"), seconds("running-timeout", "1.5m"), seconds("running-timeout", "")
+    >>> seconds("retry-after", "1h2m3s"), seconds("retry-after", "1.5m"), seconds("retry-after", "")
     (3723, 90, None)
     """
     if not text:

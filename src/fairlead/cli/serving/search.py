@@ -1,6 +1,9 @@
-"""Which serving jobs does a command mean, and what must it say of those that it could not see? Shared by the verbs of `serve`.
+"""Finds the serving jobs that a command means, and warns of what could not be seen.
 
-What a newcomer gets wrong: a name may have several versions and types; a verb that wants one job says which there are instead of choosing.
+The verbs of `serve` share it.
+
+A name may have several versions and types; a verb that wants one job says which there are instead of
+choosing.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ def servings_of_world(context: Context) -> ClusterServings:
 
 
 def read_servings(args: argparse.Namespace, context: Context, namespace: str, name: str = "") -> FoundServings:
-    """Those of the type and version that are asked for. Warns of what was left out; raises when nothing could be read."""
+    """Those of the type and version that are asked for.
+
+    Warns of what was left out; raises when nothing could be read.
+    """
     from msgspec.structs import replace
 
     type_ = type_of(args.type)

@@ -1,6 +1,6 @@
-"""How does a serving spec become an InferenceService of KServe? (arena contract §3)
+"""The InferenceService of KServe that a serving spec becomes (arena contract §3).
 
-What a newcomer gets wrong: with a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
+With a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
 """
 
 from __future__ import annotations

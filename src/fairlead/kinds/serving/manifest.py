@@ -1,6 +1,7 @@
-"""How does a serving spec become a Deployment and the Service before it: custom images, TensorFlow Serving, Triton? (arena contract §3)
+"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract
+§3).
 
-What a newcomer gets wrong: the Service is named after the version, so two versions of a model are served side by side.
+The Service is named after the version, so two versions of a model are served side by side.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from fairlead.kinds.serving.spec import ServingSpec
 
 
 class Server(Struct, frozen=True):
-    """`app` ends the names of the objects, `container` is the container's. `names_service`: the Service has the app in its name, too."""
+    """`app` ends the names of the objects, `container` is the container's.
+
+    `names_service`: the Service has the app in its name, too.
+    """
 
     app: str
     container: str

@@ -1,6 +1,6 @@
-"""How does a serving spec become metadata, a container and volumes? The parts that Deployments and InferenceServices share.
+"""Metadata, containers and volumes of a serving spec: what Deployments and InferenceServices share.
 
-What a newcomer gets wrong: the three labels of arena stand on every object and every pod, because nothing else says what belongs together.
+arena's three labels stand on every object and every pod, because nothing else says what belongs together.
 """
 
 from __future__ import annotations

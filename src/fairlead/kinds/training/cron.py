@@ -1,7 +1,9 @@
-"""Cron (KubeDL): a schedule and the TFJob that it makes each time. It is in no list of jobs, and only submitted like one.
+"""Cron (KubeDL): a schedule and the TFJob that it makes each time.
 
-The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own would
-make it forbid that two run at once.
+It is in no list of jobs, and only submitted like one.
+
+The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own
+would make it forbid that two run at once.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ READS_SCHEMA: Final = False
 
 
 class CronOptions(Struct, frozen=True, kw_only=True):
-    """When the job is made, and until when (`deadline`, epoch seconds). `concurrency` is Allow, Forbid or Replace."""
+    """When the job is made, and until when (`deadline`, epoch seconds).
+
+    `concurrency` is Allow, Forbid or Replace.
+    """
 
     schedule: str = ""
     concurrency: str = "Allow"

@@ -1,4 +1,5 @@
-"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number of workers.
+"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number
+of workers.
 
 The operator gives the launcher the list of hosts that DeepSpeed reads.
 """

@@ -1,4 +1,4 @@
-"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go while it runs."""
+"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its executors.
+"""SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its
+executors.
 
 The driver makes the executors itself, so their owner is the driver's pod; the operator labels both with the
 application's name. It is written without a pod template: the operator hands all of it to spark-submit.

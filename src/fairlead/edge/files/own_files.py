@@ -1,7 +1,7 @@
-"""How do our commands write a file? Whole or not at all, and never over one that is not ours.
+"""Files that our commands write: whole or not at all, and never over one that is not ours.
 
-What a newcomer gets wrong: a person may mistype the name of a file that a command is to write. What stands there already is replaced only
-where a command of ours wrote it (each kind of file says how it is known), or where it is empty, as `mktemp` leaves it.
+A person may mistype the name of a file that a command is to write. What stands there already is replaced only where a
+command of ours wrote it (each kind of file says how it is known), or where it is empty, as `mktemp` leaves it.
 """
 
 from __future__ import annotations
@@ -85,6 +85,12 @@ class OwnFile:
 
     def _refusal(self, why: str, hint: str) -> UserError:
         return UserError(f"{self._kind.name} `{self.path}` cannot be written: {why}", hint)
+
+
+def state_home(env: Mapping[str, str]) -> Path:
+    """`${XDG_STATE_HOME:-~/.local/state}/fairlead`."""
+    root = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or "~", ".local", "state"))
+    return Path(root).expanduser() / "fairlead"
 
 
 def absolute(name: str) -> Path:

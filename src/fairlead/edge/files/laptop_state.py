@@ -1,6 +1,6 @@
-"""Is a laptop running here, and where is its kubeconfig? `fairlead up` writes one small file, commands read it.
+"""Which laptops run on this machine, and where their kubeconfigs are: `fairlead up` writes one small file, commands read it.
 
-What a newcomer gets wrong: the file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
+The file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fairlead.cli.frame.bug_report import state_home
+from fairlead.edge.files.own_files import state_home
 
 FILE: Final = "laptop.json"
 KUBECONFIG: Final = "kubeconfig"
