@@ -18,7 +18,7 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import MANAGED, BindAsked, Withheld
 from fairlead.ports import RowSink
-from fairlead.rules.nodes.share_mode import share_mode
+from fairlead.rules.nodes.status import share_mode
 from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine

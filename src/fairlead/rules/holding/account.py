@@ -24,8 +24,7 @@ from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.nodes.share_mode import ShareMode, share_mode
-from fairlead.rules.nodes.status import gpu_mode
+from fairlead.rules.nodes.status import ShareMode, gpu_mode, share_mode
 
 _NO_GRANTS: GrantsByContainer = {}
 

@@ -17,7 +17,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota_use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import SourceState
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.quota.usage import quota_usage
