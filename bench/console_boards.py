@@ -49,9 +49,8 @@ async def measure(snapshot: ClusterSnapshot, requests: int, is_changing: bool) -
     p50 and p95 are in milliseconds.
     """
     world = still_world(snapshot)
-    server, sock, ready = ConsoleServer(world), bind_socket("127.0.0.1", 0), asyncio.Event()
-    serving = asyncio.create_task(server.run(sock, ready))
-    await ready.wait()
+    sock = bind_socket("127.0.0.1", 0)
+    serving = asyncio.create_task(ConsoleServer(world).service(sock).run())
     base = f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}"
     async with aiohttp.ClientSession(auto_decompress=False) as session:
 

@@ -39,10 +39,10 @@ async def console(
 ) -> AsyncIterator[Page]:
     server = ConsoleServer(world or still_world(living_cluster()), settings, past)
     sock = bind_socket("127.0.0.1", 0)
-    ready = asyncio.Event()
-    task = asyncio.create_task(server.run(sock, ready))
+    service = server.service(sock)
+    task = asyncio.create_task(service.run())
     try:
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(service.accepting.wait(), 30)
         async with aiohttp.ClientSession(auto_decompress=False, headers={"Accept-Encoding": "identity"}) as session:
             yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
     finally:

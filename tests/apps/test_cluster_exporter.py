@@ -249,12 +249,11 @@ async def test_names_from_outside_are_escaped() -> None:
 
 @contextlib.asynccontextmanager
 async def serving(cluster: FakeCluster, gpus: FakeReadings | None = None) -> AsyncIterator[str]:
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    running = cluster_exporter.run(cluster, gpus or FakeReadings(), FixedClock(), CHOSEN, sock=sock, ready=ready)
-    task = asyncio.create_task(running)
+    exporter = ClusterExporter(cluster, gpus or FakeReadings(), FixedClock(), CHOSEN)
+    task = asyncio.create_task(exporter.service(sock).run())
     try:
-        await asyncio.wait_for(ready.wait(), 30)
         yield f"http://127.0.0.1:{port}"
     finally:
         task.cancel()

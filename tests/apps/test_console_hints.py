@@ -96,9 +96,8 @@ async def test_a_stop_ends_within_a_moment_though_streams_are_open(monkeypatch: 
     monkeypatch.setattr("fairlead.apps.server.GRACE_SECONDS", 60)
     world = still_world(living_cluster())
     server = ConsoleServer(world)
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
-    task = asyncio.create_task(server.run(sock, ready))
-    await ready.wait()
+    sock = bind_socket("127.0.0.1", 0)
+    task = asyncio.create_task(server.service(sock).run())
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}/changes") as stream,

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
@@ -41,7 +41,7 @@ class OneWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

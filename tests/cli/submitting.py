@@ -13,7 +13,7 @@ import pytest
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import NotAsWritten, OutsideError, UserError
@@ -121,7 +121,7 @@ class SubmitWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:

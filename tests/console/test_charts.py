@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
-from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_QUERIES
 from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
@@ -234,7 +234,7 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
 def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, line: str, expected: float) -> None:
     history = History()
     for tick, value in enumerate((4.0, 5.0)):
-        history.add(EPOCH - 15 + 15 * tick, [Sample(query, (("line", line),), value)])
+        history.add(EPOCH - 15 + 15 * tick, [LineSample(query, (("line", line),), value)])
     found = history_lines(history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
     assert [value for _, value in found.lines[0].points] == [None, None, expected]
 

@@ -14,8 +14,8 @@ from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
 from fairlead_sim.access.roles import install_roles
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials, render_kubeconfig
+from fairlead_sim.api.logs import PodLogs
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.api.store import PodLogs
 from fairlead_sim.store.accounts import Accounts
 from fairlead_sim.store.cluster import Cluster
 

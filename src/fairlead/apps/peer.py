@@ -1,6 +1,6 @@
-"""Who is at the other end of a TLS connection? uvicorn does not tell its apps; here it does.
+"""HTTP/1.1 that tells apps whether the client showed a certificate, which uvicorn does not.
 
-What a newcomer gets wrong: a certificate that is there has been verified, because the context does not let others through.
+A certificate that is there has been verified, because the TLS context does not let others through.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 PEER_CERTIFICATE: Final = "fairlead.peer_certificate"
-"""Key in an app's scope: whether the client has shown a certificate that the server's authority has signed."""
+"""Key in an app's scope: whether the client showed a certificate that the server's authority has signed."""
 
 
 class TellingProtocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1, with `PEER_CERTIFICATE` in the scope.
 
-    Who asks for another protocol (`kubectl exec` for a WebSocket) is answered in this one, as HTTP allows; uvicorn logs two lines about
-    libraries that could be installed, and an operator has nothing to install here.
+    Who asks for another protocol (`kubectl exec` for a WebSocket) is answered in this one, as HTTP allows;
+    uvicorn logs two lines about libraries that could be installed, and an operator has nothing to install
+    here.
     """
 
     _has_certificate = False

@@ -16,10 +16,11 @@ import msgspec
 from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics, generate_latest
 
 from fairlead import __version__
-from fairlead.apps.extender import REBUILDING, Extender
+from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.question_protocol import TEXT, Answer, Question
 from fairlead.apps.server import is_loopback
+from fairlead.model.refusal import Refusal
 from fairlead.rules.sharing.inspect import inspect_shares, unknown_node
 from fairlead.rules.sharing.metrics import share_families
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE, render_page
@@ -111,8 +112,8 @@ class SchedulerExtender:
     async def _filter(self, body: bytes) -> bytes:
         asked = parse_filter(body)
         answer = await self._extender.filter(asked)
-        if isinstance(answer, str):
-            return render_filter_error(answer)
+        if isinstance(answer, Refusal):
+            return render_filter_error(answer.reason)
         return render_filter(asked, answer.passed, answer.failed, answer.hopeless)
 
     async def _prioritize(self, body: bytes) -> bytes:
@@ -138,9 +139,8 @@ class SchedulerExtender:
         return 200, _JSON, msgspec.json.encode(__version__)
 
     def _readyz(self) -> Answer:
-        if not self._extender.machine.feed.is_rebuilt:
-            return 503, TEXT, f"{REBUILDING}\n".encode()
-        return 200, TEXT, b"ok\n"
+        why = self._extender.unready
+        return (503, TEXT, f"{why}\n".encode()) if why else (200, TEXT, b"ok\n")
 
     def _metrics(self) -> Answer:
         leader, bindings = self._extender.leader, self._extender.machine.bindings

@@ -1,7 +1,8 @@
-"""Which world does this command speak to? The one place that knows both the real world (`edge`) and the simulated one (`sim`).
+"""The world that a command speaks to: a real cluster, a snapshot, a laptop, or the embedded simulated one.
 
-Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster (all of that is `edge.kubeconfig`), then a
-running laptop, then the embedded simulated cluster. Every import stands in the branch that needs it.
+Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster
+(`edge/connection/kubeconfig`), then a running laptop, then the embedded simulated cluster. Every import
+stands in the branch that needs it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
+from fairlead.cli.frame.context import (
+    ClusterCrons,
+    ClusterJobs,
+    ClusterObjects,
+    ClusterReader,
+    ClusterServings,
+    GlobalOptions,
+    TimeOfLaptop,
+)
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.errors import UserError
@@ -34,7 +43,10 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 
 
 class ChosenWorld:
-    """The world that the options, the environment and this machine's files mean. `is_writing`: something will be changed in it."""
+    """The world that the options, the environment and this machine's files mean.
+
+    `is_writing`: something will be changed in it.
+    """
 
     def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
         self._is_writing = is_writing
@@ -106,19 +118,19 @@ class ChosenWorld:
         connection = None if named or self._options.snapshot else self._connection or self._running_laptop
         return connection.laptop.console if connection is not None and connection.laptop is not None else named
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
-        from fairlead.edge.files.laptop_clock import LaptopClock as Running
+        from fairlead.edge.files.laptop_clock import LaptopClock
 
         home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         named = None if state_dir else self._named_laptop
         if named is not None:
-            return Running(named.console)
+            return LaptopClock(named.console)
         laptop = laptop_in(home) if state_dir else running_laptop(self._env)
         if laptop is None:
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
-        return Running(laptop.console)
+        return LaptopClock(laptop.console)
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.run.servers import run_process
@@ -138,7 +150,10 @@ class ChosenWorld:
 
     @property
     def _named_laptop(self) -> LaptopPages | None:
-        """The laptop that a person named by its kubeconfig. A cluster that flags name must be one; that of the variable need not."""
+        """The laptop that a person named by its kubeconfig.
+
+        A cluster that flags name must be one; that of the variable need not.
+        """
         if not self._is_named or self._connection is None:
             return None
         if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
@@ -159,7 +174,10 @@ class ChosenWorld:
             self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
+        """The API server, how to ask for GPU values, and the time there.
+
+        Of a named cluster, else of the laptop that runs here.
+        """
         connection = self._connection or self._running_laptop
         if connection is None:
             return None
@@ -183,7 +201,7 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.
+        """How to ask for GPU values: the Prometheus that is named, else a laptop's page or the cluster's own.
 
         The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
         """
@@ -229,17 +247,17 @@ class ChosenWorld:
 def _laptop_now(console: str) -> float:
     """The simulated time, from which ages count; while nobody tells it, the machine's."""
     from fairlead.edge.connection.timestamp import parse_rfc3339
-    from fairlead.edge.files.laptop_clock import LaptopClock as Running
+    from fairlead.edge.files.laptop_clock import LaptopClock
     from fairlead.errors import FairleadError
 
     try:
-        return parse_rfc3339(Running(console).read().now)
+        return parse_rfc3339(LaptopClock(console).read().now)
     except FairleadError:
         return time.time()
 
 
 def _log_to(messages: Messages) -> None:
-    """What `edge` logs (an object left out, a server that asks to wait) reaches the person in the command's own dialect."""
+    """What `edge` logs (an object left out, a server that asks to wait), in the command's own dialect."""
     import logging
 
     class ToMessages(logging.Handler):

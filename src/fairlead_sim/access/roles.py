@@ -1,7 +1,8 @@
-"""Which rights are there, and which ClusterRoles are gathered from others?
+"""The roles of a cluster in force, among them those that are gathered from others.
 
-`install_roles` gives a cluster the roles that every cluster has and keeps those with an `aggregationRule` up to date: their rules are
-those of all ClusterRoles that they select, at once and not a moment later as on a real cluster.
+`install_roles` gives a cluster the roles that every cluster has and keeps those with an `aggregationRule` up
+to date: their rules are those of all ClusterRoles that they select, at once and not a moment later as on a
+real cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which resource does a request path name?
+"""The resource that a request path names.
 
-`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is a subresource of the namespace, and
-`/api/v1/namespaces/a` the namespace itself: the one place where the grammar is not regular.
+`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is a
+subresource of the namespace, and `/api/v1/namespaces/a` the namespace itself: the one place where the grammar
+is not regular.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _OF_NAMESPACES = ("status", "finalize")
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds, `name` is "" for a collection."""
+    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds, `name` is
+    "" for a collection."""
 
     group: str
     version: str

@@ -1,4 +1,4 @@
-"""Are the options of a request (its query, the body of a deletion) ones that the verb takes?
+"""The options of a request (its query, the body of a deletion), checked against what the verb takes.
 
 Checked before the body is looked at, as the real server does. Unknown parameters are no fault anywhere.
 """

@@ -1,6 +1,7 @@
-"""What does a patch make of an object, and how is a patch refused that cannot be applied or leaves no object of its kind?
+"""Patches in requests: what they make of an object, and how those that cannot be applied are refused.
 
-The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils 500.
+The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils
+500.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ApiRequest, decode_patch, media_type
-from fairlead_sim.api.store import Object
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch

@@ -1,7 +1,7 @@
-"""How are objects read over HTTP: one, a list in pages, as `Table`, as metadata only?
+"""Objects read over HTTP: one, a list in pages, as `Table`, as metadata only.
 
-A list that is continued is kept as it was at its first page (objects never change, so that costs one reference each); only so many
-are kept, and who continues an older one gets 410 as from the real server.
+A list that is continued is kept as it was at its first page (objects never change, so that costs one
+reference each); only so many are kept, and who continues an older one gets 410 as from the real server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import msgspec
 
 from fairlead.ports import Clock
 from fairlead_sim.api.request import ApiRequest, wanted_form
-from fairlead_sim.api.store import Object, Objects, ObjectStore
+from fairlead_sim.api.versions import Versions
+from fairlead_sim.objects.watch_log import Object, Objects
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, gone, not_found
@@ -34,7 +35,7 @@ _TOO_OLD = (
 class Reads:
     """`get` and `list` over a store."""
 
-    def __init__(self, store: ObjectStore, clock: Clock) -> None:
+    def __init__(self, store: Versions, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._lists: OrderedDict[int, tuple[Objects, int, Hashable]] = OrderedDict()

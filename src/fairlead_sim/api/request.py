@@ -1,7 +1,7 @@
 """One request to the API server: its query, its body and the wished form of the answer, checked and typed.
 
-Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken JSON, another
-kind than the path's) are refused with the real server's status and our own words.
+Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken
+JSON, another kind than the path's) are refused with the real server's status and our own words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client beside the answer."""
+    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client
+    beside the answer."""
 
     http: Request
     path: ResourcePath
@@ -56,7 +57,8 @@ class ApiRequest:
         return self.path.namespace or ""
 
     def is_true(self, name: str) -> bool:
-        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0` is a yes."""
+        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0`
+        is a yes."""
         return name in self.query and self.query[name].lower() not in ("false", "0")
 
     def number(self, name: str) -> int | None:
@@ -99,7 +101,8 @@ async def read_body(request: Request) -> bytes:
 
 
 def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
-    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for others, 415 for other media types."""
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for
+    others, 415 for other media types."""
     media = media_type(content_type)
     if media == PROTOBUF:
         return parse_protobuf(body)
@@ -177,7 +180,8 @@ def media_type(header: str) -> str:
 
 
 def wanted_form(accept: str, forms: Iterable[str]) -> str:
-    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among `forms`; "" is the plain object.
+    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among `forms`; "" is
+    the plain object.
 
     Raises 406 when nothing fits: a client that takes protobuf alone, for example.
     """

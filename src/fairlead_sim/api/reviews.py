@@ -1,6 +1,7 @@
-"""Who am I, who is this, may they? The kinds that are questions: posted, answered, and never stored.
+"""The kinds that are questions: posted, answered, and never stored.
 
-TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the question of a ServiceAccount.
+TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the
+question of a ServiceAccount.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from fairlead_sim.access.judge import missing_roles
 from fairlead_sim.api.access import Access
 from fairlead_sim.api.kube_token import ISSUER
 from fairlead_sim.api.request import ApiRequest, decode_object
-from fairlead_sim.api.store import Object
 from fairlead_sim.api.tokens import BadToken, Tokens
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.rbac import render_resource_rules, render_url_rules
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.schema import typed

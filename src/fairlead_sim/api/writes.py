@@ -1,7 +1,7 @@
-"""How are objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs?
+"""Objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs.
 
-A patch is computed here and stored as an update of the object it was computed from; nothing can come between, because the store is
-only ever used from one event loop.
+A patch is computed here and stored as an update of the object it was computed from; nothing can come between,
+because the store is only ever used from one event loop.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from fairlead_sim.api.options import check_delete_options
 from fairlead_sim.api.patches import Patch
 from fairlead_sim.api.reads import Reads, render_list
 from fairlead_sim.api.request import ApiRequest, decode_object
-from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.versions import Versions
 from fairlead_sim.api.warnings import service_warnings
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
 from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
@@ -34,11 +35,12 @@ _ANSWER_WITH_OBJECT = frozenset(
 class Writes:
     """All verbs that change a store. Each returns (HTTP status, answer).
 
-    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what their writer may not write.
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what
+    their writer may not write.
     """
 
     def __init__(
-        self, store: ObjectStore, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
+        self, store: Versions, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
     ) -> None:
         self._store = store
         self._reads = reads
@@ -105,7 +107,7 @@ class Writes:
         kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
         return decode_object(body, request.http.headers.get("content-type", ""), kind)
 
-    def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
+    def _store_for(self, request: ApiRequest, options: Any = None) -> Versions:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
 
     def _create(self, request: ApiRequest, obj: Object) -> Object:
@@ -137,7 +139,8 @@ class Writes:
         )
 
     def _addressed(self, request: ApiRequest, obj: Object) -> Object:
-        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
+        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says
+        something else."""
         ref, path = request.ref, request.path
         given = obj.get("metadata")
         if not isinstance(given or {}, dict):
@@ -167,7 +170,8 @@ def _warned_of(request: ApiRequest, stored: Object) -> Object:
 
 
 def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
-    """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
+    """The object with the fields that its kind has; others are refused, told or dropped, as
+    `fieldValidation` asks."""
     read, unknown = typed(api_version, kind, obj, schema)
     told = [f'unknown field "{path}"' for path in unknown]
     wanted = request.query.get("fieldValidation") or "Warn"

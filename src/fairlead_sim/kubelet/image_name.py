@@ -1,4 +1,4 @@
-"""Is this text the name of an image? The grammar of `distribution/reference`, in whose words a kubelet refuses what is none."""
+"""The grammar of image names (`distribution/reference`), in whose words a kubelet refuses what is none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def image_name_fault(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The registry, and what it holds: a first part that looks like a host is one, everything else is the Docker Hub's."""
+    """The registry, and what it holds: a first part that looks like a host is one, everything else is the
+    Docker Hub's."""
     host, slash, rest = text.partition("/")
     if not slash:
         return _HUB, f"library/{text}"

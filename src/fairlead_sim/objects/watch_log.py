@@ -1,7 +1,7 @@
-"""What happened to the objects of one kind, in order, and who reads along?
+"""The writes to the objects of one kind in order, and the cursors that read along.
 
-A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads costs nothing; when the
-log has moved past its cursor it is told so with 410 (`Gone`) and starts anew.
+A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads costs
+nothing; when the log has moved past its cursor it is told so with 410 (`Gone`) and starts anew.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.change import ChangeType
 from fairlead_sim.schema.status import ApiStatus, too_old
 
 Object = dict[str, Any]
+Objects = list[Object]  # for classes in which `list` is a method
 Predicate = Callable[[Object], bool]
 
-ADDED = "ADDED"
-MODIFIED = "MODIFIED"
-DELETED = "DELETED"
+ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 
 
 @dataclass(slots=True, eq=False)
 class WatchEvent:
-    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state under a new version."""
+    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state
+    under a new version."""
 
-    type: str
+    type: ChangeType
     object: Object
     previous: Object | None
     resource_version: int
@@ -71,7 +72,8 @@ class EventLog:
         return None if start < 0 else self._events[start : start + limit]
 
     def cursor_after(self, version: int) -> int:
-        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too long ago."""
+        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too long
+        ago."""
         if version < self.forgotten_version:
             raise too_old(version, self.forgotten_version)
         low, high = 0, len(self._events)
@@ -93,7 +95,8 @@ class EventLog:
 class Subscription:
     """One reader of a log: `poll` for what is there, or iterate asynchronously for ever (until `close`).
 
-    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED, whatever really happened.
+    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED, whatever
+    really happened.
     """
 
     def __init__(self, log: EventLog, cursor: int, matches: Predicate | None, version: Callable[[], int]) -> None:
@@ -114,14 +117,16 @@ class Subscription:
         self._news.set()
 
     def bookmark_version(self) -> int:
-        """The resourceVersion up to which this reader has seen everything, also while something waits to be read."""
+        """The resourceVersion up to which this reader has seen everything, also while something waits to
+        be read."""
         unread = self._log.read(self._cursor, 1)
         if unread is None:
             raise self._fallen_behind()
         return unread[0].resource_version - 1 if unread else self._version()
 
     def poll(self, limit: int = 500) -> list[WatchEvent]:
-        """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410 when it fell behind."""
+        """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410
+        when it fell behind."""
         told: list[WatchEvent] = []
         while not told:
             events = self._log.read(self._cursor, limit)
@@ -172,6 +177,7 @@ class Subscription:
 
 
 def _last_matching(event: WatchEvent) -> Object:
-    """What a filtered watch sends when an object stops matching: the last state that matched, under the new version."""
+    """What a filtered watch sends when an object stops matching: the last state that matched, under the
+    new version."""
     previous = event.previous or event.object
     return {**previous, "metadata": {**previous["metadata"], "resourceVersion": str(event.resource_version)}}

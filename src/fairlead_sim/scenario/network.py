@@ -1,4 +1,4 @@
-"""Which Services does a cluster have without anybody's asking, and who gives them addresses outside?
+"""The Services that a cluster has without anybody's asking, and the addresses that it gives outside.
 
 No packet ever goes anywhere: a Service is an object with addresses, as `kubectl get svc` prints them.
 """

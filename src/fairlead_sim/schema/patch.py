@@ -1,7 +1,8 @@
 """The three patch dialects of the API: what an object becomes under each.
 
-JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of objects by a
-key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared with the result.
+JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of
+objects by a key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared
+with the result.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-# --- strategic merge ---------------------------------------------------------------------------------------------------------------
+# --- strategic merge ----------------------------------------------------------------------------------------
 
 
 def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
@@ -40,7 +41,8 @@ def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
 
     `message` (of `schema.fields`) says which lists are merged by which key; all others are replaced.
 
-    >>> apply_strategic_patch({"containers": [{"name": "a"}, {"name": "b"}]}, {"containers": [{"name": "a", "tty": True}]}, "core.PodSpec")
+    >>> pod, patch = {"containers": [{"name": "a"}, {"name": "b"}]}, {"containers": [{"name": "a", "tty": True}]}
+    >>> apply_strategic_patch(pod, patch, "core.PodSpec")
     {'containers': [{'name': 'a', 'tty': True}, {'name': 'b'}]}
     """
     if not isinstance(patch, dict):
@@ -122,9 +124,11 @@ def _without_key(item: Any, key: str | None) -> ApiStatus:
 
 
 def _in_order(items: list[Any], order: Iterable[Any], before: Iterable[Any], key: str | None) -> list[Any]:
-    """The items named by `order` in its order; each of the others keeps its place before those that it stood `before`, and else follows.
+    """The items named by `order` in its order; each of the others keeps its place before those that it stood
+    `before`, and else follows.
 
-    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is added to.
+    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is
+    added to.
 
     >>> _in_order(["a", "b", "new"], ["new"], ["a", "b"], "")
     ['new', 'a', 'b']
@@ -154,7 +158,7 @@ def _identity(item: Any, key: str | None) -> str:
     return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
 
-# --- JSON patch --------------------------------------------------------------------------------------------------------------------
+# --- JSON patch ---------------------------------------------------------------------------------------------
 
 
 def apply_json_patch(target: Any, operations: Any) -> Any:
@@ -226,7 +230,8 @@ def _lookup(target: Any, path: list[str]) -> Any:
 
 
 def _found(target: Any, path: list[str]) -> Any:
-    """The value at a path; None for a field that its object does not have: the real server tests, replaces and copies those, too."""
+    """The value at a path; None for a field that its object does not have: the real server tests, replaces
+    and copies those, too."""
     if not path:
         return target
     parent = _lookup(target, path[:-1])

@@ -1,7 +1,7 @@
-"""Which objects does a label or field selector choose?
+"""Label and field selectors, as predicates on objects.
 
-Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a predicate on objects.
-A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
+Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a
+predicate on objects. A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ def _compares(key: str, operator: str, bound: int) -> _Test:
 
 
 def selects(selector: Mapping[str, Any] | None) -> Predicate:
-    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an empty one everything."""
+    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an
+    empty one everything."""
     if selector is None:
         return lambda obj: False
     return parse_label_selector(render_label_selector(selector))

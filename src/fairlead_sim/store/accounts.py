@@ -1,7 +1,8 @@
-"""What does every namespace have from its first instant? The ServiceAccount `default` and the ConfigMap with the server's authority.
+"""What every namespace has: the ServiceAccount `default` and the ConfigMap with the server's authority.
 
-They come in the very instant of the namespace (on a real cluster a few milliseconds later) and come back when somebody deletes them. The
-authority is not part of the history: it exists from when somebody serves the world, and is another one at every start.
+They come in the very instant of the namespace (on a real cluster a few milliseconds later) and come back when
+somebody deletes them. The authority is not part of the history: it exists from when somebody serves the
+world, and is another one at every start.
 """
 
 from __future__ import annotations

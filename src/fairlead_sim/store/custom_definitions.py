@@ -1,7 +1,8 @@
-"""How does a CustomResourceDefinition come to be served, and how does it go?
+"""How a CustomResourceDefinition comes to be served, and how it goes.
 
-It gets its names (or is told who has them), is served at once, and when it is deleted waits until its last object is gone. The objects
-stay in one bucket of the store for as long as the definition lives, whatever its versions become.
+It gets its names (or is told who has them), is served at once, and when it is deleted waits until its last
+object is gone. The objects stay in one bucket of the store for as long as the definition lives, whatever its
+versions become.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _NAME_CONFLICTS = (("plural", "Plural"), ("singular", "Singular"), ("shortNames"
 
 
 class CustomDefinitions:
-    """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of discovery."""
+    """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of
+    discovery."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -48,7 +50,7 @@ class CustomDefinitions:
         else:
             self._settle(definition)
 
-    # --- names -------------------------------------------------------------------------------------------------------------------
+    # --- names ----------------------------------------------------------------------------------------------
 
     def _settle(self, definition: Object) -> None:
         """Give the definition the names that are free. Both conditions and the names are one write."""
@@ -109,10 +111,11 @@ class CustomDefinitions:
             if condition_of(other, "NamesAccepted") == "False" and "deletionTimestamp" not in other["metadata"]:
                 self._settle(other)
 
-    # --- serving -----------------------------------------------------------------------------------------------------------------
+    # --- serving --------------------------------------------------------------------------------------------
 
     def _stored_kind(self, definition: Object) -> ResourceKind:
-        """Where its objects are kept: for a kind that the simulated world itself knows, the place where its controllers look."""
+        """Where its objects are kept: for a kind that the simulated world itself knows, the place where
+        its controllers look."""
         name = definition["metadata"]["name"]
         namespaced = definition["spec"]["scope"] == "Namespaced"
         stored = self._stored.get(name)
@@ -127,10 +130,11 @@ class CustomDefinitions:
             self._served[name] = kinds
         self._cluster.set_views(before, kinds)
 
-    # --- going -------------------------------------------------------------------------------------------------------------------
+    # --- going ----------------------------------------------------------------------------------------------
 
     def _clean(self, definition: Object) -> None:
-        """Delete the objects; when none is left (those with finalizers may take their time), let go of the definition."""
+        """Delete the objects; when none is left (those with finalizers may take their time), let go of the
+        definition."""
         if FINALIZER not in definition["metadata"].get("finalizers", ()):
             return
         name, stored = definition["metadata"]["name"], self._stored_kind(definition)

@@ -1,7 +1,8 @@
-"""How does an object go away?
+"""How an object goes away.
 
-Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace first loses its content, and what
-an object owned goes with it (`Background`), before it (`Foreground`) or stays (`Orphan`).
+Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace first loses
+its content, and what an object owned goes with it (`Background`), before it (`Foreground`) or stays
+(`Orphan`).
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ def _owned_by(obj: Object, owners: list[Object]) -> Object:
 
 
 def _owner(cluster: Cluster, namespace: str | None, reference: Object) -> tuple[ResourceKind, Object] | None:
-    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that is not served."""
+    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that is not
+    served."""
     ref = cluster.served(str(reference.get("apiVersion")), str(reference.get("kind")))
     found = cluster.get(ref, namespace, reference["name"]) if ref else None
     return (ref, found) if ref and found and found["metadata"]["uid"] == reference["uid"] else None

@@ -1,4 +1,4 @@
-"""Which objects does no controller own? Kept beside the store, so that a controller that looks for them need not read all.
+"""The objects that no controller owns, kept beside the store for controllers that look for them.
 
 It holds names only and starts from what is stored.
 """

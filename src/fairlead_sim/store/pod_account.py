@@ -1,7 +1,8 @@
-"""As which ServiceAccount does a new pod run, and what does that give it?
+"""The ServiceAccount of a new pod, and what it gives the pod.
 
-The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts as there: every namespace
-has it. The volume with the account's token, which a real server adds, is left out: nothing here would read it.
+The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts
+as there: every namespace has it. The volume with the account's token, which a real server adds, is left out:
+nothing here would read it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who runs the controllers? One loop: an object or something it owns changed, so its controller looks again and its plan is carried out.
+"""The loop that runs the controllers: what changed is looked at again, and the plan is carried out.
 
-Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans is no error: the
-later one sees the result and plans anew.
+Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans
+is no error: the later one sees the result and plans anew.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ _LAST_CARE = (NAMESPACES, PODS)
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
-"""What a controller trips over when an object does not have its kind's shape: custom resources are stored as people send them."""
+"""What a controller trips over when an object does not have its kind's shape: custom resources are stored
+as people send them."""
 
 
 class Controllers:
@@ -149,7 +150,8 @@ class Controllers:
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _care_for(self, event: WatchEvent) -> None:
-        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer holds although that is gone."""
+        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer
+        holds although that is gone."""
         pod, before = event.object, event.previous
         if event.type == DELETED:
             return
@@ -195,7 +197,8 @@ class Controllers:
         self._run(list(due))
 
     def _run(self, due: list[Key]) -> None:
-        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step of its own."""
+        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step
+        of its own."""
         before = self._created
         for number, key in enumerate(due, start=1):
             self._reconcile(key)
@@ -234,7 +237,8 @@ class Controllers:
         )
 
     def _contents(self, namespace: str) -> dict[str, list[Object]]:
-        """What a namespace holds, by resource, as the namespace controller names it: `pods.`, `deployments.apps`."""
+        """What a namespace holds, by resource, as the namespace controller names it: `pods.`,
+        `deployments.apps`."""
         kinds = [ref for ref in self._cluster.kinds() if ref.namespaced]
         return {f"{ref.plural}.{ref.group}": found for ref in kinds if (found := self._cluster.list(ref, namespace))}
 
@@ -272,7 +276,8 @@ class Controllers:
         return True
 
     def _retry(self, key: Key, *, is_refused: bool) -> None:
-        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack may come."""
+        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack
+        may come."""
         if not is_refused:
             self._refusals.pop(key, None)
         elif key not in self._retries:

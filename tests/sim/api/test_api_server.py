@@ -19,7 +19,7 @@ from tests.sim.objects import StillClock, config_map, pod
 from fairlead.apps import server
 from fairlead.apps.server import bind_socket, serve
 from fairlead_sim.api import watch as api_watch
-from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.server import ApiServer
 from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
 from fairlead_sim.store.cluster import Cluster
@@ -204,16 +204,16 @@ async def test_forms_of_openapi(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def credentials() -> Iterator[Credentials]:
+def credentials() -> Iterator[ServerCredentials]:
     yield make_credentials()
 
 
-def test_two_runs_share_no_secret(credentials: Credentials) -> None:
+def test_two_runs_share_no_secret(credentials: ServerCredentials) -> None:
     other = make_credentials()
     assert other.token != credentials.token and other.authority != credentials.authority
 
 
-async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster: Cluster, credentials: Credentials) -> None:
+async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster: Cluster, credentials: ServerCredentials) -> None:
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
     ready = asyncio.Event()

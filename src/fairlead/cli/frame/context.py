@@ -172,7 +172,7 @@ class ClusterCrons(Protocol):
         ...
 
 
-class LaptopClock(Protocol):
+class TimeOfLaptop(Protocol):
     """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
 
     def read(self) -> ClockFace: ...
@@ -211,7 +211,7 @@ class Clusters(Protocol):
         """The address of the console that shows this cluster; "" when nobody says."""
         ...
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
 
         Raises UserError when none runs.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.errors import UserError
-from fairlead.model.pod import ContainerState
 
 if TYPE_CHECKING:
     from fairlead.model.pod import ContainerStatus, Pod
@@ -102,7 +101,7 @@ def has_begun(pod: Pod, container: str) -> bool:
     status = _status(pod, container)
     if status is None:
         return pod.is_finished
-    return status.state in (ContainerState.RUNNING, ContainerState.TERMINATED) or status.restarts > 0
+    return status.has_begun or status.restarts > 0
 
 
 def waits_for(pod: Pod, container: str) -> str:

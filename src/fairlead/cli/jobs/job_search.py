@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.cli.frame.messages import Messages
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.model.source import Source, SourceState
+    from fairlead.model.source import Source
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
@@ -47,7 +47,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
-    served = {name: source for name, source in read.items() if source.state != SourceState.MISSING}
+    served = {name: source for name, source in read.items() if not source.is_missing}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
@@ -66,7 +66,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
 
 def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
     first = next(iter(failed.values()))
-    if all(source.state == SourceState.FORBIDDEN for source in failed.values()):
+    if all(source.is_forbidden for source in failed.values()):
         return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
     return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
 

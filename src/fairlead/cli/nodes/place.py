@@ -12,7 +12,7 @@ from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
-    from fairlead.rules.sharing.what_if import Outcome
+    from fairlead.rules.sharing.what_if import PodPlan
 
 NAME = "place"
 HELP = (
@@ -131,9 +131,9 @@ def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
         raise UserError(f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` says more") from error
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[PodPlan]) -> str:
     rows = [("POD", "NODE", "GPU", "MEMORY")]
-    waiting: dict[str, Outcome] = {}
+    waiting: dict[str, PodPlan] = {}
     for outcome in outcomes:
         if not outcome.node:
             waiting.setdefault(outcome.reason, outcome)
@@ -148,7 +148,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     return f"{render_rows(rows)}{told}"
 
 
-def _help(outcome: Outcome) -> str:
+def _help(outcome: PodPlan) -> str:
     if outcome.sacrifice is None:
         return ""
     who = ", ".join(f"{pod.key} (priority {pod.priority})" for pod in outcome.sacrifice.pods)

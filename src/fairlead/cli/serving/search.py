@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.frame.context import ClusterServings, Context
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.source import SourceState
 
 if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundServings, Serving
@@ -99,16 +98,16 @@ def _several(servings: tuple[Serving, ...]) -> str:
 
 def _check_sources(found: FoundServings, namespace: str, type_: str, context: Context) -> None:
     workloads = found.sources[_WORKLOADS]
-    if workloads.state == SourceState.FORBIDDEN:
+    if workloads.is_forbidden:
         raise UserError(f"the user has no privileges to list the serving jobs in {in_namespace(namespace)}", workloads.message)
     if not workloads.is_ok:
         raise OutsideError("kubernetes", f"no serving job can be listed: {workloads.message}", workloads.hint)
     from fairlead.kinds.serving.kinds import TYPES
 
     for name, source in found.sources.items():
-        if source.state == SourceState.MISSING and not (type_ and TYPES[type_].is_operated):
+        if source.is_missing and not (type_ and TYPES[type_].is_operated):
             context.messages.debug(f"{name} is not served by this cluster")
-        elif source.state == SourceState.MISSING:
+        elif source.is_missing:
             context.messages.warn(f"{name} is not served by this cluster")
         elif not source.is_ok:
             context.messages.warn(f"skipped {name}: {source.message}")

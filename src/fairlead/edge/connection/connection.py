@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct, ValidationError, convert
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Cluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import in_memory_file, read_pem
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import UserError
@@ -70,7 +70,7 @@ class Connection(Struct, frozen=True):
         return own + list(self.impersonation)
 
 
-def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
+def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
     """The connection of a kubeconfig's cluster and user. Reads certificate files; runs no plugin yet."""
     has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
     ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
@@ -91,7 +91,7 @@ def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: st
     )
 
 
-def laptop_pages(cluster: Cluster) -> LaptopPages | None:
+def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
     """What a laptop wrote into its kubeconfig; None for any other cluster, and for what no laptop wrote."""
     for extension in cluster.extensions or ():
         if extension.name == LAPTOP_EXTENSION:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.edge.connection.credentials import ClientCertificate, Issued, bearer
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.connection.kubeconfig_file import Cluster, Exec
+from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster
 from fairlead.edge.connection.timestamp import parse_rfc3339
 from fairlead.errors import OutsideError, UserError
 
@@ -47,7 +47,7 @@ class ExecPlugin:
     `issue` runs it; keeping the answer until it expires is the business of `Credentials`.
     """
 
-    def __init__(self, settings: Exec, cluster: Cluster, ca_pem: bytes | None, user_name: str) -> None:
+    def __init__(self, settings: Exec, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str) -> None:
         _check(settings, user_name)
         self._settings = settings
         self._cluster = cluster

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead.edge.connection.connection import IN_CLUSTER_DIRECTORY, Connection, connect_to, in_cluster_connection
-from fairlead.edge.connection.kubeconfig_file import Cluster, Context, Kubeconfig, User, read_kubeconfig_file
+from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, KubeconfigContext, User, read_kubeconfig_file
 from fairlead.errors import UserError
 
 DEFAULT_PATH = "~/.kube/config"
@@ -96,7 +96,7 @@ def choose_context(kubeconfig: Kubeconfig, name: str | None = None) -> Connectio
     )
 
 
-def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: str) -> Cluster:
+def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> KubeconfigCluster:
     cluster = kubeconfig.clusters.get(context.cluster or "")
     if cluster is None:
         raise UserError(
@@ -115,7 +115,7 @@ def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: st
     return cluster
 
 
-def _user_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: str) -> User:
+def _user_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> User:
     if not context.user:
         return User()
     user = kubeconfig.users.get(context.user)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from fairlead.edge.connection.certificate import check_in_time
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued, basic, bearer, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Cluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
 
@@ -21,7 +21,7 @@ Source = Callable[[], Issued]
 
 
 def credentials_of(
-    user: User, cluster: Cluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
+    user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
 ) -> Credentials:
     """The user's credentials.
 
@@ -46,7 +46,7 @@ def _both(token_source: Source | None, certificate_source: Source | None) -> Sou
     return issue
 
 
-def _token_source(user: User, cluster: Cluster, ca_pem: bytes | None, user_name: str, now: Callable[[], float]) -> Source | None:
+def _token_source(user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, now: Callable[[], float]) -> Source | None:
     if user.token_file:
         return token_file_source(user.token_file, fallback_token=user.token, now=now)
     if user.token:

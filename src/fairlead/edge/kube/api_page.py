@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import Resource
+from fairlead.model.change import ChangeType
 
 log = logging.getLogger("fairlead.kubernetes")
 _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
@@ -24,6 +25,7 @@ _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\
 Wire = TypeVar("Wire")
 Row = TypeVar("Row")
 
+_PRESENT = (ChangeType.MODIFIED, ChangeType.ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
@@ -210,7 +212,7 @@ class ItemReader(Generic[Row]):
     def _read_change(self, event: WatchEvent[Any]) -> Change[Row]:
         kind = event.type
         meta = event.object.metadata
-        if kind == "MODIFIED" or kind == "ADDED":
+        if kind in _PRESENT:
             return Change(kind, meta.uid or key_of(meta), self._parse(event.object), meta.resource_version or "")
         if kind == "ERROR":
             raise ValueError("an ERROR event carries a Status, which is read from the raw line")
@@ -247,7 +249,7 @@ class ItemReader(Generic[Row]):
             if event.type == "ERROR":
                 raise WatchEnded(decode_status(bytes(event.object))) from None
             meta = self._identity_of(event.object)
-            malformed = self._report(meta, error) if event.type in ("ADDED", "MODIFIED") else None
+            malformed = self._report(meta, error) if event.type in _PRESENT else None
             return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
 
     def _parse_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:

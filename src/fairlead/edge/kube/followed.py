@@ -35,7 +35,7 @@ by_node = attrgetter("node")
 by_namespace_and_name = attrgetter("namespace", "name")
 
 
-class Subject(Struct, Generic[Row], frozen=True):
+class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
     `versions`: acceptable versions, best first; None for the core resources, which every server has.
@@ -65,14 +65,14 @@ def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
     return QuotaTree(wire.metadata.name or "", wire.metadata.namespace or "", parse_quota_tree(wire))
 
 
-def job_subject(kind: JobKind) -> Subject[Job]:
+def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
-    return Subject(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+    return FollowedKind(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
 
 
-NODE_SUBJECT: Subject[Node] = Subject("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
-POD_SUBJECT: Subject[Pod] = Subject("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
-QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
+NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
+POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
+QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
     Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
     WireQuotaTree,
@@ -81,10 +81,10 @@ QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
     (names.QUOTA_VERSION,),
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),
 )
-EVENT_SUBJECT: Subject[Event] = Subject(
+EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
 )
-WITHHELD_SUBJECT: Subject[Withheld] = Subject(
+WITHHELD_SUBJECT: FollowedKind[Withheld] = FollowedKind(
     GPU_WITHHELD,
     CONFIG_MAPS,
     WireConfigMap,
@@ -97,7 +97,7 @@ WITHHELD_SUBJECT: Subject[Withheld] = Subject(
 class Followed(Generic[Row]):
     """A subject with its mirror and, while the server serves it, its reflector."""
 
-    def __init__(self, subject: Subject[Row]) -> None:
+    def __init__(self, subject: FollowedKind[Row]) -> None:
         self.subject = subject
         self.mirror: Mirror[Row] = Mirror(subject.order)
         self.resource: Resource | None = subject.resource if subject.versions is None else None

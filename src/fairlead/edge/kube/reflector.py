@@ -14,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
@@ -22,11 +22,13 @@ from fairlead.edge.kube.api_page import Change, ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.errors import FairleadError
+from fairlead.model.change import ChangeType
 
 log = logging.getLogger("fairlead.kubernetes")
 
 Row = TypeVar("Row")
 
+_DELETED: Final = ChangeType.DELETED
 SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
 
 
@@ -149,7 +151,7 @@ class Reflector(Generic[Row]):
             elif change.row is not None:
                 sink.upsert(change.key, change.row)
                 changed = True
-            elif change.type == "DELETED":
+            elif change.type == _DELETED:
                 sink.remove(change.key)
                 changed = True
             if self.unreadable and change.malformed is None:

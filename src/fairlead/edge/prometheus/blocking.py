@@ -16,7 +16,7 @@ from fairlead.edge.prometheus.answer import (
     RANGE_PATH,
     TIMEOUT_SECONDS,
     PrometheusFailure,
-    Sample,
+    PrometheusSample,
     SampleRow,
     instant_form,
     parse_instant,
@@ -37,7 +37,7 @@ class PrometheusBlocking:
     def address(self) -> str:
         return self._connection.server
 
-    def query(self, promql: str, at: float | None = None) -> list[Sample]:
+    def query(self, promql: str, at: float | None = None) -> list[PrometheusSample]:
         """The expression's value at a time (now by default). Raises PrometheusFailure."""
         return parse_instant(self.address, *self._post(QUERY_PATH, instant_form(promql, at)))
 

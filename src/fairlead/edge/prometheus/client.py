@@ -17,7 +17,7 @@ from fairlead.edge.prometheus.answer import (
     RANGE_PATH,
     TIMEOUT_SECONDS,
     PrometheusFailure,
-    Sample,
+    PrometheusSample,
     instant_form,
     parse_instant,
     parse_range,
@@ -53,7 +53,7 @@ class Prometheus:
         if session is not None:
             await session.close()
 
-    async def query(self, promql: str, at: float | None = None) -> list[Sample]:
+    async def query(self, promql: str, at: float | None = None) -> list[PrometheusSample]:
         """The expression's value at a time (now by default). Raises PrometheusFailure."""
         return parse_instant(self.address, *await self._post(QUERY_PATH, instant_form(promql, at)))
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.prometheus.answer import PrometheusFailure
-from fairlead.edge.prometheus.answer import Sample as PrometheusSample
+from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample

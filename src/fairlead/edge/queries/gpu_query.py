@@ -119,7 +119,7 @@ def page_readings(url: str) -> tuple[GpuReading, ...]:
     return parse_readings(parse_page(text, METRICS).samples, time.time())
 
 
-def _read(found: Iterable[prometheus_answer.Sample]) -> tuple[GpuReading, ...]:
+def _read(found: Iterable[prometheus_answer.PrometheusSample]) -> tuple[GpuReading, ...]:
     """Cards that name their node; what a scrape dropped cannot be shown anywhere."""
     samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
     return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)

@@ -26,7 +26,7 @@ from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_
 from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.jobs.serving import Claim, FoundClaims, FoundServings, Serving
 from fairlead.model.pod import Pod
-from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
+from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.source import Source
 from fairlead.wire.jobs.serving import (
     WireClaim,
@@ -115,6 +115,4 @@ class ServingQuery:
         return units
 
     def _node_units(self, name: str) -> float:
-        node = parse_node(self._api.get(NODES, name, type=WireNode))
-        cards = node.capacity.get(GPU_COUNT, 0)
-        return node.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0
+        return parse_node(self._api.get(NODES, name, type=WireNode)).units_per_card

@@ -29,7 +29,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     affinity_constraint: str = "preferred"
 
 
-class Toleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
+class JobToleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """As Kubernetes spells it."""
 
     key: str = ""
@@ -94,7 +94,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     host_dirs: tuple[tuple[str, str], ...] = ()
     config_files: tuple[ConfigFile, ...] = ()
     selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[JobToleration, ...] = ()
     priority: str = ""
     scheduler: str = ""
     service_account: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.kinds.parts.job_spec import ConfigFile, SecretEnv, Toleration
+from fairlead.kinds.parts.job_spec import ConfigFile, JobToleration, SecretEnv
 
 
 class Mount(Struct, frozen=True):
@@ -77,7 +77,7 @@ class ServingSpec(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[JobToleration, ...] = ()
     claims: tuple[Mount, ...] = ()
     empty_dirs: tuple[Mount, ...] = ()
     host_dirs: tuple[tuple[str, str], ...] = ()
