@@ -156,6 +156,7 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
         for number in range(rounds):
             seen["plain"].append((*_pods_a_second(cluster, plain, "plain", pod_count, number), 0.0))
             _tell("plain", number, seen["plain"][-1])
+            _clear(cluster)
             for side, extender in sides.items():  # one at a time: there is one Lease
                 leaving.callback(extender.component.stop)
                 extender.start()
@@ -163,6 +164,7 @@ def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> No
                 rates = _pods_a_second(cluster, schedulers[side], side, pod_count, number)
                 seen[side].append((*rates, (cpu_seconds(extender.component.pid) - before) * 1000 / pod_count))
                 _tell(side, number, seen[side][-1])
+                _clear(cluster)
                 if number == rounds - 1:
                     _tell_where(extender)
                 extender.component.stop()
@@ -179,6 +181,12 @@ def _extender(cluster: ControlPlane, side: str, source: str) -> Extender:
         if source:
             environment.setenv("PYTHONPATH", source)
         return Extender(cluster, f"bench-{side}", ("--kube-api-qps=1000", "--kube-api-burst=2000"))
+
+
+def _clear(cluster: ControlPlane) -> None:
+    """A round begins without pods: the cards have room for three."""
+    cluster.admin.run("delete", "--raw", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+    wait_until("the pods are gone", lambda: not cluster.admin.get("pods"))
 
 
 def _tell(side: str, number: int, figures: tuple[float, float, float]) -> None:
@@ -219,8 +227,6 @@ def _pods_a_second(cluster: ControlPlane, scheduler: Component, side: str, count
         scheduler.stop()
         truth.stop()
     assert not truth.faults
-    cluster.admin.run("delete", "--raw", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
-    wait_until("the pods are gone", lambda: not cluster.admin.get("pods"))
     return count / (bound_at - first), count / (running_at - first)
 
 

@@ -7,6 +7,7 @@ What every server of ours promises besides (half requests, heads without end, st
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -80,11 +81,7 @@ async def test_a_body_that_means_nothing_is_not_kept(monkeypatch: pytest.MonkeyP
     async with answering() as (stranger, answers):
         ask = b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000
         said = await stranger.say(ask % b"GET /a" + ask % b"POST /refused" + LAST)
-        assert [line for line in said.splitlines() if line.startswith(b"HTTP/1.1")] == [
-            b"HTTP/1.1 200 OK",
-            b"HTTP/1.1 403 Forbidden",
-            b"HTTP/1.1 200 OK",
-        ]
+        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200", b"403", b"200"]
         assert [asked.body for asked in answers.asked] == [b"", b""]
 
 

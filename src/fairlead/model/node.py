@@ -68,6 +68,6 @@ class Node(Struct, frozen=True, gc=False):
 
     @property
     def units_per_card(self) -> float:
-        """Units of `aliyun.com/gpu-mem` of each of its cards, if all are alike; 0 = it does not say how many."""
+        """Units of `aliyun.com/gpu-mem` of each of its cards, if all are alike; 0 = nobody says how many."""
         cards = self.capacity.get(GPU_COUNT, 0)
         return self.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0

@@ -1,4 +1,4 @@
-"""The boards' and exporters' view of the account: who sits on which GPU, how much is granted, and the sums of it.
+"""The boards' and exporters' view of the account: who sits on which GPU, what is granted, and the sums.
 
 Telemetry contract 3.1. `Pod.is_holding` alone decides who counts (a terminating pod still holds), and
 exclusive counts come from limits, never from devices: which card an exclusive pod has is known only where a

@@ -1,4 +1,4 @@
-"""What a node is and how it fares: roles, status word, address, GPU mode and model, and whether it shares its GPUs.
+"""What a node is and how it fares: roles, status word, address, GPU mode and model, sharing.
 
 The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
 the status word never contains it. Labels of three origins say whether GPUs are shared, the strongest first
