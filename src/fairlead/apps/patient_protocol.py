@@ -74,7 +74,9 @@ class PatientProtocol(HttpToolsProtocol):
         self._refuse(400, msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be installed."""
+        """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be
+        installed.
+        """
 
     def _begin_wait(self) -> None:
         self._end_wait()

@@ -77,7 +77,7 @@ class QuestionProtocol(asyncio.Protocol):
         self._due = self._loop.time() + read_seconds
         self._is_reading = self._is_in_head = self._is_answering = self._is_clogged = self._is_paused = self._is_leaving = False
 
-    # --- the connection ----------------------------------------------------------------------------------------------------------
+    # --- the connection -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
@@ -120,7 +120,7 @@ class QuestionProtocol(asyncio.Protocol):
             cause = error.__context__
             self._end(cause.answer if isinstance(cause, _Refused) else (400, TEXT, b"Invalid HTTP request received.\n"))
 
-    # --- the parser --------------------------------------------------------------------------------------------------------------
+    # --- the parser -----------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._is_reading = self._is_in_head = True
@@ -174,7 +174,7 @@ class QuestionProtocol(asyncio.Protocol):
         if size > BODY_BYTES_MAX:
             raise _Refused(413, f"a body of {size} bytes is larger than {BODY_BYTES_MAX}")
 
-    # --- answers -----------------------------------------------------------------------------------------------------------------
+    # --- answers --------------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         """Answer the next question, or wait for one."""

@@ -1,6 +1,7 @@
 """The report that a person attaches when Fairlead itself broke: version, platform, command line, traceback.
 
-Values of flags that could carry a secret are not written; there are few such flags, because secrets live in files.
+Values of flags that could carry a secret are not written; there are few such flags, because secrets live in
+files.
 """
 
 from __future__ import annotations

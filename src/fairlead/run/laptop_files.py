@@ -117,7 +117,10 @@ class LaptopFiles:
                 self._sign.write(told, with_folder=True)
 
     def remove(self) -> None:
-        """At the end, what opens nothing is in the way; a whole kubeconfig that the person named is theirs."""
+        """At the end, what opens nothing is in the way.
+
+        A whole kubeconfig that the person named is theirs.
+        """
         for file in (self._state, self._sign, self._ready, None if self._is_own_named else self._own):
             if file is not None:
                 file.remove()

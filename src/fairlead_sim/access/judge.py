@@ -129,7 +129,8 @@ def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[
     verbs differ.
 
     >>> held = [PolicyRule(verbs=("get",), groups=("",), resources=("pods",))]
-    >>> [rule.verbs for rule in uncovered(held, [PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))])]
+    >>> given = PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))
+    >>> [rule.verbs for rule in uncovered(held, [given])]
     [('list', 'watch')]
     """
     joined: dict[tuple[tuple[str, ...], ...], list[str]] = {}

@@ -28,8 +28,9 @@ class ResourcePath:
 def parse_path(path: str) -> ResourcePath | None:
     """The resource of a path below `/api/V/` or `/apis/G/V/`; None for any other path.
 
-    >>> parse_path("/apis/apps/v1/namespaces/default/deployments/web/scale")
-    ResourcePath(group='apps', version='v1', plural='deployments', namespace='default', name='web', subresource='scale')
+    >>> path = parse_path("/apis/apps/v1/namespaces/default/deployments/web/scale")
+    >>> path.group, path.version, path.plural, path.namespace, path.name, path.subresource
+    ('apps', 'v1', 'deployments', 'default', 'web', 'scale')
     """
     steps = path.strip("/").split("/")
     if steps[0] == "api" and len(steps) > 2:

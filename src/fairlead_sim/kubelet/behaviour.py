@@ -163,8 +163,10 @@ def is_prof_tester(image: str, program: str) -> bool:
     """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the name or tag
     of its image.
 
-    >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", ""), is_prof_tester("dcgm:4", "/usr/bin/dcgmproftester12")
-    (True, True)
+    >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", "")
+    True
+    >>> is_prof_tester("dcgm:4", "/usr/bin/dcgmproftester12")
+    True
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
     return any(word.startswith(PROGRAM) for word in ((program.rpartition("/")[2],) if program else (name, tag)))
@@ -174,8 +176,8 @@ def starts_notebook(image: str) -> bool:
     """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12 and those
     for notebooks do.
 
-    >>> starts_notebook("tensorflow/tensorflow:1.4.1-gpu-py3"), starts_notebook("tensorflow/tensorflow:2.16.1-gpu")
-    (True, False)
+    >>> [starts_notebook(f"tensorflow/tensorflow:{tag}") for tag in ("1.4.1-gpu-py3", "2.16.1-gpu")]
+    [True, False]
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
     return name == "tensorflow" and bool(_JUPYTER_TAG.match(tag))

@@ -19,8 +19,10 @@ _HUB: Final = "docker.io"
 def image_name_fault(text: str) -> str:
     """Why no image can have this name; "" for a good one.
 
-    >>> image_name_fault("nvcr.io/nvidia/pytorch:24.01"), image_name_fault("bad image"), image_name_fault("Team/App")
-    ('', 'invalid reference format', 'invalid reference format: repository name (App) must be lowercase')
+    >>> image_name_fault("nvcr.io/nvidia/pytorch:24.01"), image_name_fault("bad image")
+    ('', 'invalid reference format')
+    >>> image_name_fault("Team/App")
+    'invalid reference format: repository name (App) must be lowercase'
     """
     if _is_identifier(text):
         return f"invalid repository name ({text}), cannot specify 64-byte hexadecimal strings"

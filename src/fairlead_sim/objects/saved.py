@@ -53,8 +53,8 @@ class SavedWorld:
         still to reach.
 
         >>> world = SavedWorld([], stopped_at=100.0, now=500.0, epoch=0.0, standstills=[(20.0, 60.0)])
-        >>> world.lived_since(10.0), world.lived_since(30.0), world.lived_since(90.0), world.lived_since(130.0)
-        (50.0, 40.0, 10.0, -30.0)
+        >>> [world.lived_since(at) for at in (10.0, 30.0, 90.0, 130.0)]
+        [50.0, 40.0, 10.0, -30.0]
         """
         stood = sum(max(0.0, end - max(begin, at)) for begin, end in self.standstills)
         return self.stopped_at - at - stood

@@ -62,7 +62,8 @@ def _term_holds(term: Object, name: str, labels: Labels) -> bool:
 
 def _holds(expression: Object, labels: Labels) -> bool:
     """
-    >>> [_holds({"key": "gpus", "operator": operator, "values": ["4"]}, {"gpus": "8"}) for operator in ("In", "NotIn", "Gt", "Lt")]
+    >>> asked = [{"key": "gpus", "operator": word, "values": ["4"]} for word in ("In", "NotIn", "Gt", "Lt")]
+    >>> [_holds(each, {"gpus": "8"}) for each in asked]
     [False, True, True, False]
     """
     held, operator, values = labels.get(expression["key"]), expression["operator"], expression.get("values") or ()

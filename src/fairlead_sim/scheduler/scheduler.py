@@ -462,7 +462,8 @@ so each time."""
 def _unschedulable(nodes: int, refused: Iterable[NoRoom | list[str]]) -> str:
     """Kubernetes' sentence: reasons counted over nodes, sorted as text.
 
-    >>> _unschedulable(3, [["Insufficient cpu"], ["Insufficient cpu", "Insufficient memory"], ["node(s) were unschedulable"]])
+    >>> two = ["Insufficient cpu", "Insufficient memory"]
+    >>> _unschedulable(3, [["Insufficient cpu"], two, ["node(s) were unschedulable"]])
     '0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Insufficient cpu.'
     """
     if not nodes:

@@ -15,8 +15,10 @@ def render_duration(seconds: float) -> str:
     """The words of `duration.HumanDuration`. Up to two seconds in the future count as now, more is
     `<invalid>`.
 
-    >>> [render_duration(s) for s in (119, 120, 135, 700, 8 * 3600 - 60, 30 * 3600, 50 * 3600, 9 * 86400, 1000 * 86400)]
-    ['119s', '2m', '2m15s', '11m', '7h59m', '30h', '2d2h', '9d', '2y270d']
+    >>> [render_duration(s) for s in (119, 120, 135, 700, 8 * 3600 - 60)]
+    ['119s', '2m', '2m15s', '11m', '7h59m']
+    >>> [render_duration(s) for s in (30 * 3600, 50 * 3600, 9 * 86400, 1000 * 86400)]
+    ['30h', '2d2h', '9d', '2y270d']
     """
     whole = int(seconds)
     if whole < -1:

@@ -41,7 +41,8 @@ def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
 
     `message` (of `schema.fields`) says which lists are merged by which key; all others are replaced.
 
-    >>> pod, patch = {"containers": [{"name": "a"}, {"name": "b"}]}, {"containers": [{"name": "a", "tty": True}]}
+    >>> pod = {"containers": [{"name": "a"}, {"name": "b"}]}
+    >>> patch = {"containers": [{"name": "a", "tty": True}]}
     >>> apply_strategic_patch(pod, patch, "core.PodSpec")
     {'containers': [{'name': 'a', 'tty': True}, {'name': 'b'}]}
     """
@@ -164,7 +165,8 @@ def _identity(item: Any, key: str | None) -> str:
 def apply_json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902, including `test`. Raises 422 when an operation does not apply, 400 when it is none.
 
-    >>> apply_json_patch({"a": [1, 2]}, [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}])
+    >>> steps = [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}]
+    >>> apply_json_patch({"a": [1, 2]}, steps)
     {'a': [1, 2, 3]}
     """
     if operations is not None and not isinstance(operations, list):

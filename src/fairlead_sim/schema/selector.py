@@ -24,8 +24,8 @@ def parse_label_selector(text: str) -> Predicate:
     """A predicate on whole objects. Raises 400 with the place where the text stops to make sense.
 
     >>> chooses = parse_label_selector("app in (a, b),!old")
-    >>> chooses({"metadata": {"labels": {"app": "b"}}}), chooses({"metadata": {"labels": {"app": "b", "old": ""}}})
-    (True, False)
+    >>> [chooses({"metadata": {"labels": labels}}) for labels in ({"app": "b"}, {"app": "b", "old": ""})]
+    [True, False]
     """
     tests = _LabelParser(text).parse()
     return lambda obj: _all(tests, (obj["metadata"].get("labels") or {}))
@@ -157,7 +157,8 @@ def selects(selector: Mapping[str, Any] | None) -> Predicate:
 def render_label_selector(selector: Mapping[str, Any] | None) -> str:
     """A selector object in the string form, requirements sorted by key.
 
-    >>> render_label_selector({"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]})
+    >>> exists = [{"key": "c", "operator": "Exists"}]
+    >>> render_label_selector({"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": exists})
     'a=1,b=2,c'
     """
     selector = selector or {}

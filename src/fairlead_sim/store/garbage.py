@@ -1,7 +1,7 @@
-"""Objects that name an owner that is not there: such an object goes; one with another owner keeps that one alone.
+"""Objects that name an owner that is not there: such an object goes.
 
-What an owner takes along when it goes is `deletion`'s business; this is for those that come, or choose an
-owner, too late.
+One with another owner keeps that one alone. What an owner takes along when it goes is `deletion`'s business;
+this is for those that come, or choose an owner, too late.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ class KeptConnections:
     async def exchange(self, make: Callable[[], tuple[bytes, float]]) -> Reply:
         """The answer to what `make` says: the bytes of a request, and how many seconds its answer may take.
 
-        `make` is asked when a connection stands, right before it is written to; what it raises comes out of here,
-        and nothing was sent. Raises NO_ANSWER.
+        `make` is asked when a connection stands, right before it is written to; what it raises comes out of
+        here, and nothing was sent. Raises NO_ANSWER.
         """
         async with self._turns:
             connection = self._taken() or await self._connect()

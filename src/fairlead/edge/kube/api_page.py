@@ -144,10 +144,9 @@ class ItemReader(Generic[Row]):
     """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
     makes the row.
 
-    A line of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not even
-    looked at.
-    `malformed_total` counts objects left out since the start. Each is logged once until another reason
-    appears.
+    A line of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
+    even looked at. `malformed_total` counts objects left out since the start. Each is logged once until
+    another reason appears.
     """
 
     def __init__(

@@ -62,8 +62,8 @@ MAX_RESTARTS: Final = 2
 class Ask(Struct, frozen=True):
     """Send a request; the outcome is an `Answer`, of any status.
 
-    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request that is
-    sent: a driver asks it as late as it can, and what it raises is the outcome.
+    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request
+    that is sent: a driver asks it as late as it can, and what it raises is the outcome.
     """
 
     request: ApiRequest

@@ -1,4 +1,6 @@
-"""The API server as the scheduler extender needs it (`ports.SharingApi`): follow three kinds, carry actions out, keep a Lease."""
+"""The API server as the scheduler extender needs it (`ports.SharingApi`): follow three kinds, carry actions
+out, keep a Lease.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE
 
 
 class KubeSharingApi:
-    """`lease`: namespace and name. The rate bounds bindings and what belongs to them; Events have a smaller one of their own."""
+    """`lease`: namespace and name.
+
+    The rate bounds bindings and what belongs to them; Events have a smaller one of their own.
+    """
 
     def __init__(self, api: KubeApi, lease: tuple[str, str], per_second: float = 100, burst: int = 200) -> None:
         self._api = api

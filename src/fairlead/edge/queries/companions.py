@@ -42,8 +42,8 @@ def delete_with_companions(
 ) -> tuple[Outcome, list[str]]:
     """How deleting the job ended (None: there is none), and what was removed beside it, as `configmap/NAME`.
 
-    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such objects has
-    not made them.
+    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such
+    objects has not made them.
     """
     writer = ObjectWriter(api)
     calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
