@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from starlette.applications import Starlette
-from tests.apps.fakes import until
+from tests.waiting import until
 
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import Loop, Probes, ServedApp, pages_app, run, together
@@ -96,12 +96,9 @@ async def test_a_hangup_lets_every_service_read_again_or_ends_all() -> None:
     def hang_up() -> None:
         os.kill(os.getpid(), signal.SIGHUP)
 
-    async def has_reloaded() -> bool:
-        return len(reloads) == 2
-
     services = [service(reload=lambda: reloads.append("a")), service(), service(reload=lambda: reloads.append("b"))]
     running = asyncio.create_task(run(*services, on_ready=hang_up))
-    await until(has_reloaded)
+    await until(lambda: len(reloads) == 2)
     assert not running.done() and reloads == ["a", "b"]
     os.kill(os.getpid(), signal.SIGTERM)
     await running
@@ -119,27 +116,17 @@ async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
         asked += 1
         return reasons["first"]
 
-    async def was_asked_often() -> bool:
-        return asked > 3
-
-    async def was_told_ready() -> bool:
-        return asked > before
-
     services = (service(unready), service(opens=opens))
     running: Loop = run(*services, on_ready=lambda: said.append(True))
     task = asyncio.create_task(running)
-    await until(was_asked_often)
+    await until(lambda: asked > 3)
     assert not said, "one is unready"
     before, reasons["first"] = asked, ""
-    await until(was_told_ready)
+    await until(lambda: asked > before)
     await asyncio.sleep(0)
     assert not services[1].accepting.is_set() and not said, "one does not accept"
     opens.set()
-
-    async def was_said() -> bool:
-        return bool(said)
-
-    await until(was_said)
+    await until(lambda: said)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
