@@ -61,9 +61,9 @@ def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.envi
 def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
     """One kubeconfig from several: for every name, and for current-context, the first file that sets it wins.
 
-    >>> from fairlead.edge.connection.kubeconfig_file import Cluster, Kubeconfig
-    >>> first = Kubeconfig(clusters={"c": Cluster(server="https://one")})
-    >>> second = Kubeconfig(clusters={"c": Cluster(server="https://two")}, current_context="dev")
+    >>> from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster
+    >>> first = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://one")})
+    >>> second = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://two")}, current_context="dev")
     >>> merged = merge_kubeconfigs([first, second])
     >>> merged.clusters["c"].server, merged.current_context
     ('https://one', 'dev')

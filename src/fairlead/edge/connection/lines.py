@@ -41,7 +41,7 @@ def in_slices(lines: bytes, size: int = SLICE_BYTES) -> Iterator[bytes]:
     r"""Complete lines again, some at a time: a slice ends at the first end of a line behind `size` bytes.
 
     >>> list(in_slices(b"one\ntwo\nthree\nfour", 4))
-    [b'one\ntwo', b'three\nfour']
+    [b'one\ntwo', b'three', b'four']
     """
     begin = 0
     while (end := lines.find(b"\n", begin + size)) >= 0:
