@@ -202,7 +202,7 @@ class Ports(Struct, frozen=True):
 
 
 class RowSink(Protocol[Row]):
-    """Where followed objects go, by uid.
+    """Where followed objects go, by uid. The dict of `replace` becomes the sink's own.
 
     `replace` hands over all that there is now; objects whose uid is in `unreadable` stay as they were.
     """

@@ -27,8 +27,7 @@ from fairlead.edge.kube.api_page import ItemReader, ObjectMeta
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.mirror import Mirror
-from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import Forbidden
 

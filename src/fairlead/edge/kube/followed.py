@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.mirror import Mirror
-from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.parts.kind import JobKind, source_of

@@ -14,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
@@ -23,6 +23,7 @@ from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.errors import FairleadError
 from fairlead.model.change import ChangeType
+from fairlead.ports import RowSink
 
 log = logging.getLogger("fairlead.kubernetes")
 
@@ -32,19 +33,42 @@ _DELETED: Final = ChangeType.DELETED
 SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
 
 
-class Sink(Protocol[Row]):
-    """Where rows go. Keys are opaque (`api_page.key_of`)."""
+class Mirror(Generic[Row]):
+    """The rows of one resource as the last changes left them.
+
+    `order` is the sort key of rows; sorting happens on demand, once per change.
+    """
+
+    def __init__(self, order: Callable[[Row], Any]) -> None:
+        self._order = order
+        self._rows: dict[str, Row] = {}
+        self._sorted: tuple[Row, ...] | None = ()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self) -> tuple[Row, ...]:
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self._rows.values(), key=self._order))
+        return self._sorted
 
     def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
-        """All there is now, by key; the dict becomes the sink's own.
+        for key in unreadable:
+            if key in self._rows:
+                rows[key] = self._rows[key]
+        self._rows = rows
+        self._sorted = None
 
-        What was held under an `unreadable` key stays as it was.
-        """
-        ...
+    def upsert(self, key: str, row: Row) -> None:
+        self._rows[key] = row
+        self._sorted = None
 
-    def upsert(self, key: str, row: Row) -> None: ...
+    def remove(self, key: str) -> None:
+        if self._rows.pop(key, None) is not None:
+            self._sorted = None
 
-    def remove(self, key: str) -> None: ...
+    def clear(self) -> None:
+        self.replace({}, ())
 
 
 class Reflector(Generic[Row]):
@@ -60,7 +84,7 @@ class Reflector(Generic[Row]):
         self,
         api: KubeApi,
         reader: ItemReader[Row],
-        sink: Sink[Row],
+        sink: RowSink[Row],
         *,
         selection: Selection = EVERYTHING,
         now: Callable[[], float] = time.time,
