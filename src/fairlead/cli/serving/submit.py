@@ -15,8 +15,8 @@ from fairlead.cli.frame.context import Context, Machine
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.serving.spec import ServingSpec
+    from fairlead.model.actions import Manifest
 
     SpecReader = Callable[[argparse.Namespace, str, Machine, float], ServingSpec]
 

@@ -19,8 +19,8 @@ from fairlead.wire import names
 from fairlead.wire.jobs.elastic_training import WireTrainingJob, parse_training_job
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPES: Final = ("etjob", "deepspeedjob")
 KIND: Final = "TrainingJob"

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.kinds.parts.elastic_training import ElasticOptions
-from fairlead.kinds.parts.job_parts import Manifest, labels_of
+from fairlead.kinds.parts.job_parts import labels_of
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.parts.job_volumes import config_map_data, files_by_map, log_claim, log_volume_of
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 _PORT: Final = 6006

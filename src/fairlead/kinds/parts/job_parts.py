@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, to_builtins
 
 from fairlead.kinds.parts.job_volumes import md5, mounts, volumes
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
-Manifest = dict[str, Any]
 
 VOID: Final = ("NVIDIA_VISIBLE_DEVICES", "void")
 _RDMA: Final = "rdma/hca"

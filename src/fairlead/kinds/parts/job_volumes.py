@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from fairlead.model.actions import Manifest
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import ConfigFile, JobSpec
 
-Manifest = dict[str, Any]
 _LOGS: Final = "training-logs-volume"
 
 

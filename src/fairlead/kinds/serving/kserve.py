@@ -9,8 +9,9 @@ from typing import Final
 
 from fairlead.kinds.parts.job_parts import affinity
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES
-from fairlead.kinds.serving.parts import Manifest, add, config_maps, container, metadata, pod_fields
+from fairlead.kinds.serving.parts import add, config_maps, container, metadata, pod_fields
 from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 _APP: Final = "kserve"

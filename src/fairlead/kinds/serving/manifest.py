@@ -12,8 +12,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.kinds.serving.kinds import CUSTOM, TENSORFLOW, TRITON
-from fairlead.kinds.serving.parts import Manifest, add, annotations_of, config_maps, container, labels_of, metadata, pod_fields, release
+from fairlead.kinds.serving.parts import add, annotations_of, config_maps, container, labels_of, metadata, pod_fields, release
 from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.model.actions import Manifest
 
 
 class Server(Struct, frozen=True):

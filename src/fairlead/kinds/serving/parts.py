@@ -12,9 +12,9 @@ from msgspec import to_builtins
 from fairlead.kinds.parts.job_parts import VOID
 from fairlead.kinds.parts.job_volumes import config_map_data, files_of, md5
 from fairlead.kinds.serving.spec import Mount, ServingSpec
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
-Manifest = dict[str, Any]
 _FIELDS: Final = {
     "ARENA_NODE_NAME": "spec.nodeName",
     "ARENA_POD_NAMESPACE": "metadata.namespace",

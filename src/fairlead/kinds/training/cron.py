@@ -19,8 +19,8 @@ from fairlead.wire.kube.time import render_time
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "cron"
 KIND: Final = "Cron"

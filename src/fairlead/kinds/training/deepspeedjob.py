@@ -29,8 +29,8 @@ from fairlead.kinds.parts.elastic_training import role_of as role_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = TYPES[1]
 TITLE: Final = "DEEPSPEEDJOB"

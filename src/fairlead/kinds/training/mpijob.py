@@ -20,8 +20,8 @@ from fairlead.wire.jobs.kubeflow import WireJob, parse_kubeflow_job, parse_oldes
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "mpijob"
 KIND: Final = "MPIJob"

@@ -22,8 +22,8 @@ from fairlead.wire.jobs.ray import WireRayJob, parse_ray_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "rayjob"
 KIND: Final = "RayJob"

@@ -21,8 +21,8 @@ from fairlead.wire.jobs.spark import WireSparkApplication, parse_spark_applicati
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "sparkjob"
 KIND: Final = "SparkApplication"

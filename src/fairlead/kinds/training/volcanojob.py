@@ -22,8 +22,8 @@ from fairlead.wire.jobs.volcano import WireVolcanoJob, parse_volcano_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "volcanojob"
 KIND: Final = "Job"
