@@ -33,7 +33,7 @@ from fairlead.apps.service import ServedApp
 from fairlead.settings import READ_SECONDS
 from fairlead_sim.api.credentials import make_credentials
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.world.driver import Driver
 
 TOKEN: Final = "a-token"
@@ -68,7 +68,7 @@ def _admission_webhook(sock: socket, patience: float) -> ServedApp:
 
 
 def _api_server(sock: socket, patience: float) -> ServedApp:
-    app = ApiServer(Cluster(StillClock()), StillClock(), [TOKEN])
+    app = ApiServer(StoredCluster(StillClock()), StillClock(), [TOKEN])
     return ServedApp(app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop)
 
 

@@ -26,7 +26,7 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scenario.scenario import NodePool
 from fairlead_sim.scheduler.hooks import Hooks
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -46,7 +46,7 @@ class TwoWorlds:
         self.places = 0
         made: list[SharedGpus] = []
 
-        def hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+        def hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
             filled = sharing_hooks(cluster, recorder)
             assert isinstance(filled.extender, SharedGpus)
             made.append(filled.extender)

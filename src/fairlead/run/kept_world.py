@@ -24,7 +24,7 @@ from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning
 from fairlead_sim.api.credentials import ServerCredentials, make_credentials, parse_credentials, render_credentials
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
@@ -121,7 +121,7 @@ class KeptWorld:
         found.sort(key=lambda item: (item[1]["metadata"]["creationTimestamp"], int(item[1]["metadata"]["resourceVersion"])))
         return {(ref.group_resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for ref, obj in found}
 
-    def _note(self, event: WatchEvent) -> None:
+    def _note(self, event: LoggedChange) -> None:
         obj = event.object
         metadata = obj["metadata"]
         key = (self.world.cluster.kind_of(obj).group_resource, metadata.get("namespace", ""), metadata["name"])

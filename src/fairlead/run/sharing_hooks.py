@@ -28,12 +28,12 @@ from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 from fairlead_sim.objects.resources import CONFIG_MAPS, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.scheduler.hooks import Hooks, HookVictims, Object, Unfit
 from fairlead_sim.schema.status import ApiStatus, forbidden
 from fairlead_sim.store.admission import CREATE, Write
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -51,14 +51,14 @@ def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld
     return World(scenario, seed, epoch, sharing_hooks, saved)
 
 
-def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     return Hooks(SharedGpus(cluster, recorder), admit, lambda labels: share_mode(labels).is_shared)
 
 
 class SharedGpus:
     """The `SchedulingHook` of the laptop: a driver of the sharing machine whose every call ends at once."""
 
-    def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
+    def __init__(self, cluster: StoredCluster, recorder: Recorder) -> None:
         self._cluster = cluster
         self._recorder = recorder
         self._machine = SharingMachine()
@@ -98,7 +98,7 @@ class SharedGpus:
 
     # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
         if event.type == DELETED:
             sink.remove(uid)
@@ -108,13 +108,13 @@ class SharedGpus:
                 sink.upsert(uid, row)
         self._look()
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         if asks_share(event.object):
             row = None if event.type == DELETED else _read(event.object, _pod)
             _put(self._machine.feed.pod_sink, event.object["metadata"]["uid"], row)
             self._look()
 
-    def _on_config_map(self, event: WatchEvent) -> None:
+    def _on_config_map(self, event: LoggedChange) -> None:
         metadata, sink = event.object["metadata"], self._machine.feed.withheld_sink
         if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
             node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))

@@ -24,7 +24,7 @@ from fairlead.model.access import (
 )
 from fairlead_sim.access.judge import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, missing_roles, uncovered
 from fairlead_sim.api.kube_path import parse_path
-from fairlead_sim.api.request import ApiRequest
+from fairlead_sim.api.request import ReceivedRequest
 from fairlead_sim.api.tokens import BadToken, Tokens
 from fairlead_sim.api.versions import Versions, Watch
 from fairlead_sim.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
@@ -126,7 +126,7 @@ class Access:
 
     # --- giving rights away ---------------------------------------------------------------------------------
 
-    def check_gift(self, who: Identity, request: ApiRequest, new: Object, old: Object | None) -> None:
+    def check_gift(self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None) -> None:
         """Raise 403 when a role or binding would give rights that its writer neither has nor may give
         (`escalate`, `bind`)."""
         if request.ref.group != RBAC_GROUP or who.is_master or (old is not None and _is_same_gift(old, new)):
@@ -136,7 +136,7 @@ class Access:
         else:
             self._check_binding(who, request, new)
 
-    def _check_role(self, who: Identity, request: ApiRequest, new: Object, old: Object | None) -> None:
+    def _check_role(self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None) -> None:
         ref, name = request.ref, new["metadata"].get("name", "")
         if self._may_give(who, "escalate", ref, request.namespace, request.path.name):
             return
@@ -144,7 +144,7 @@ class Access:
         if any((role or {}).get("aggregationRule") for role in (new, old)) and uncovered(self.policy().held_rules(who, ""), EVERYTHING):
             raise forbidden(ref, name, "must have cluster-admin privileges to use the aggregationRule")
 
-    def _check_binding(self, who: Identity, request: ApiRequest, new: Object) -> None:
+    def _check_binding(self, who: Identity, request: ReceivedRequest, new: Object) -> None:
         role = new.get("roleRef") or {}
         kind, name = role.get("kind", ""), role.get("name", "")
         ref = next((ref for ref in (*_ROLES, *_BINDINGS) if ref.kind == kind), None)
@@ -158,7 +158,7 @@ class Access:
     def _may_give(self, who: Identity, verb: str, ref: ResourceKind, namespace: str, name: str) -> bool:
         return self.judge(who, AccessRequest(verb, RBAC_GROUP, ref.plural, namespace=namespace, name=name)).is_allowed
 
-    def _check_covered(self, who: Identity, request: ApiRequest, name: str, rules: Sequence[PolicyRule]) -> None:
+    def _check_covered(self, who: Identity, request: ReceivedRequest, name: str, rules: Sequence[PolicyRule]) -> None:
         missing = uncovered(self.policy().held_rules(who, request.namespace), rules)
         if missing:
             # The real server takes what is being written for what is missing, here as above.

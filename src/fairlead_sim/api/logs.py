@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import parse_time, render_micro_time
 from fairlead_sim.api.reads import Reads
-from fairlead_sim.api.request import ApiRequest
+from fairlead_sim.api.request import ReceivedRequest
 from fairlead_sim.api.watch import LineStream
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, bad_request
@@ -58,7 +58,7 @@ class Logs:
         self._clock = clock
         self._ending = ending
 
-    def open(self, request: ApiRequest) -> ASGIApp:
+    def open(self, request: ReceivedRequest) -> ASGIApp:
         """The stream of one request. Refuses (400) a container that is not there, is not named, or has not
         started."""
         pod = self._reads.existing(request)
@@ -74,7 +74,7 @@ class Logs:
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
         return LineStream(self._pieces(request, container, since), "text/plain", self._ending)
 
-    def _since(self, request: ApiRequest) -> float:
+    def _since(self, request: ReceivedRequest) -> float:
         seconds, moment = request.number("sinceSeconds"), request.query.get("sinceTime", "")
         if seconds is not None:
             return self._clock.now() - seconds
@@ -84,7 +84,7 @@ class Logs:
             told = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
             raise bad_request(told) from error
 
-    async def _pieces(self, request: ApiRequest, container: str, since: float) -> AsyncIterator[bytes]:
+    async def _pieces(self, request: ReceivedRequest, container: str, since: float) -> AsyncIterator[bytes]:
         previous, stamped, tail = request.is_true("previous"), request.is_true("timestamps"), request.number("tailLines")
 
         def lines() -> list[tuple[float, str]]:
@@ -104,7 +104,7 @@ class Logs:
                 return
             await asyncio.sleep(_FOLLOW_SECONDS)
 
-    def _is_running(self, request: ApiRequest, container: str) -> bool:
+    def _is_running(self, request: ReceivedRequest, container: str) -> bool:
         try:
             state = _state(self._reads.existing(request), container)
         except ApiStatus:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ApiRequest, decode_patch, media_type
+from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ReceivedRequest, decode_patch, media_type
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
@@ -25,7 +25,7 @@ _MOST_OPERATIONS: Final = 10_000
 class Patch:
     """The patch in a request's body. Raises 415 for other dialects, 400 and 413 for what is no patch."""
 
-    def __init__(self, request: ApiRequest, body: bytes) -> None:
+    def __init__(self, request: ReceivedRequest, body: bytes) -> None:
         self._request = request
         self.dialect = media_type(request.http.headers.get("content-type", ""))
         if request.ref.is_custom and self.dialect not in _CUSTOM:

@@ -36,7 +36,7 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 
 @dataclass(frozen=True, slots=True)
-class ApiRequest:
+class ReceivedRequest:
     """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client
     beside the answer."""
 

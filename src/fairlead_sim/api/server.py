@@ -25,7 +25,7 @@ from fairlead_sim.api.kube_path import parse_path
 from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, nothing_runs
 from fairlead_sim.api.options import check_options
 from fairlead_sim.api.reads import Reads
-from fairlead_sim.api.request import APPLY_PATCH, ApiRequest, media_type, read_body, wanted_form
+from fairlead_sim.api.request import APPLY_PATCH, ReceivedRequest, media_type, read_body, wanted_form
 from fairlead_sim.api.reviews import REVIEWS, Reviews
 from fairlead_sim.api.tokens import Tokens
 from fairlead_sim.api.versions import Versions
@@ -35,7 +35,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, method_not_allowed, render_status, unknown_path
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 BOOKMARK_SECONDS: Final = 60.0
@@ -54,7 +54,7 @@ class ApiServer:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: StoredCluster,
         clock: Clock,
         tokens: Sequence[str],
         *,
@@ -154,7 +154,7 @@ class ApiServer:
             raise unknown_path()
         if path.name in (".", ".."):
             raise bad_request(f"Name parameter invalid: \"{path.name}\": may not be '{path.name}'")
-        request = ApiRequest(http, path, ref, who)
+        request = ReceivedRequest(http, path, ref, who)
         check_options(request)
         body = b"" if http.method in _READS else await read_body(http)
         if self._catch_up is not None:
@@ -176,7 +176,7 @@ class ApiServer:
         wanted = (group, version, plural)
         return next((ref for ref in self._kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
 
-    def _read(self, request: ApiRequest) -> ASGIApp:
+    def _read(self, request: ReceivedRequest) -> ASGIApp:
         path, ref = request.path, request.ref
         if path.subresource in IDLE:
             raise nothing_runs(path.subresource, self._reads.existing(request))
@@ -192,7 +192,7 @@ class ApiServer:
             return _json(self._reads.get(request))
         return self._watches.open(request) if request.is_true("watch") else _json(self._reads.list(request))
 
-    def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def _write(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
         if path.subresource in IDLE:
             raise nothing_runs(path.subresource, self._reads.existing(request))
@@ -219,10 +219,10 @@ class ApiServer:
             raise no_such_verb(request, verb)
         return act(request, body)
 
-    def _issue_token(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def _issue_token(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         return self._reviews.token(request, body, self._reads.existing(request))
 
-    def _check_creates(self, request: ApiRequest) -> None:
+    def _check_creates(self, request: ReceivedRequest) -> None:
         """An apply of what is not there makes it: that takes the right to create, too."""
         is_apply = media_type(request.http.headers.get("content-type", "")) == APPLY_PATCH
         if is_apply and self._store.get(request.ref, request.path.namespace, request.path.name) is None:

@@ -15,7 +15,7 @@ from fairlead_sim.schema.crd_schema import defaulted, schema_errors
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import bad_request, forbidden, invalid
 from fairlead_sim.schema.versions import from_stored, to_stored
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ Watch = Subscription | VersionedWatch
 class Versions:
     """The store as the API serves it: it knows every served version of every kind."""
 
-    def __init__(self, store: Cluster) -> None:
+    def __init__(self, store: StoredCluster) -> None:
         self._store = store
         self.bind, self.evict = store.bind, store.evict
         self.scale, self.scale_of = store.scale, store.scale_of

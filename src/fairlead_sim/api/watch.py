@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from fairlead.model.change import ChangeType
 from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
-from fairlead_sim.api.request import ApiRequest, wanted_form
+from fairlead_sim.api.request import ReceivedRequest, wanted_form
 from fairlead_sim.api.versions import Versions, Watch
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
@@ -80,7 +80,7 @@ class Watches:
         self._bookmark_seconds = bookmark_seconds
         self._ending = ending
 
-    def open(self, request: ApiRequest) -> LineStream:
+    def open(self, request: ReceivedRequest) -> LineStream:
         """The stream of one watch request. Refuses versions from the future (504) before the stream
         begins."""
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
@@ -100,7 +100,7 @@ class Watches:
             return LineStream(_only(_line("ERROR", render_status(error))), _JSON, self._ending)
         return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
 
-    def _shape(self, request: ApiRequest, form: str) -> _Shape:
+    def _shape(self, request: ReceivedRequest, form: str) -> _Shape:
         """What each event carries of its object. Of many tables only the first has column definitions."""
         if form != "Table":
             return partial_metadata if form else lambda obj: obj
@@ -114,7 +114,7 @@ class Watches:
 
         return table
 
-    async def _lines(self, request: ApiRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+    async def _lines(self, request: ReceivedRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
         wants_bookmarks = request.is_true("allowWatchBookmarks")
@@ -161,7 +161,7 @@ def _line(kind: str, obj: Object) -> bytes:
     return _encode({"type": kind, "object": obj}) + b"\n"
 
 
-def _bookmark(request: ApiRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
+def _bookmark(request: ReceivedRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
     metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
     if annotations:
         metadata["annotations"] = annotations

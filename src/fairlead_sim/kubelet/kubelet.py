@@ -26,10 +26,10 @@ from fairlead_sim.objects.chance import between
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.objects.saved import HeldCard
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.needs import is_sidecar
 from fairlead_sim.scheduler.pod_shape import unreadable
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
 
@@ -59,7 +59,7 @@ class Kubelets:
     not started again for ever."""
 
     def __init__(
-        self, cluster: Cluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
+        self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
     ) -> None:
         self._cluster = cluster
         self._timers = timers
@@ -161,7 +161,7 @@ class Kubelets:
 
     # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
         if event.type == DELETED:

@@ -22,7 +22,7 @@ ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DEL
 
 
 @dataclass(slots=True, eq=False)
-class WatchEvent:
+class LoggedChange:
     """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state
     under a new version."""
 
@@ -37,7 +37,7 @@ class EventLog:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._events: list[WatchEvent] = []
+        self._events: list[LoggedChange] = []
         self._first = 0  # index, counted since the beginning of time, of _events[0]
         self.forgotten_version = 0  # the highest resourceVersion that is no longer kept
         self._subscriptions: dict[Subscription, None] = {}
@@ -50,7 +50,7 @@ class EventLog:
     def readers(self) -> int:
         return len(self._subscriptions)
 
-    def append(self, event: WatchEvent) -> None:
+    def append(self, event: LoggedChange) -> None:
         self._events.append(event)
         if len(self._events) >= 2 * self._capacity:
             self.forget(len(self._events) - self._capacity)
@@ -66,7 +66,7 @@ class EventLog:
         self._first += len(dropped)
         self.forgotten_version = dropped[-1].resource_version
 
-    def read(self, cursor: int, limit: int) -> list[WatchEvent] | None:
+    def read(self, cursor: int, limit: int) -> list[LoggedChange] | None:
         """At most `limit` events from `cursor` on, or None when the log no longer reaches back that far."""
         start = cursor - self._first
         return None if start < 0 else self._events[start : start + limit]
@@ -124,10 +124,10 @@ class Subscription:
             raise self._fallen_behind()
         return unread[0].resource_version - 1 if unread else self._version()
 
-    def poll(self, limit: int = 500) -> list[WatchEvent]:
+    def poll(self, limit: int = 500) -> list[LoggedChange]:
         """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410
         when it fell behind."""
-        told: list[WatchEvent] = []
+        told: list[LoggedChange] = []
         while not told:
             events = self._log.read(self._cursor, limit)
             if events is None:
@@ -141,7 +141,7 @@ class Subscription:
     def _fallen_behind(self) -> ApiStatus:
         return ApiStatus(410, "Expired", f"too old resource version: the watcher was too slow ({self._log.forgotten_version})")
 
-    def _as_seen(self, event: WatchEvent) -> WatchEvent | None:
+    def _as_seen(self, event: LoggedChange) -> LoggedChange | None:
         matches = self._matches
         if matches is None:
             return event
@@ -152,10 +152,10 @@ class Subscription:
         if before and after:
             return event
         if after:
-            return event if event.type == ADDED else WatchEvent(ADDED, event.object, event.previous, event.resource_version)
+            return event if event.type == ADDED else LoggedChange(ADDED, event.object, event.previous, event.resource_version)
         if event.type == DELETED:
             return event
-        return WatchEvent(DELETED, _last_matching(event), event.previous, event.resource_version)
+        return LoggedChange(DELETED, _last_matching(event), event.previous, event.resource_version)
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for news (True) or the end of `seconds` of real time (False)."""
@@ -169,14 +169,14 @@ class Subscription:
             return self._cursor < self._log.end  # news may come together with the end
         return True
 
-    async def __aiter__(self) -> AsyncIterator[WatchEvent]:
+    async def __aiter__(self) -> AsyncIterator[LoggedChange]:
         while not self._closed:
             for event in self.poll():
                 yield event
             await self.wait()
 
 
-def _last_matching(event: WatchEvent) -> Object:
+def _last_matching(event: LoggedChange) -> Object:
     """What a filtered watch sends when an object stops matching: the last state that matched, under the
     new version."""
     previous = event.previous or event.object

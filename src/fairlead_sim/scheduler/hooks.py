@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairlead.wire.names import LABEL_SHARED
 from fairlead_sim.store.admission import Admission
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 
 Object = dict[str, Any]
@@ -68,6 +68,6 @@ class Hooks:
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
 
 
-def no_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     """A world that asks nobody."""
     return Hooks()

@@ -16,7 +16,7 @@ from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
 from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
 from fairlead_sim.scheduler.hooks import HookVictims, SchedulerHook
 from fairlead_sim.scheduler.needs import pod_needs
@@ -25,7 +25,7 @@ from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemptio
 from fairlead_sim.scheduler.room_ledger import RoomLedger
 from fairlead_sim.scheduler.rooms import Lodger, NoRoom, Room
 from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, WaitingPod, WaitingPods
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timer, Timers
 
@@ -47,7 +47,7 @@ MOST_ALIKE = 64
 
 
 class Scheduler:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: SchedulerHook | None) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, extender: SchedulerHook | None) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -65,7 +65,7 @@ class Scheduler:
 
     # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         name = event.object["metadata"]["name"]
         if event.type == DELETED:
             left = self.ledger.rooms.get(name)
@@ -80,7 +80,7 @@ class Scheduler:
             self._pods_moved = True
             self._wake(WAKE_SECONDS)
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
         if event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed"):

@@ -17,7 +17,7 @@ from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
 from fairlead_sim.objects.resources import NAMESPACES, PODS, RESOURCES, SERVICES
-from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Objects, Predicate, Subscription, WatchEvent
+from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, LoggedChange, Object, Objects, Predicate, Subscription
 from fairlead_sim.schema.patch import apply_merge_patch
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import (
@@ -47,7 +47,7 @@ LOG_CAPACITY = 10_000  # events kept per kind: about what the real watch cache k
 _SYSTEM_METADATA = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
-class Cluster:
+class StoredCluster:
     """The object store. Every write raises `resource_version` by one, appends one event and then calls the
     listeners.
 
@@ -65,10 +65,10 @@ class Cluster:
         self._logs: dict[ResourceKind, EventLog] = {}
         self._order: dict[tuple[ResourceKind, str], list[str]] = {}
         self._dependents: dict[str, dict[tuple[ResourceKind, str, str], None]] = {}
-        self._listeners: dict[ResourceKind, list[Callable[[WatchEvent], None]]] = {}
-        self._witnesses: list[Callable[[WatchEvent], None]] = []
+        self._listeners: dict[ResourceKind, list[Callable[[LoggedChange], None]]] = {}
+        self._witnesses: list[Callable[[LoggedChange], None]] = []
         self._oldest_version = 0
-        self._untold: deque[tuple[ResourceKind, WatchEvent]] = deque()
+        self._untold: deque[tuple[ResourceKind, LoggedChange]] = deque()
         self._telling = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
@@ -223,7 +223,7 @@ class Cluster:
         bucket[name] = obj
         self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, obj)
-        self._untold.append((ref, WatchEvent(ADDED, obj, None, int(metadata["resourceVersion"]))))
+        self._untold.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
         self._tell()
 
     def update(self, obj: Object, user: str = "") -> Object:
@@ -301,7 +301,7 @@ class Cluster:
     def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
         return subresources.scale_of(ref, obj)
 
-    def rehearsal(self) -> Cluster:
+    def rehearsal(self) -> StoredCluster:
         """This cluster as it is now, whose writes are checked and answered but change nothing
         (`dryRun=All`)."""
         twin = copy.copy(self)
@@ -405,7 +405,7 @@ class Cluster:
         if event_type != MODIFIED:
             self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, None if event_type == DELETED else stored)
-        event = WatchEvent(event_type, stored, old, self.resource_version)
+        event = LoggedChange(event_type, stored, old, self.resource_version)
         self._logs[ref].append(event)
         self._untold.append((ref, event))
         self._tell()
@@ -426,12 +426,12 @@ class Cluster:
 
     # --- watching -------------------------------------------------------------------------------------------
 
-    def subscribe(self, ref: ResourceKind, listener: Callable[[WatchEvent], None]) -> Callable[[], None]:
+    def subscribe(self, ref: ResourceKind, listener: Callable[[LoggedChange], None]) -> Callable[[], None]:
         """Call `listener` after every write of this kind; the returned function ends it."""
         self._listeners[ref].append(listener)
         return lambda: self._listeners[ref].remove(listener)
 
-    def witness(self, listener: Callable[[WatchEvent], None]) -> None:
+    def witness(self, listener: Callable[[LoggedChange], None]) -> None:
         """As `subscribe`, for every kind, also for those served later."""
         self._witnesses.append(listener)
         for listeners in self._listeners.values():

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of, with_condition
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, RESOURCES
-from fairlead_sim.objects.watch_log import DELETED, Object, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange, Object
 from fairlead_sim.schema.crd import FINALIZER, condition_of, served_kinds, storage_kind
 from fairlead_sim.schema.resource import ResourceKind
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 _NAME_CONFLICTS = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
 
@@ -26,7 +26,7 @@ class CustomDefinitions:
     """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of
     discovery."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
         self._served: dict[str, tuple[ResourceKind, ...]] = {}
         self._stored = {ref.group_resource: ref for ref in RESOURCES if ref.is_custom}
@@ -37,7 +37,7 @@ class CustomDefinitions:
     def served(self) -> tuple[ResourceKind, ...]:
         return tuple(kind for name in sorted(self._served) for kind in self._served[name])
 
-    def _changed(self, event: WatchEvent) -> None:
+    def _changed(self, event: LoggedChange) -> None:
         name = event.object["metadata"]["name"]
         definition = self._cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, name)
         if definition is None or event.type == DELETED:
@@ -149,7 +149,7 @@ class CustomDefinitions:
                 self._cluster.delete(stored, obj["metadata"].get("namespace"), obj["metadata"]["name"])
         self._finish(name, stored)
 
-    def _removed(self, name: str, event: WatchEvent) -> None:
+    def _removed(self, name: str, event: LoggedChange) -> None:
         if event.type == DELETED:
             self._finish(name, self._stored[name])
 

@@ -15,7 +15,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import forbidden
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 
 def asked_name(pod: Object) -> str:
@@ -24,7 +24,7 @@ def asked_name(pod: Object) -> str:
     return prefix if prefix and is_generated(name, prefix) else name
 
 
-def with_account(cluster: Cluster, pod: Object) -> Object:
+def with_account(cluster: StoredCluster, pod: Object) -> Object:
     """The pod with what its account gives it. Raises 403 when there is no such account."""
     spec, metadata = pod.get("spec") or {}, pod["metadata"]
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"

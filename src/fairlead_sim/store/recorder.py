@@ -16,7 +16,7 @@ from typing import Any
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead_sim.objects.resources import EVENTS
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ class _Seen:
 
 
 class Recorder:
-    def __init__(self, cluster: Cluster, timers: Timers) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers) -> None:
         self._cluster = cluster
         self._timers = timers
         self._seen: dict[Told, _Seen] = {}

@@ -52,12 +52,12 @@ from fairlead_sim.objects.resources import (
     STATEFUL_SETS,
     TF_JOBS,
 )
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.operators import cron_workload, mpi_job, ray_cluster, ray_job, training_job
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.orphans import Orphans, has_controller
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
@@ -102,7 +102,7 @@ as people send them."""
 
 
 class Controllers:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, seed: int) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, seed: int) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -116,7 +116,7 @@ class Controllers:
         for ref in (*CONTROLLERS, *_OWNED):
             cluster.subscribe(ref, self._on_change)
 
-    def _on_change(self, event: WatchEvent) -> None:
+    def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         ref = self._cluster.kind_of(event.object)
         if ref is NODES and event.previous is not None and event.type != DELETED and _node_stayed(event.previous, event.object):
@@ -149,7 +149,7 @@ class Controllers:
         for obj in self._cluster.scan(ref, namespace):
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
-    def _care_for(self, event: WatchEvent) -> None:
+    def _care_for(self, event: LoggedChange) -> None:
         """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer
         holds although that is gone."""
         pod, before = event.object, event.previous
@@ -174,7 +174,7 @@ class Controllers:
                     if selects(obj["spec"].get("selector"))(orphan):
                         self._enqueue((adopter, namespace, obj["metadata"]["name"]))
 
-    def _enqueue_services(self, event: WatchEvent) -> None:
+    def _enqueue_services(self, event: LoggedChange) -> None:
         """Services whose endpoints a pod is, was or becomes."""
         pod, before = event.object, event.previous
         if before is not None and event.type != DELETED and endpoints.stand(before) == endpoints.stand(pod):
@@ -322,7 +322,7 @@ class Controllers:
         self._enqueue(key)
 
 
-def _is_to_adopt(event: WatchEvent) -> bool:
+def _is_to_adopt(event: LoggedChange) -> bool:
     """Whether an orphan is new, or has new labels, or lost its owner."""
     if event.previous is None:
         return True

@@ -13,9 +13,9 @@ from fairlead.wire.gpus.draining import render_draining
 from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import NODES, PODS
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.machines import has_draining_cards, with_cards
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
 
@@ -27,14 +27,14 @@ DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 
 
 class Draining:
-    def __init__(self, cluster: Cluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
         self._recorder = recorder
         cluster.subscribe(PODS, self._on_pod)
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         name = pod["spec"].get("nodeName")
         if not name or (event.type != DELETED and phase_of(pod) not in ("Succeeded", "Failed")):

@@ -21,7 +21,7 @@ from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.room_ledger import RoomLedger
 from fairlead_sim.scheduler.rooms import Lodger, Room
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
@@ -30,7 +30,7 @@ class Settlement:
     """Puts services in place, node after node; those that ask for the same look on where the last one
     found room."""
 
-    def __init__(self, cluster: Cluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
+    def __init__(self, cluster: StoredCluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
         self._cluster = cluster
         self._ledger = ledger
         self._kubelets = kubelets

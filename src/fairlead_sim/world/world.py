@@ -22,7 +22,7 @@ from fairlead_sim.objects.chance import between, fraction
 from fairlead_sim.objects.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead_sim.objects.resources import LEASES, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld, in_order
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.machines import (
     LEASE_NAMESPACE,
     SHARING_LABELS,
@@ -40,7 +40,7 @@ from fairlead_sim.scheduler.hooks import Hooks, no_hooks
 from fairlead_sim.scheduler.scheduler import Scheduler
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.accounts import Accounts
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.garbage import GarbageCollector
 from fairlead_sim.store.priority import SYSTEM_CLASSES
 from fairlead_sim.store.recorder import Recorder
@@ -78,7 +78,7 @@ class World:
         scenario: Scenario,
         seed: int,
         epoch: float,
-        hooks: Callable[[Cluster, Recorder], Hooks] = no_hooks,
+        hooks: Callable[[StoredCluster, Recorder], Hooks] = no_hooks,
         saved: SavedWorld | None = None,
     ) -> None:
         self.scenario = scenario
@@ -86,7 +86,7 @@ class World:
         self.epoch = epoch
         self.clock = SimClock(saved.now if saved else epoch)
         self.timers = Timers(self.clock)
-        self.cluster = Cluster(self.clock, seed)
+        self.cluster = StoredCluster(self.clock, seed)
         install_roles(self.cluster)
         install_operator_roles(self.cluster, seed)
         self.accounts = Accounts(self.cluster)
@@ -250,7 +250,7 @@ class World:
                 self.cluster.create(lease)
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         """Labels decide whether a node shares its cards, and how; whoever holds one keeps it."""
         if event.type == DELETED or event.previous is None:
             return

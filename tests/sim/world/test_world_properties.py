@@ -15,12 +15,12 @@ from tests.sim.small_world import EPOCH, NAMESPACE, container, live, pod, small_
 from fairlead.model.resources import NVIDIA_GPU, sum_of
 from fairlead.run.sharing_hooks import sharing_hooks
 from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS
-from fairlead_sim.objects.watch_log import WatchEvent
+from fairlead_sim.objects.watch_log import LoggedChange
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scheduler.hooks import Hooks
 from fairlead_sim.scheduler.needs import amounts_of, pod_needs
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -35,13 +35,13 @@ class Witness:
         self.world: World | None = None
         self.lives = Lives(lambda: self.world.clock.now() if self.world else EPOCH)
 
-    def hooks(self, cluster: Cluster, recorder: Recorder) -> Hooks:
+    def hooks(self, cluster: StoredCluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
             cluster.subscribe(ref, self.see)
         cluster.subscribe(PODS, self.lives.see)
         return sharing_hooks(cluster, recorder)
 
-    def see(self, event: WatchEvent) -> None:
+    def see(self, event: LoggedChange) -> None:
         assert event.object["metadata"]["resourceVersion"] == str(event.resource_version)
         if event.previous is not None:
             assert int(event.previous["metadata"]["resourceVersion"]) < event.resource_version
@@ -131,7 +131,7 @@ def act(world: World, number: int, kind: str, *rest: Any) -> None:
         of_pod(cluster, kind, *rest)
 
 
-def of_pod(cluster: Cluster, kind: str, which: int, grace: int | None = None) -> None:
+def of_pod(cluster: StoredCluster, kind: str, which: int, grace: int | None = None) -> None:
     """Something happens to the `which`-th pod there is."""
     there = [item["metadata"]["name"] for item in cluster.list(PODS, NAMESPACE)]
     if not there:
@@ -143,7 +143,7 @@ def of_pod(cluster: Cluster, kind: str, which: int, grace: int | None = None) ->
         cluster.evict(NAMESPACE, name, {"metadata": {"name": name}})
 
 
-def make_workload(cluster: Cluster, ref: Any, name: int, count: int, image: str) -> None:
+def make_workload(cluster: StoredCluster, ref: Any, name: int, count: int, image: str) -> None:
     labels = {"app": f"w{name}"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container(image)]}}
     spec: dict[str, Any] = {"replicas": count, "selector": {"matchLabels": labels}, "template": template}
