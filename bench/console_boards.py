@@ -44,14 +44,13 @@ PAGES = (
 
 
 async def measure(snapshot: ClusterSnapshot, requests: int, is_changing: bool) -> dict[str, float]:
-    """First answer in seconds, then p50 and p95 of the list routes and the GPU map in milliseconds.
+    """First answer in seconds, p50 and p95 of list routes and the GPU map, and the largest answer in bytes.
 
-    The largest answer in bytes.
+    p50 and p95 are in milliseconds.
     """
     world = still_world(snapshot)
-    server, sock, ready = ConsoleServer(world), bind_socket("127.0.0.1", 0), asyncio.Event()
-    serving = asyncio.create_task(server.run(sock, ready))
-    await ready.wait()
+    sock = bind_socket("127.0.0.1", 0)
+    serving = asyncio.create_task(ConsoleServer(world).service(sock).run())
     base = f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}"
     async with aiohttp.ClientSession(auto_decompress=False) as session:
 

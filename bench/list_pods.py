@@ -95,8 +95,7 @@ def run_ours(kubeconfig: str) -> dict[str, float]:
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.followed import POD_SUBJECT
     from fairlead.edge.kube.kube_api import KubeApi
-    from fairlead.edge.kube.mirror import Mirror
-    from fairlead.edge.kube.reflector import quiet_collector
+    from fairlead.edge.kube.reflector import Mirror, quiet_collector
 
     connection = find_connection(kubeconfig)
     assert connection is not None

@@ -1,16 +1,22 @@
 """The extender over HTTP: answers against an echo server, and pods bound by a real kube-scheduler.
 
     .venv/bin/python -m bench.scheduler_extender filter [--nodes 5000] [--names 500]
-    .venv/bin/python -m bench.scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2]
+    .venv/bin/python -m bench.scheduler_extender bind [--nodes 50] [--pods 500] [--rounds 2] [--against SRC]
     .venv/bin/python -m bench.scheduler_extender rebuild [--nodes 500] [--pods 10000] [--rounds 2]
 
-`filter`: both servers are processes of their own (uvloop, httptools, the shell of all our servers), asked
-over one kept-alive connection in turns; the echo reads the same question and sends back as many bytes as the
-answer has. `bind`: kube-apiserver, KWOK, and for each side a kube-scheduler (client qps 500) that finds all
-pods waiting when it starts. Two rates: from the first pod bound to the last, and from the first bound until
-all run. The first flatters whoever binds fastest on a machine without spare cores: what the kubelets (KWOK)
-have to do for each pod is put off until afterwards. `rebuild`: an extender that starts beside a cluster full
-of pods that hold cards, until it is ready. The last two need the programs that `tools/build_kube.py` builds.
+`filter`: both servers are processes of their own (uvloop, httptools; the echo is an ASGI app in the shell
+of our other servers), asked over one kept-alive connection in turns; the echo reads the same question and
+sends back as many bytes as the answer has.
+
+`bind`: kube-apiserver, KWOK, and for each side a kube-scheduler (client qps 500) that finds all pods
+waiting when it starts. Two rates: from the first pod bound to the last, and from the first bound until all
+run. The first flatters whoever binds fastest on a machine without spare cores: what the kubelets (KWOK)
+have to do for each pod is put off until afterwards. With them the extender's CPU a pod. `--against`: the
+`src` folder of another version, whose extender takes its turns, too; medians and ratios of all rounds stand
+at the end.
+
+`rebuild`: an extender that starts beside a cluster full of pods that hold cards, until it is ready. The
+last two need the programs that `tools/build_kube.py` builds.
 """
 
 from __future__ import annotations
@@ -25,11 +31,12 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
 import msgspec
+import pytest
 import uvloop
 from bench.filter import CARDS, filled, node
 from bench.laptop_start import cpu_seconds
@@ -137,25 +144,55 @@ def _ask(connection: http.client.HTTPConnection, body: bytes) -> bytes:
 # --- bind ---------------------------------------------------------------------------------------------------
 
 
-def bench_bind(node_count: int, pod_count: int, rounds: int) -> None:
-    with running_control_plane() as cluster:
+def bench_bind(node_count: int, pod_count: int, rounds: int, against: str) -> None:
+    with running_control_plane() as cluster, ExitStack() as leaving:
         cluster.admin.create([namespace(SYSTEM), *_nodes(node_count)])
         wait_until("the nodes are ready", lambda: len(ready(cluster)) == node_count, seconds=120)
-        flags = ("--kube-api-qps=1000", "--kube-api-burst=2000")
-        extender = Extender(cluster, "bench-extender", flags)
-        extender.start()
-        shared = scheduler_for(cluster, extender, "bench-shared", qps=500)
-        plain = _plain_scheduler(cluster)
-        try:
-            for number in range(rounds):
-                for side, scheduler in (("plain", plain), ("shared", shared)):
-                    rates = _pods_a_second(cluster, scheduler, side, pod_count, number)
-                    told = f"{rates[0]:6.1f} pods/s bound, {rates[1]:6.1f} pods/s running"
-                    print(f"round {number}: {side:<6} {told} at {node_count} nodes, load {os.getloadavg()[0]:.1f}", flush=True)
-            _tell_where(extender)
-            _rebuild(cluster, extender)
-        finally:
-            extender.component.stop()
+        plain, sides = _plain_scheduler(cluster), {"shared": _extender(cluster, "shared", "")}
+        if against:
+            sides["against"] = _extender(cluster, "against", against)
+        schedulers = {side: scheduler_for(cluster, extender, f"bench-{side}", qps=500) for side, extender in sides.items()}
+        seen: dict[str, list[tuple[float, float, float]]] = {side: [] for side in ("plain", *sides)}
+        for number in range(rounds):
+            seen["plain"].append((*_pods_a_second(cluster, plain, "plain", pod_count, number), 0.0))
+            _tell("plain", number, seen["plain"][-1])
+            _clear(cluster)
+            for side, extender in sides.items():  # one at a time: there is one Lease
+                leaving.callback(extender.component.stop)
+                extender.start()
+                before = cpu_seconds(extender.component.pid)
+                rates = _pods_a_second(cluster, schedulers[side], side, pod_count, number)
+                seen[side].append((*rates, (cpu_seconds(extender.component.pid) - before) * 1000 / pod_count))
+                _tell(side, number, seen[side][-1])
+                _clear(cluster)
+                if number == rounds - 1:
+                    _tell_where(extender)
+                extender.component.stop()
+    medians = {side: [statistics.median(each) for each in zip(*rows, strict=True)] for side, rows in seen.items()}
+    plain_bound, plain_running, _ = medians.pop("plain")
+    for side, (bound, running, cost) in medians.items():
+        ratios = f"{bound / plain_bound:.2f} x plain bound, {running / plain_running:.2f} x plain running"
+        print(f"{side:<8} median of {rounds}: {ratios}, {cost:.2f} ms CPU a pod")
+
+
+def _extender(cluster: ControlPlane, side: str, source: str) -> Extender:
+    """Not started; of another version if `source` names its `src`."""
+    with pytest.MonkeyPatch.context() as environment:
+        if source:
+            environment.setenv("PYTHONPATH", source)
+        return Extender(cluster, f"bench-{side}", ("--kube-api-qps=1000", "--kube-api-burst=2000"))
+
+
+def _clear(cluster: ControlPlane) -> None:
+    """A round begins without pods: the cards have room for three."""
+    cluster.admin.run("delete", "--raw", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+    wait_until("the pods are gone", lambda: not cluster.admin.get("pods"))
+
+
+def _tell(side: str, number: int, figures: tuple[float, float, float]) -> None:
+    bound, running, cost = figures
+    told = f"{bound:6.1f} pods/s bound, {running:6.1f} pods/s running, {cost:5.2f} ms CPU a pod"
+    print(f"round {number}: {side:<8} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def _nodes(count: int) -> list[Object]:
@@ -194,9 +231,9 @@ def _pods_a_second(cluster: ControlPlane, scheduler: Component, side: str, count
 
 
 def _pod(name: str, side: str) -> Object:
-    limits = {"cpu": "10m", "memory": "8Mi", **({"aliyun.com/gpu-mem": "2"} if side == "shared" else {})}
+    limits = {"cpu": "10m", "memory": "8Mi", **({"aliyun.com/gpu-mem": "2"} if side != "plain" else {})}
     container = {"name": "c", "image": "app:1", "resources": {"limits": limits}}
-    scheduler = "fairlead-scheduler" if side == "shared" else "plain-scheduler"
+    scheduler = "plain-scheduler" if side == "plain" else "fairlead-scheduler"
     spec = {"schedulerName": scheduler, "containers": [container], "automountServiceAccountToken": False}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
@@ -262,10 +299,11 @@ if __name__ == "__main__":
     parser.add_argument("--names", type=int, default=500)
     parser.add_argument("--pods", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--against", default="")
     chosen = parser.parse_args()
     if chosen.what == "filter":
         bench_filter(chosen.nodes or 5000, chosen.names)
     elif chosen.what == "bind":
-        bench_bind(chosen.nodes or 50, chosen.pods or 500, chosen.rounds)
+        bench_bind(chosen.nodes or 50, chosen.pods or 500, chosen.rounds, chosen.against)
     else:
         bench_rebuild(chosen.nodes or 500, chosen.pods or 10_000, chosen.rounds)

@@ -66,8 +66,7 @@ def run_ours(kubeconfig: str, events: int) -> dict[str, float]:
     from fairlead.edge.connection.kubeconfig import find_connection
     from fairlead.edge.kube.followed import POD_SUBJECT
     from fairlead.edge.kube.kube_api import KubeApi
-    from fairlead.edge.kube.mirror import Mirror
-    from fairlead.edge.kube.reflector import Reflector
+    from fairlead.edge.kube.reflector import Mirror, Reflector
 
     connection = find_connection(kubeconfig)
     assert connection is not None

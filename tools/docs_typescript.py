@@ -13,7 +13,7 @@ from fairlead import __version__
 from fairlead.console.pages.openapi import openapi_document
 
 FILE = Path(__file__).parent.parent / "web" / "src" / "api" / "schema.ts"
-HEAD = "// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.\n"
+HEAD = "// Generated from the server's types by tools/docs_typescript.py; do not edit.\n"
 PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 

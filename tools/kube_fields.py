@@ -1,7 +1,8 @@
 """Writes `src/fairlead_sim/schema/fields.txt`, the fields of Kubernetes' built-in kinds, from the Go types.
 
-The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the programs of
-the tests are built from them). Run it after a change of the pinned version: `python3 tools/kube_fields.py`.
+The types are read from the pinned Go modules `k8s.io/api` and `k8s.io/apimachinery` in the module cache (the
+programs of the tests are built from them). Run it after a change of the pinned version: `python3
+tools/kube_fields.py`.
 """
 
 from __future__ import annotations

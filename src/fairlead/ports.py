@@ -68,10 +68,11 @@ class Cluster(Protocol):
         ...
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
-        """Carry it out, on this very object where it names a uid, and say how it ended. Failures are outcomes and never raised.
+        """Carry the action out, on this very object where it names a uid, and say how it ended.
 
-        `left`: seconds for which we may write, of who writes under a Lease. It is asked right before each sending; nothing is sent when
-        none are left, and the API server is told to decide within them.
+        Failures are outcomes and never raised. `left`: seconds for which we may write, of who writes under a
+        Lease. It is asked right before each sending; nothing is sent when none are left, and the API server
+        is told to decide within them.
         """
         ...
 
@@ -95,7 +96,7 @@ class GpuReadings(Protocol):
 
 
 class Devices(Protocol):
-    """The GPUs that a node exporter speaks for (all nodes' in the simulated world)."""
+    """The GPUs that a GPU exporter speaks for (all nodes' in the simulated world)."""
 
     def sample(self) -> Sequence[DeviceSample]:
         """One sample of every device now, ordered by (node, index)."""
@@ -201,7 +202,7 @@ class Ports(Struct, frozen=True):
 
 
 class RowSink(Protocol[Row]):
-    """Where followed objects go, by uid.
+    """Where followed objects go, by uid. The dict of `replace` becomes the sink's own.
 
     `replace` hands over all that there is now; objects whose uid is in `unreadable` stay as they were.
     """
@@ -211,6 +212,12 @@ class RowSink(Protocol[Row]):
     def upsert(self, key: str, row: Row) -> None: ...
 
     def remove(self, key: str) -> None: ...
+
+
+class PodRows(RowSink[Pod], Protocol):
+    def holds(self, key: str) -> bool:
+        """Whether a change of this pod matters though it may not name a shared GPU any more."""
+        ...
 
 
 class LeaseRecord(Struct, frozen=True):
@@ -242,10 +249,11 @@ class LeaseApi(Protocol):
 class SharingApi(LeaseApi, Protocol):
     """The API server, for the extender."""
 
-    async def follow(self, nodes: RowSink[Node], pods: RowSink[Pod], withheld: RowSink[Withheld]) -> None:
+    async def follow(self, nodes: RowSink[Node], pods: PodRows, withheld: RowSink[Withheld]) -> None:
         """List all three anew, then watch them until cancelled.
 
-        A kind that may not be read counts as empty where it is optional.
+        A kind that may not be read counts as empty where it is optional. Of pods that neither name a shared
+        GPU nor are held no change need be told.
         """
         ...
 

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from socket import socket
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 from tests.apps.company import company, readings
@@ -22,53 +22,54 @@ from tests.rules.sharing import node
 from tests.sim.objects import StillClock
 from tests.sim.small_world import small_world
 
-from fairlead.apps import cluster_exporter, gpu_exporter
 from fairlead.apps.admission_webhook import webhook_app
+from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.extender import Extender
+from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
 from fairlead.apps.scheduler_extender import SchedulerExtender
-from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.server import bind_socket
+from fairlead.apps.service import ServedApp
 from fairlead.settings import READ_SECONDS
 from fairlead_sim.api.credentials import make_credentials
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.world.driver import Driver
 
 TOKEN: Final = "a-token"
 CREDENTIALS: Final = make_credentials()
-Loops = Sequence[Coroutine[Any, Any, None]]
-Start = Callable[[socket, asyncio.Event, float], Loops]
-"""The loops of a server on this socket. It sets the event when it answers, and waits so many seconds for a request."""
+Start = Callable[[socket, float], ServedApp]
+"""The server on this socket, which waits so many seconds for a request."""
 
 
-def _console(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+def _console(sock: socket, patience: float) -> ServedApp:
     world = structs.replace(still_world(living_cluster()), timekeeper=Driver(small_world(), 1.0))
-    return (ConsoleServer(world, ConsoleSettings(read_seconds=patience)).run(sock, ready),)
+    return ConsoleServer(world, ConsoleSettings(read_seconds=patience)).service(sock)
 
 
-def _gpu_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
-    chosen = gpu_exporter.GpuExporterSettings(node="gpu-1", read_seconds=patience)
-    return (gpu_exporter.run(FakeDevices(four_cards()), FixedClock(), chosen, sock=sock, ready=ready),)
+def _gpu_exporter(sock: socket, patience: float) -> ServedApp:
+    chosen = GpuExporterSettings(node="gpu-1", read_seconds=patience)
+    return GpuExporter(FakeDevices(four_cards()), FixedClock(), chosen).service(sock)
 
 
-def _cluster_exporter(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
-    chosen = cluster_exporter.ClusterExporterSettings(node="host-1", read_seconds=patience)
-    return (cluster_exporter.run(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen, sock=sock, ready=ready),)
+def _cluster_exporter(sock: socket, patience: float) -> ServedApp:
+    chosen = ClusterExporterSettings(node="host-1", read_seconds=patience)
+    return ClusterExporter(FakeCluster(company()), FakeReadings(readings()), FixedClock(), chosen).service(sock)
 
 
-def _scheduler_extender(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
+def _scheduler_extender(sock: socket, patience: float) -> ServedApp:
     chance = random.Random(1)
     driver = Extender(FakeSharingApi(FakeServer(chance, {"n1": node("n1", (15,))}), chance), "me", lease_name="ns/lease")
-    return driver.run(), serve(SchedulerExtender(driver), sock=sock, ready=ready, read_seconds=patience)
+    return ServedApp(app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience)
 
 
-def _admission_webhook(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
-    return (serve(webhook_app(), sock=sock, ssl=CREDENTIALS.ssl, ready=ready, read_seconds=patience),)
+def _admission_webhook(sock: socket, patience: float) -> ServedApp:
+    return ServedApp(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
 
 
-def _api_server(sock: socket, ready: asyncio.Event, patience: float) -> Loops:
-    app = ApiServer(Cluster(StillClock()), StillClock(), [TOKEN])
-    return (serve(app, sock=sock, ssl=CREDENTIALS.ssl, ready=ready, read_seconds=patience, stopping=app.stop),)
+def _api_server(sock: socket, patience: float) -> ServedApp:
+    app = ApiServer(StoredCluster(StillClock()), StillClock(), [TOKEN])
+    return ServedApp(app=app, sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience, stopping=app.stop)
 
 
 SERVERS: Final[dict[str, Start]] = {
@@ -123,16 +124,16 @@ class Stranger:
 @asynccontextmanager
 async def running(name: str, patience: float = READ_SECONDS) -> AsyncIterator[Stranger]:
     """The server, ready to answer, and somebody before it. `patience`: how long it waits for a request."""
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    sock = bind_socket("127.0.0.1", 0)
+    service = SERVERS[name](sock, patience)
     trust = ssl.create_default_context(cadata=CREDENTIALS.authority.decode()) if name in WITH_TLS else None
-    running = [asyncio.ensure_future(loop) for loop in SERVERS[name](sock, ready, patience)]
+    serving = asyncio.create_task(service.run())
     try:
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(service.accepting.wait(), 30)
         yield Stranger(sock.getsockname()[1], trust)
     finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
 
 
 def build_client(folder: Path) -> Path:

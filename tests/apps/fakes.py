@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from fairlead.model.devices.device import DeviceProcess, DeviceSample, XidEvent
 from fairlead.model.devices.gpu import GpuReading
@@ -11,13 +11,6 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 
 EPOCH = 1767600000.0
-
-
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30) -> None:
-    """Ask again and again until it holds; fails after `seconds`."""
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - what is waited for is on the other side of a socket
-            await asyncio.sleep(0.05)
 
 
 class FixedClock:

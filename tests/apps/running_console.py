@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,19 +39,12 @@ async def console(
 ) -> AsyncIterator[Page]:
     server = ConsoleServer(world or still_world(living_cluster()), settings, past)
     sock = bind_socket("127.0.0.1", 0)
-    ready = asyncio.Event()
-    task = asyncio.create_task(server.run(sock, ready))
+    service = server.service(sock)
+    task = asyncio.create_task(service.run())
     try:
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(service.accepting.wait(), 30)
         async with aiohttp.ClientSession(auto_decompress=False, headers={"Accept-Encoding": "identity"}) as session:
             yield Page(server, session, f"http://127.0.0.1:{sock.getsockname()[1]}")
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(is_so: Callable[[], Any], seconds: float = 30.0) -> None:
-    """Wait for something that nothing announces."""
-    async with asyncio.timeout(seconds):
-        while not is_so():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)

@@ -22,6 +22,7 @@ from tests.apps.share_storm import ExtenderMaker
 from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender
+from fairlead.apps.question_protocol import Question
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.wire.kube.objects import WirePod, parse_pod
 
@@ -94,17 +95,10 @@ class Fuzz:
             raise AssertionError(f"question {self.asked}, {verb} {text[:2000]!r}: {error!r}") from error
 
     async def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        sent: list[Any] = []
-
-        async def receive() -> Object:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await self._app({"type": "http", "method": method, "path": path, "headers": [], "client": ("127.0.0.1", 1)}, receive, send)
-        self.answers[sent[0]["status"]] = self.answers.get(sent[0]["status"], 0) + 1
-        return sent[0]["status"], sent[1]["body"]
+        asked = Question(method, path, "127.0.0.1", body=body)
+        status, _, answer = self._app.refusal(asked) or await self._app.answer(asked)
+        self.answers[status] = self.answers.get(status, 0) + 1
+        return status, answer
 
     # --- bodies ------------------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from tests.rules.sharing import node
 
 from fairlead.apps.extender import Extender
 from fairlead.model.pod import Container, Pod
+from fairlead.model.refusal import Refusal
 from fairlead.model.resources import GPU_CORE, GPU_COUNT, GPU_MEMORY
 from fairlead.model.sharing import BindAsked
 from fairlead.rules.holding.need import gpu_need
@@ -142,7 +143,7 @@ class Storm:
     async def _place(self, extender: Extender, pod: Pod) -> None:
         asked = FilterAsked(pod, self.rng.sample(list(self.server.nodes), len(self.server.nodes)))
         answer = await extender.filter(asked)
-        if isinstance(answer, str) or not answer.passed:
+        if isinstance(answer, Refusal) or not answer.passed:
             return
         scores = dict(await extender.prioritize(asked))
         best = max(answer.passed, key=lambda name: scores[name])

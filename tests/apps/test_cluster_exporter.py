@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
+from tests.waiting import until
 
 from fairlead.apps import cluster_exporter
 from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
@@ -30,7 +31,7 @@ from fairlead.rules.metrics import cluster as cluster_metrics
 from fairlead.wire.metrics.prom_text import parse_page
 
 from .company import GIB, company, readings
-from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock, until
+from .fakes import EPOCH, FakeCluster, FakeReadings, FixedClock
 
 CHOSEN = ClusterExporterSettings(node="host-1")
 MIB = 1 << 20
@@ -249,12 +250,11 @@ async def test_names_from_outside_are_escaped() -> None:
 
 @contextlib.asynccontextmanager
 async def serving(cluster: FakeCluster, gpus: FakeReadings | None = None) -> AsyncIterator[str]:
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    running = cluster_exporter.run(cluster, gpus or FakeReadings(), FixedClock(), CHOSEN, sock=sock, ready=ready)
-    task = asyncio.create_task(running)
+    exporter = ClusterExporter(cluster, gpus or FakeReadings(), FixedClock(), CHOSEN)
+    task = asyncio.create_task(exporter.service(sock).run())
     try:
-        await asyncio.wait_for(ready.wait(), 30)
         yield f"http://127.0.0.1:{port}"
     finally:
         task.cancel()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ from tests.apps.test_console_server import check_against
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
 from tests.sim.small_world import EPOCH, pod, small_world
+from tests.waiting import until
 
 from fairlead.console.pages.endpoints import BASE
 from fairlead.console.pages.openapi import openapi_document
@@ -22,11 +25,20 @@ from fairlead_sim.world.driver import Driver
 from .running_console import Page, console
 
 
+class Wall:
+    """Real time, and what a test lets pass at once."""
+
+    passed = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() + self.passed
+
+
 class Moved:
     """A console over a driven world, and how its page sends an order."""
 
-    def __init__(self, page: Page, driver: Driver, csrf: str) -> None:
-        self.page, self.driver = page, driver
+    def __init__(self, page: Page, driver: Driver, wall: Wall, csrf: str) -> None:
+        self.page, self.driver, self.wall = page, driver, wall
         self.headers = {"X-Fairlead-Csrf": csrf, "Content-Type": "application/json", "Origin": page.url, "Sec-Fetch-Site": "same-origin"}
 
     async def order(self, body: Any, **headers: str) -> tuple[int, Any]:
@@ -38,11 +50,12 @@ class Moved:
 
 @asynccontextmanager
 async def moved(*, is_running: bool = False) -> AsyncIterator[Moved]:
-    driver = Driver(small_world(), 1.0)
+    wall = Wall()
+    driver = Driver(small_world(), 1.0, wall.now)
     task = asyncio.create_task(driver.run()) if is_running else None
     try:
         async with console(msgspec.structs.replace(still_world(living_cluster()), timekeeper=driver)) as page:
-            yield Moved(page, driver, (await page.json("/me"))["csrf"])
+            yield Moved(page, driver, wall, (await page.json("/me"))["csrf"])
     finally:
         if task is not None:
             task.cancel()
@@ -53,7 +66,7 @@ async def test_pause_resume_and_speed_show_in_me_and_on_the_clock() -> None:
         status, answer = await one.order({"action": "pause"})
         assert (status, answer["clock"]["isPaused"], answer["happened"]) == (200, True, [])
         stood = await one.page.json("/clock")
-        await asyncio.sleep(0.05)
+        one.wall.passed += 1000
         assert await one.page.json("/clock") == stood
         assert (await one.page.json("/me"))["clock"] == stood
         await one.order({"action": "speed", "speed": 25})
@@ -89,11 +102,15 @@ async def test_an_advance_answers_at_once_and_shows_its_progress_until_it_is_ove
         clock = answer["clock"]
         assert (status, bool(clock["since"] and clock["until"])) == (200, True)
         assert clock["since"] <= clock["now"] < clock["until"]
-        async with asyncio.timeout(30):
-            while (face := await one.page.json("/clock"))["until"]:
-                assert clock["now"] <= face["now"]
-                await asyncio.sleep(0.01)
-    assert face["now"] >= clock["until"]
+        faces = [clock]
+
+        async def is_over() -> bool:
+            faces.append(await one.page.json("/clock"))
+            return not faces[-1]["until"]
+
+        await until(is_over)
+    assert all(earlier["now"] <= later["now"] for earlier, later in pairwise(faces))
+    assert faces[-1]["now"] >= clock["until"]
 
 
 async def test_until_an_instant_of_any_zone() -> None:

@@ -10,12 +10,13 @@ import aiohttp
 import pytest
 from tests.console.clusters import cluster, living_cluster, reading, training_job
 from tests.console.worlds import StillCluster, StillReadings, still_world
+from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer
 from fairlead.apps.server import bind_socket
 from fairlead.console.pages.endpoints import BASE
 
-from .running_console import console, until
+from .running_console import console
 
 
 async def lines_until(reader: aiohttp.StreamReader, count: int, seconds: float = 30.0) -> list[str]:
@@ -96,9 +97,8 @@ async def test_a_stop_ends_within_a_moment_though_streams_are_open(monkeypatch: 
     monkeypatch.setattr("fairlead.apps.server.GRACE_SECONDS", 60)
     world = still_world(living_cluster())
     server = ConsoleServer(world)
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
-    task = asyncio.create_task(server.run(sock, ready))
-    await ready.wait()
+    sock = bind_socket("127.0.0.1", 0)
+    task = asyncio.create_task(server.service(sock).run())
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://127.0.0.1:{sock.getsockname()[1]}{BASE}/changes") as stream,

@@ -14,6 +14,7 @@ import pytest
 from tests.console.clusters import EPOCH, MARKUP, cluster, gpu_node, living_cluster, reading, telemetry
 from tests.console.worlds import StillCluster, still_world
 from tests.sim.small_world import small_world
+from tests.waiting import until
 
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.console.pages.endpoints import BASE, ENDPOINTS
@@ -24,7 +25,7 @@ from fairlead.model.source import Source
 from fairlead.ports import SeriesLine
 from fairlead_sim.world.driver import Driver
 
-from .running_console import console, until
+from .running_console import console
 
 EXAMPLES = {
     "node": "/nodes/gpu-1",

@@ -16,7 +16,7 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 from tests.asgi import ask
 
-from fairlead.apps import counters_file, gpu_exporter
+from fairlead.apps import counters_file
 from fairlead.apps.gpu_exporter import COMPATIBILITIES, GpuExporter, GpuExporterSettings, settings_from_flags
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.server import bind_socket
@@ -119,7 +119,7 @@ async def test_labels_are_spelt_as_asked(labels: DcgmLabels, expected: set[str],
     [("f", "0123"), ("", "0123"), ("g", "0123"), ("g:0,2-3", "023"), ("g:1+i", "1"), ("g+i", "0123"), ("i", ""), ("g:7", "")],
 )
 async def test_only_the_devices_that_were_asked_for_are_printed(devices: str, shown: str) -> None:
-    found = await samples_of(four_cards(), settings_from_flags(address=("127.0.0.1", 0), devices=devices))
+    found = await samples_of(four_cards(), settings_from_flags(devices=devices))
     assert "".join(sorted(each.labels["gpu"] for each in named(found, "fairlead_gpu_up"))) == shown
     assert {each.labels["gpu"] for each in found if "gpu" in each.labels} - {""} == set(shown)
 
@@ -266,10 +266,10 @@ async def test_the_counters_file_is_read_again_and_a_bad_one_changes_nothing(tmp
 def test_without_a_named_file_dcgm_exporters_own_is_read_where_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = tmp_path / "default-counters.csv"
     monkeypatch.setattr(counters_file, "USUAL_FILE", str(usual))
-    assert settings_from_flags(address=("127.0.0.1", 0)).collectors == ""
+    assert settings_from_flags().collectors == ""
     usual.write_text("DCGM_FI_DEV_GPU_UTIL, gauge, Use.\n")
-    assert settings_from_flags(address=("127.0.0.1", 0)).collectors == str(usual)
-    assert settings_from_flags(address=("127.0.0.1", 0), collectors="mine.csv").collectors == "mine.csv"
+    assert settings_from_flags().collectors == str(usual)
+    assert settings_from_flags(collectors="mine.csv").collectors == "mine.csv"
 
 
 def test_bad_flags_are_sentences(tmp_path: Path) -> None:
@@ -280,23 +280,22 @@ def test_bad_flags_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="line 2: `DCGM_FI_DEV_TEA` is no field of DCGM"):
         exporter([], GpuExporterSettings(collectors=str(bad), is_strict_csv=True))
     with pytest.raises(UserError, match="below 100 ms"):
-        settings_from_flags(address=("127.0.0.1", 0), interval_ms=50)
+        settings_from_flags(interval_ms=50)
     with pytest.raises(UserError, match="`--hostname-label HOST` is not known"):
-        settings_from_flags(address=("127.0.0.1", 0), hostname_label="HOST")
+        settings_from_flags(hostname_label="HOST")
     for bad in ("g:", "g:4-2", "g:a", "x", "g:0,,1", "i+g", "f+g"):
         with pytest.raises(UserError, match="names no GPUs"):
-            settings_from_flags(address=("127.0.0.1", 0), devices=bad)
+            settings_from_flags(devices=bad)
     with pytest.raises(UserError, match="`nvml` is no family"):
         parse_compat("dcgm,nvml", COMPATIBILITIES)
 
 
 @contextlib.asynccontextmanager
 async def serving(devices: FakeDevices, chosen: GpuExporterSettings = DEFAULTS) -> AsyncIterator[str]:
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    task = asyncio.create_task(gpu_exporter.run(devices, FixedClock(), chosen, sock=sock, ready=ready))
+    task = asyncio.create_task(GpuExporter(devices, FixedClock(), chosen).service(sock).run())
     try:
-        await asyncio.wait_for(ready.wait(), 10)
         yield f"http://127.0.0.1:{port}"
     finally:
         task.cancel()

@@ -7,7 +7,7 @@ import json
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apps.fakes import until
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.edge.pki import Authority
 from tests.rules.sharing import node
 from tests.rules.sharing import pod as pod_row
+from tests.waiting import until
 
-from fairlead.apps import scheduler_extender
+from fairlead.apps import question_protocol, scheduler_extender
 from fairlead.apps.extender import Extender
-from fairlead.apps.scheduler_extender import BODY_BYTES_MAX, PREFIX, SchedulerExtender
+from fairlead.apps.question_protocol import BODY_BYTES_MAX, Question
+from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.model.actions import Outcome, Result
 from fairlead.ports import LeaseRecord
@@ -256,7 +257,7 @@ async def test_a_body_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None
         writer.write(f"POST {PREFIX}/filter HTTP/1.1\r\nHost: x\r\nContent-Length: {BODY_BYTES_MAX + 1}\r\n\r\n".encode())
         assert b" 413 " in await reader.readline()
         writer.close()
-        monkeypatch.setattr(scheduler_extender, "BODY_BYTES_MAX", 1000)
+        monkeypatch.setattr(question_protocol, "BODY_BYTES_MAX", 1000)
 
         async def pieces() -> AsyncIterator[bytes]:
             for _ in range(20):
@@ -368,16 +369,6 @@ class _Prompt(FakeSharingApi):
 
 
 async def _call(app: SchedulerExtender, path: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
-    sent: list[Any] = []
-
-    async def receive() -> Object:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    answering: Awaitable[None] = app(
-        {"type": "http", "method": method, "path": path, "headers": [], "client": ("127.0.0.1", 1)}, receive, send
-    )
-    await answering
-    return sent[0]["status"], sent[1]["body"]
+    asked = Question(method, path, "127.0.0.1", body=body)
+    status, _, answer = app.refusal(asked) or await app.answer(asked)
+    return status, answer

@@ -1,4 +1,4 @@
-"""The server shell: a taken port is a sentence, a stop is quick even with a client that never reads, a failure ends all loops."""
+"""The server shell: a taken port is a sentence, a stop is quick even with a client that never reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.apps import server
-from fairlead.apps.server import bind_socket, is_loopback, parse_address, require_loopback, run_together, serve
+from fairlead.apps.server import bind_socket, is_loopback, parse_address, require_loopback, serve
 from fairlead.errors import UserError
 
 
@@ -98,20 +98,3 @@ async def test_who_asks_for_another_protocol_is_answered_in_http_and_nothing_is_
         await task
     assert told.startswith(b"HTTP/1.1 200 OK")
     assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
-
-
-async def test_the_first_failure_ends_every_loop() -> None:
-    cancelled = asyncio.Event()
-
-    async def endless() -> None:
-        try:
-            await asyncio.sleep(3600)
-        finally:
-            cancelled.set()
-
-    async def failing() -> None:
-        raise UserError("no", "yes")
-
-    with pytest.raises(UserError, match="no"):
-        await run_together(endless(), failing())
-    assert cancelled.is_set()

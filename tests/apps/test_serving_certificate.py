@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from tests.apps.fakes import until
 from tests.kube.certificates import Authority, KeyPair
+from tests.waiting import until
 
 from fairlead.apps import serving_certificate
 from fairlead.apps.admission_webhook import webhook_app
-from fairlead.apps.server import bind_socket, serve
+from fairlead.apps.server import bind_socket
+from fairlead.apps.service import ServedApp
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.errors import UserError
 
@@ -40,14 +41,10 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
     authority = Authority(tmp_path, "ca")
     first, second = (authority.issue(name, names=["127.0.0.1"]) for name in ("first", "second"))
     certificate = ServingCertificate(*put(first, tmp_path))
-    sock, ready = bind_socket("127.0.0.1", 0), asyncio.Event()
+    sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    serving = [
-        asyncio.create_task(serve(webhook_app(), sock=sock, ssl=certificate.context, ready=ready)),
-        asyncio.create_task(certificate.follow()),
-    ]
+    serving = asyncio.create_task(ServedApp(app=webhook_app(), sock=sock, tls=certificate).run())
     try:
-        await asyncio.wait_for(ready.wait(), 5)
         before = await asyncio.to_thread(serial, port)
 
         async def told() -> bool:
@@ -62,9 +59,8 @@ async def test_a_renewed_certificate_is_served_without_a_restart_and_a_bad_one_i
         put(second, tmp_path)
         await until(renewed)
     finally:
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
 
 
 def test_files_that_are_no_certificate_are_told(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from tests.kube.counts import Counts, count
 from tests.kube.kubectl import Kubectl, KubectlError
+from tests.waiting import wait_until
 
 JOB_KINDS = ("mpijobs", "tfjobs", "pytorchjobs")
 BOARD_WORDS = {"Failed": "Failed", "Succeeded": "Succeeded", "Suspended": "Pending", "Restarting": "Running", "Running": "Running"}
@@ -79,11 +79,10 @@ def shown(number: float) -> str:
 
 def soon(what: str, seen: Callable[[], Any], expected: Callable[[], Any], seconds: float = SETTLE_SECONDS) -> None:
     """The page and kubectl agree at some moment: the cluster lives, so one of them may be a step ahead."""
-    end = time.monotonic() + seconds
-    while True:
-        page, known = seen(), expected()
-        if page == known:
-            return
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: the page shows {page!r}, kubectl says {known!r}")
-        time.sleep(0.3)
+    looks: list[tuple[Any, Any]] = []
+
+    def agree() -> bool:
+        looks.append((seen(), expected()))
+        return bool(looks[-1][0] == looks[-1][1])
+
+    wait_until(lambda: "{}: the page shows {!r}, kubectl says {!r}".format(what, *looks[-1]), agree, seconds, 0.3)

@@ -33,7 +33,7 @@ def served(snapshot: ClusterSnapshot) -> Iterator[str]:
     sock = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}"
     loop = asyncio.new_event_loop()
-    task = loop.create_task(server.run(sock))
+    task = loop.create_task(server.service(sock).run())
     thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.gather(task, return_exceptions=True)))
     thread.start()
     try:

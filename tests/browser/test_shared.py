@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser.chromium import OUTPUT, window
 from tests.browser.sight import Sight, soon
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
+from tests.waiting import wait_until
 
 MANIFESTS = Path(__file__).resolve().parents[1] / "documents" / "manifests"
 NOTEBOOKS = ("mem_deployment.yaml", "mem_deployment-2.yaml", "mem_deployment-3.yaml")

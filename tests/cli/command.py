@@ -11,12 +11,13 @@ from typing import cast
 
 from msgspec import Struct
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.run.machine import OwnMachine
 
 
 class OneWorld:
@@ -41,7 +42,7 @@ class OneWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
@@ -76,6 +77,8 @@ def run_command(
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
     world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"))
-    context = Context(program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None))
+    context = Context(
+        program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None), OwnMachine(env or {})
+    )
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

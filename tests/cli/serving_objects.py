@@ -22,6 +22,7 @@ from fairlead.kinds.serving.kinds import servings_of
 from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
+from fairlead.run.machine import OwnMachine
 from fairlead.wire.jobs.serving import (
     WireClaim,
     WireDeployment,
@@ -151,6 +152,6 @@ def run_serving(line: str, cluster: Servings | None) -> Printed:
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, "arena").parse(rest)
     messages = Messages("arena", err, now=lambda: 0.0)
-    context = Context("arena", global_options(args), messages, _World(cluster), out, {}, lambda: 0.0, lambda _: None)
+    context = Context("arena", global_options(args), messages, _World(cluster), out, {}, lambda: 0.0, lambda _: None, OwnMachine({}))
     status = module.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())

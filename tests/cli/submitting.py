@@ -13,13 +13,14 @@ import pytest
 import yaml
 from tests.cli.command import Printed
 
-from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, LaptopClock
+from fairlead.cli.frame.context import ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, Context, TimeOfLaptop
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.errors import NotAsWritten, OutsideError, UserError
 from fairlead.kinds.parts.kind import JobKind
 from fairlead.kinds.submission import Served
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, ObjectAction, ObjectRef, Outcome, PatchObject, Result
+from fairlead.run.machine import OwnMachine
 
 SERVED: Final[Mapping[str, Sequence[str]]] = {
     "MPIJob": ("v1", "v2beta1"),
@@ -121,7 +122,7 @@ class SubmitWorld:
     def console(self) -> str:
         return ""
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
         raise AssertionError("no laptop here")
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
@@ -147,7 +148,8 @@ def create(argv: Sequence[str], cluster: KeepingCluster | None, env: Mapping[str
     options = global_options(args)
     messages = Messages("arena", err, now=lambda: 0.0)
     world = SubmitWorld(cluster, options.namespace or "default")
-    context = Context("arena", options, messages, world, out, env or {"HOME": "/nonexistent"}, lambda: 0.0, lambda _: None)
+    env = env or {"HOME": "/nonexistent"}
+    context = Context("arena", options, messages, world, out, env, lambda: 0.0, lambda _: None, OwnMachine(env))
     try:
         status = module.run(args, context)
     except Exception as error:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.charts.answer import chart_answer, heatmap
 from fairlead.console.charts.charts import history_lines, prometheus_lines
-from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.charts.queries import CHART_QUERIES
 from fairlead.console.charts.request import POINTS_MAX, ChartRequest, parse_chart_request, promql_of, top_lines_promql
@@ -167,12 +167,14 @@ async def test_no_data_anywhere_is_an_empty_answer_with_the_first_query() -> Non
 class Broken:
     name = "prometheus"
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
-
     async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
-        await asyncio.sleep(self.seconds)
         raise OutsideError("prometheus", "http://127.0.0.1:1 refused the connection", "set --prometheus")
+
+
+class Hanging(Broken):
+    async def query_range(self, promql: str, start: float, end: float, step: float) -> list[SeriesLine]:
+        await asyncio.Event().wait()
+        return []
 
 
 async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
@@ -183,7 +185,7 @@ async def test_a_failing_prometheus_is_an_error_that_names_it() -> None:
 async def test_a_prometheus_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.console.charts.charts.OUTSIDE_SECONDS", 0.05)
     with pytest.raises(TimeoutError, match="gpu-duty-cycle"):
-        await prometheus_lines(Broken(30), DUTY, request())
+        await prometheus_lines(Hanging(), DUTY, request())
 
 
 def running_board_state(at: float = EPOCH, ratio: float = 0.5) -> BoardState:
@@ -234,7 +236,7 @@ def test_ring_lines_are_filtered_and_the_highest_mean_comes_first() -> None:
 def test_what_is_counted_is_never_averaged_and_what_is_measured_is(query: str, line: str, expected: float) -> None:
     history = History()
     for tick, value in enumerate((4.0, 5.0)):
-        history.add(EPOCH - 15 + 15 * tick, [Sample(query, (("line", line),), value)])
+        history.add(EPOCH - 15 + 15 * tick, [LineSample(query, (("line", line),), value)])
     found = history_lines(history, CHART_QUERIES[query], request(f"from={int((EPOCH - 60) * 1000)}&step=30", query))
     assert [value for _, value in found.lines[0].points] == [None, None, expected]
 

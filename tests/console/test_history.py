@@ -7,14 +7,14 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.console.charts.history import SLOTS, TICK_SECONDS, History, Sample
+from fairlead.console.charts.history import SLOTS, TICK_SECONDS, History, LineSample
 
 START = 1_767_600_000.0
 CARD = (("node", "gpu-1"), ("gpu", "0"))
 
 
-def duty(value: float, labels: tuple[tuple[str, str], ...] = CARD) -> Sample:
-    return Sample("gpu-duty-cycle", labels, value)
+def duty(value: float, labels: tuple[tuple[str, str], ...] = CARD) -> LineSample:
+    return LineSample("gpu-duty-cycle", labels, value)
 
 
 def values(history: History, ticks: int, step: float = TICK_SECONDS) -> list[float | None]:

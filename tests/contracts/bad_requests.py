@@ -12,8 +12,8 @@ _MERGE = {
     "null": None,
     "a list": [],
     "a text": "x",
-    "~nothing": b"",
-    "~half an object": b"{",
+    "nothing": b"",
+    "half an object": b"{",
     "another name": {"metadata": {"name": "b"}},
     "another namespace": {"metadata": {"namespace": "b"}},
     "~another kind": {"kind": "Secret"},
@@ -69,7 +69,7 @@ _OPERATIONS = {
     "~a number for a text": _operation("add", "/data/b", value=1),
     "remove the metadata": _operation("remove", "/metadata"),
     "remove the name": _operation("remove", "/metadata/name"),
-    "~half a list": b"[{",
+    "half a list": b"[{",
 }
 _APPLY = {
     "no kind": {"metadata": {"name": "a"}},

@@ -93,6 +93,12 @@ def _wrong_type(api: ApiClient, space: str) -> str:
     return f"{answer.status}, `… {why}`"
 
 
+def _two_families(api: ApiClient, space: str) -> str:
+    spec = {"ipFamilies": ["IPv4", "IPv6"], "ports": [{"port": 80}]}
+    answer = api.post(f"/api/v1/namespaces/{space}/services", {"metadata": {"name": "a"}, "spec": spec})
+    return f"{answer.status}, `… {answer.message.rpartition(': ')[2]}`"
+
+
 def _exec(api: ApiClient, space: str) -> str:
     api.post(pods(space), pod())
     answer = api.ask("POST", f"{pods(space, 'a', 'exec')}?command=ls&stdout=true")
@@ -178,6 +184,12 @@ DIFFERENCES = (
     Difference(
         *("Objects", "a Job whose pods carry another Job's name", "422 Invalid", "201", "the label is overwritten"),
         _asked("POST", "/apis/batch/v1/namespaces/{s}/jobs", {"metadata": {"name": "a"}, "spec": _LABELLED_JOB}),
+    ),
+    Difference(
+        *("Objects", "a Service of two families"),
+        "422, `… must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`",
+        *("422, `… not configured on this cluster`", "the cluster has one family"),
+        _two_families,
     ),
     Difference(
         *("Objects", "2,001 replicas", "201", "422 Invalid", "a typing error shall not eat the laptop"),

@@ -14,10 +14,10 @@ from fairlead.apps.server import bind_socket, serve
 from fairlead.ports import Clock
 from fairlead_sim.access.roles import install_roles
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials, render_kubeconfig
+from fairlead_sim.api.logs import PodLogs
 from fairlead_sim.api.server import ApiServer
-from fairlead_sim.api.store import PodLogs
 from fairlead_sim.store.accounts import Accounts
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 
 @dataclass
@@ -36,11 +36,11 @@ class SimulatedServer:
 
     kubeconfig: Path
     address: str
-    cluster: Cluster
+    cluster: StoredCluster
     logs: WrittenLogs
     loop: asyncio.AbstractEventLoop
 
-    def do(self, act: Callable[[Cluster], Any]) -> Any:
+    def do(self, act: Callable[[StoredCluster], Any]) -> Any:
         """Run `act` on the server's own thread and return its result."""
 
         async def acting() -> Any:
@@ -56,7 +56,7 @@ def simulated_server(
     *,
     log_capacity: int = 10_000,
     bookmark_seconds: float = 60.0,
-    cluster: Cluster | None = None,
+    cluster: StoredCluster | None = None,
     written: PodLogs | None = None,
 ) -> Iterator[SimulatedServer]:
     """A served simulated cluster, empty and without controllers unless `cluster` is a world's, for as long as the block lasts."""
@@ -79,9 +79,9 @@ def simulated_server(
         thread.join(timeout=10)
 
 
-def bare_cluster(clock: Clock, log_capacity: int = 10_000) -> Cluster:
+def bare_cluster(clock: Clock, log_capacity: int = 10_000) -> StoredCluster:
     """What every namespace and every cluster has, and nothing that acts by itself."""
-    cluster = Cluster(clock, log_capacity=log_capacity)
+    cluster = StoredCluster(clock, log_capacity=log_capacity)
     install_roles(cluster)
     Accounts(cluster).publish("an authority")
     return cluster

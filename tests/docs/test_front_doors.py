@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ OF_FUNCTIONS = {"__closure__", "__code__", "__defaults__", "__globals__", "__kwd
 PUBLIC = {"_replace"}
 """Of every NamedTuple, documented."""
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr", "setitem", "delitem"}
+MAY_TOUCH = re.compile(r"""[.'"]_|import .*\b_[a-z]|^ +_[a-z]\w*,$""", re.MULTILINE)
+"""Most files have nothing of the kind, and reading all of them takes a second."""
 ALLOWED: dict[str, set[str]] = {}
 """Path below tests/ -> names that it may touch. Empty, and meant to stay so: a clock, a period or a wait is a parameter."""
 
@@ -22,10 +25,10 @@ def is_private(name: str) -> bool:
     return name in OF_FUNCTIONS or (name.startswith("_") and not name.startswith("__") and name != "_" and name not in PUBLIC)
 
 
-def own_names(tree: ast.Module) -> set[str]:
+def own_names(nodes: list[ast.AST]) -> set[str]:
     """What the file itself defines: functions, classes, fields, and attributes of `self`."""
-    found = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    for node in ast.walk(tree):
+    found = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
             found.add(node.attr)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -37,9 +40,9 @@ def is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def touched(tree: ast.Module) -> Iterator[str]:
+def touched(nodes: list[ast.AST]) -> Iterator[str]:
     """Private names of others: attributes, imports, and words in the calls that reach by name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.ImportFrom):
@@ -51,8 +54,10 @@ def touched(tree: ast.Module) -> Iterator[str]:
 
 
 def probes(source: str) -> set[str]:
-    tree = ast.parse(source)
-    return {name for name in touched(tree) if is_private(name)} - own_names(tree)
+    if not MAY_TOUCH.search(source):
+        return set()
+    nodes = list(ast.walk(ast.parse(source)))
+    return {name for name in touched(nodes) if is_private(name)} - own_names(nodes)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from fairlead_sim.scenario.scenario import (
     PriorityClass,
     Quota,
     Scenario,
-    Service,
+    ScenarioService,
     StandingPod,
     Stream,
     Team,
@@ -29,7 +29,7 @@ from fairlead_sim.scenario.scenario import (
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
-STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, Service, StandingPod, NetworkService, Stream)
+STRUCTS = (Scenario, NodePool, Xid, Outage, Team, Quota, PriorityClass, ScenarioService, StandingPod, NetworkService, Stream)
 
 
 def test_the_example_loads_and_lives() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.servers import environment
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "test-output" / "kube"

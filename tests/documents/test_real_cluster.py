@@ -18,10 +18,10 @@ from tests.documents.test_documents import COMMANDS, HERE, SCRIPTS, differences
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import POLICIES
 from tests.kube.extender import extended_scheduler
-from tests.kube.kubectl import wait_until
 from tests.kube.objects import Object, cpu_node, gpu_node, share_node
 from tests.kube.operators import running_operators
 from tests.kube.servers import environment
+from tests.waiting import wait_until
 
 MASTER = {"node-role.kubernetes.io/master": ""}
 FIRST_LOOK = """\

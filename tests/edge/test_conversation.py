@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.api_discovery import check_version
@@ -89,6 +90,7 @@ class ByHand:
             return error
 
     def _answer(self, asked: Ask) -> Answer:
+        asked = structs.replace(asked, request=asked.made(), anew=None)
         self.asked.append(asked)
         self.story.append("ask")
         steps = self._script.get(asked.request.path.partition("?")[0]) or [NOT_SERVED]

@@ -12,7 +12,7 @@ import pytest
 from fairlead.edge.connection.certificate import common_name, validity
 from fairlead.edge.connection.connection import make_ssl_context
 from fairlead.edge.connection.credentials import Credentials, Issued, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Cluster, Exec, User
+from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster, User
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import OutsideError, UserError
 
@@ -73,7 +73,7 @@ def test_a_late_refusal_does_not_throw_away_what_another_thread_renewed() -> Non
 
 
 def test_a_fixed_token_cannot_be_renewed() -> None:
-    credentials = credentials_of(User(token="t"), Cluster(), None, "ann")
+    credentials = credentials_of(User(token="t"), KubeconfigCluster(), None, "ann")
     assert not credentials.renew(credentials.current())
 
 
@@ -85,7 +85,7 @@ def plugin_user(program: Path, **settings: str) -> User:
 def test_a_plugin_runs_again_only_when_its_answer_has_expired(plugin: PluginBuilder) -> None:
     now = Hands()
     program = plugin(status={"token": "t", "expirationTimestamp": "2026-01-05T09:00:00Z"})
-    credentials = credentials_of(plugin_user(program), Cluster(), None, "ann", now=now)
+    credentials = credentials_of(plugin_user(program), KubeconfigCluster(), None, "ann", now=now)
     now.at = 1_767_603_599.0  # 08:59:59
     credentials.current()
     credentials.current()
@@ -97,7 +97,7 @@ def test_a_plugin_runs_again_only_when_its_answer_has_expired(plugin: PluginBuil
 
 
 def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
-    credentials = credentials_of(plugin_user(plugin(status={"token": "t"})), Cluster(), None, "ann")
+    credentials = credentials_of(plugin_user(plugin(status={"token": "t"})), KubeconfigCluster(), None, "ann")
     threads = [threading.Thread(target=credentials.current) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -123,7 +123,7 @@ def test_many_threads_start_one_plugin(plugin: PluginBuilder) -> None:
 def test_a_plugin_that_fails_is_told_with_what_it_said(plugin: PluginBuilder, made: dict[str, object], words: str) -> None:
     program = plugin(**made)  # type: ignore[arg-type]
     with pytest.raises(OutsideError) as caught:
-        credentials_of(plugin_user(program), Cluster(), None, "ann").current()
+        credentials_of(plugin_user(program), KubeconfigCluster(), None, "ann").current()
     assert words in str(caught.value)
     assert str(program) in str(caught.value)
     assert caught.value.hint
@@ -134,7 +134,7 @@ def test_a_plugin_that_must_have_a_terminal_is_not_run_without_one(plugin: Plugi
         monkeypatch.setattr("sys.stdin", nothing)
         user = plugin_user(plugin(status={"token": "t"}), interactive_mode="Always")
         with pytest.raises(UserError, match="terminal"):
-            credentials_of(user, Cluster(), None, "ann").current()
+            credentials_of(user, KubeconfigCluster(), None, "ann").current()
     assert plugin.calls() == []
 
 
@@ -157,7 +157,7 @@ def test_rotated_certificate_files_are_read_again(tmp_path: Path) -> None:
 
     write(first)
     user = User(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))
-    credentials = credentials_of(user, Cluster(), None, "ann", now=now)
+    credentials = credentials_of(user, KubeconfigCluster(), None, "ann", now=now)
     before = credentials.current().certificate
     write(second)
     assert credentials.current().certificate == before

@@ -21,13 +21,13 @@ from tests.edge.pki import Authority
 from tests.edge.proxy import TestProxy
 from wsproto.utilities import generate_accept_token
 
+from fairlead.edge.attach.exec_stream import ExecStream, execute
+from fairlead.edge.attach.handshake import open_web_socket
+from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued
 from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
-from fairlead.edge.kube.exec_stream import ExecStream, execute
 from fairlead.edge.kube.kube_blocking import KubeBlocking
-from fairlead.edge.kube.web_socket import WebSocket
-from fairlead.edge.kube.web_socket_handshake import open_web_socket
 from fairlead.wire.kube.exec_channels import ProgramEnd
 
 CA = Authority()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
+from tests.waiting import until
 
 from fairlead.edge.prometheus import exporter_pages
 from fairlead.edge.prometheus.exporter_pages import ExporterPages
@@ -17,12 +18,6 @@ from fairlead.errors import UserError
 
 LABELS = '{{node_name="{0}",gpu="0",uuid="GPU-{0}",model="T4"}}'
 PAGE = f"fairlead_gpu_up{LABELS} 1\nfairlead_gpu_utilization_ratio{LABELS} {{1}}\n"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 - what is waited for is on the other side of a socket
-            await asyncio.sleep(0.02)
 
 
 class Clock:

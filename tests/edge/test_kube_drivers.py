@@ -10,13 +10,13 @@ import gzip
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from cryptography import x509
+from tests.waiting import wait_until
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.api_failure import ApiFailure, Unreachable
@@ -94,10 +94,7 @@ def test_the_next_page_is_asked_for_before_this_one_is_decoded(twin: MakeTwin) -
     decode = reader.decode_page
 
     def decode_late(body: bytes) -> Any:
-        deadline = time.monotonic() + 30
-        while len(server.seen) < 2:
-            assert time.monotonic() < deadline, "the second page is asked for"
-            time.sleep(0.005)
+        wait_until("the second page is asked for", lambda: len(server.seen) >= 2, 30, 0.005)
         return decode(body)
 
     reader.decode_page = decode_late  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.edge.kube.mirror import Mirror
+from fairlead.edge.kube.reflector import Mirror
 
 
 def letters(*rows: str) -> Mirror[str]:

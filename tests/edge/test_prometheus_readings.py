@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.edge.prometheus.answer import PrometheusFailure
-from fairlead.edge.prometheus.answer import Sample as Answer
+from fairlead.edge.prometheus.answer import PrometheusSample as Answer
 from fairlead.edge.prometheus.readings import QUERY, PrometheusReadings, readings_of
 from fairlead.wire.metrics.gpu_readings import METRICS
 

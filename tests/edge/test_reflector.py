@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import random
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
+from fairlead.edge.connection.lines import SLICE_BYTES
 from fairlead.edge.kube import kube_api
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector, quiet_collector
@@ -63,9 +66,7 @@ class Followed:
         await asyncio.sleep(0.001)
 
     async def until(self, is_true: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not is_true():  # noqa: ASYNC110  (a sink has no event to wait for)
-                await asyncio.sleep(0.002)
+        await until(is_true, 10, pause_seconds=0.002)
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +128,18 @@ async def test_a_line_cut_short_is_dropped_and_asked_for_again(cut_at: int) -> N
         assert len(followed.waits) == 1
 
 
+async def test_others_have_their_turn_while_a_burst_is_read() -> None:
+    """3,000 events come as fast as a socket gives them: no more than two slices are applied at a turn of the loop (one ends a chunk)."""
+    lines = [json.dumps(event("MODIFIED", pod("a", number, message="x" * 800))).encode() + b"\n" for number in range(1000, 4000)]
+    async with following({PODS: [page([pod("a")])], WATCH: [Stream([b"".join(lines)], "hold")]}) as (followed, _):
+        most = last = 0
+        while last < 3000:
+            await asyncio.sleep(0)
+            now = followed.reflector.events_total
+            most, last = max(most, now - last), now
+    assert most <= 2 * (SLICE_BYTES // len(lines[0]) + 1)
+
+
 async def test_an_event_split_over_many_chunks_is_one_event() -> None:
     line = page([pod("b", 11)]).content().partition(b"[")[2].rpartition(b"]")[0]
     whole = b'{"type":"ADDED","object":%s}\n' % line + b'{"type":"ADDED","object":%s}\n' % line.replace(b'"b"', b'"c"').replace(
@@ -186,15 +199,15 @@ async def test_a_failure_keeps_the_rows_and_says_since_when_they_may_be_old() ->
         PODS: [page([pod("a")]), status(403, "Forbidden", "pods is forbidden")],
         WATCH: [Stream([event("ADDED", pod("b", 11))]), status(410, "Expired", "gone")],
     }
-    async with following(script) as (followed, _):
+    async with following(script) as (followed, server):
         reflector = followed.reflector
         await followed.until(lambda: reflector.last_error is not None)
         assert isinstance(reflector.last_error, Forbidden)
         assert followed.mirror.names == ["a", "b"]
         assert reflector.is_synced
         assert not reflector.is_current
-        before = reflector.good_at
-        await asyncio.sleep(0.02)
+        before, asked = reflector.good_at, len(server.seen)
+        await followed.until(lambda: len(server.seen) > asked + 2)
         assert reflector.good_at == before is not None
 
 

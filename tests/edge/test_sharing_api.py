@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.rules.sharing import pod
+from tests.waiting import until
 
+from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.model.actions import Action, BindPod, Outcome, Result, TellEvent, TouchPod, WriteGrants
 from fairlead.model.devices.gpu import Grant
+from fairlead.model.pod import Pod
+from fairlead.model.resources import SHARED_GPU_PREFIX
+from fairlead.model.sharing import MANAGED
+from fairlead.rules.sharing.feed import LedgerFeed
+from fairlead.rules.sharing.placement import DEFAULT_POLICIES
 
-from .scripted import Reply, ScriptedServer, status
+from . import scripted
+from .pki import Authority
+from .scripted import Reply, ScriptedServer, Stream, bookmark, event, page, status
 from .twins import connection_to
 
 BINDING = "/api/v1/namespaces/default/pods/p/binding"
@@ -25,10 +36,16 @@ BUSY = status(429, "TooManyRequests", "slow down", {"Retry-After": "1"})
 
 
 def applied(
-    server: ScriptedServer, action: Action, left: Callable[[], float] | None, *, per_second: float = 100, burst: int = 200
+    server: ScriptedServer,
+    action: Action,
+    left: Callable[[], float] | None,
+    *,
+    per_second: float = 100,
+    burst: int = 200,
+    **connection: Any,
 ) -> Outcome:
     async def whole() -> Outcome:
-        async with KubeApi(connection_to(server.url), rng=random.Random(1), sleep=lambda _: asyncio.sleep(0)) as api:
+        async with KubeApi(connection_to(server.url, **connection), rng=random.Random(1), sleep=lambda _: asyncio.sleep(0)) as api:
             return await KubeSharingApi(api, ("ns", "lease"), per_second, burst).apply(action, left)
 
     return asyncio.run(whole())
@@ -94,6 +111,94 @@ def test_how_a_binding_ended(reply: Reply, result: Result) -> None:
 def test_a_pod_whose_annotation_cannot_be_written_because_it_is_another_one_is_gone(answer: Reply) -> None:
     with ScriptedServer({POD: [answer]}) as server:
         assert applied(server, TouchPod(pod()), None).result is Result.GONE
+
+
+def test_a_binding_that_was_not_answered_is_not_sent_again() -> None:
+    with ScriptedServer({BINDING: [Reply(b"{}", cut=0), Reply({})]}) as server:
+        assert applied(server, BIND, lasting(2.5)).result is Result.UNKNOWN
+        assert len(server.seen) == 1
+
+
+def test_a_server_that_cannot_be_reached() -> None:
+    with ScriptedServer({}) as server:
+        pass
+    outcome = applied(server, BIND, lasting(2.5))
+    assert (outcome.result, "refused the connection" in outcome.reason) == (Result.UNKNOWN, True)
+
+
+def test_with_a_client_certificate_and_a_token_that_is_renewed() -> None:
+    """The Lease is looked at again before the second try."""
+    authority = Authority()
+    certificate = ClientCertificate(*authority.issue("fairlead"))
+    tokens = iter(["Bearer old", "Bearer new"])
+    credentials = Credentials(lambda: Issued(next(tokens), certificate), is_renewable=True)
+    replies: list[Reply | Stream] = [status(401, "Unauthorized", "no"), Reply({})]
+    with ScriptedServer({BINDING: replies}, authority.issue("server"), client_ca=authority.pem) as server:
+        assert applied(server, BIND, lasting(2.5, 1.5), credentials=credentials, ca_pem=authority.pem) == Outcome()
+        seen = [(each.headers["authorization"], each.peer, each.query["timeout"]) for each in server.seen]
+    assert seen == [("Bearer old", "fairlead", "2.500s"), ("Bearer new", "fairlead", "1.500s")]
+
+
+def test_through_a_proxy() -> None:
+    with ScriptedServer({BINDING: [Reply({})]}) as proxy:
+        outcome = applied(proxy, BIND, lasting(2.5), proxy_url=proxy.url)
+        assert (outcome, proxy.seen[0].query) == (Outcome(), {"timeout": "2.500s"})
+
+
+def shared(name: str, version: int, *, asks: bool = True) -> dict[str, Any]:
+    made = scripted.pod(name, version)
+    if asks:
+        made["spec"]["containers"][0]["resources"]["limits"] = {"aliyun.com/gpu-mem": "4"}
+    return made
+
+
+def test_of_pods_that_share_no_gpu_only_the_key_is_read_and_of_others_nothing_is_lost() -> None:
+    """The pod `odd` has an amount that nobody can parse: it is not even looked at. `ours` loses its limit, which no real pod does."""
+    assert all(name.startswith(SHARED_GPU_PREFIX) for name in MANAGED)
+    odd = json.loads(json.dumps(scripted.pod("odd", 13)).replace('"cpu": "1"', '"cpu": "x"'))
+    news = [event("ADDED", shared("ours", 11)), event("MODIFIED", shared("ours", 12, asks=False)), event("ADDED", odd)]
+    more = [event("ADDED", shared("theirs", 14)), event("DELETED", odd), event("MODIFIED", shared("ours", 15, asks=False))]
+    last = [event("DELETED", shared("theirs", 16, asks=False)), bookmark(17)]
+    heard: list[tuple[str, str]] = []
+    feed = LedgerFeed(DEFAULT_POLICIES, lambda: None)
+
+    class Heard:
+        """The ledger's own sink of pods, and what it is told."""
+
+        def replace(self, rows: dict[str, Pod], unreadable: Any) -> None:
+            feed.pod_sink.replace(rows, unreadable)
+
+        def upsert(self, key: str, row: Pod) -> None:
+            heard.append((key, row.name))
+            feed.pod_sink.upsert(key, row)
+
+        def remove(self, key: str) -> None:
+            heard.append((key, "removed"))
+            feed.pod_sink.remove(key)
+
+        def holds(self, key: str) -> bool:
+            return feed.pod_sink.holds(key)
+
+    pods = "/api/v1/pods"
+    empty = {path: [page([])] for path in ("/api/v1/nodes", pods, "/api/v1/namespaces/kube-system/configmaps")}
+    watches: list[Reply | Stream] = [Stream([b"".join(Stream(news).pieces())]), Stream([*more, *last]), Stream(then="hold")]
+
+    def watched() -> list[str]:
+        return [each.query["resourceVersion"] for each in server.requests_of(pods) if "watch" in each.query]
+
+    async def whole() -> list[str]:
+        async with KubeApi(connection_to(server.url)) as api:
+            following = asyncio.ensure_future(KubeSharingApi(api, ("ns", "lease")).follow(feed.node_sink, Heard(), feed.withheld_sink))
+            await until(lambda: len(watched()) >= 3, 10, pause_seconds=0.002)
+            following.cancel()
+            await asyncio.wait([following])
+            return watched()
+
+    with ScriptedServer({**empty, f"watch {pods}": watches}) as server:
+        assert asyncio.run(whole()) == ["10", "13", "17"]
+    ours, theirs, gone = (f"uid-default-{name}" for name in ("ours", "theirs", "odd"))
+    assert heard == [(ours, "ours")] * 2 + [(theirs, "theirs"), (gone, "removed"), (ours, "ours"), (theirs, "removed")]
+    assert not feed.pods[ours].limits
 
 
 def test_an_event_about_a_pod() -> None:

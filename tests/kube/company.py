@@ -10,9 +10,10 @@ from typing import Any
 
 from tests.kube.control_plane import ControlPlane
 from tests.kube.crds import install_job_kinds
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.kwok_stages import DELETE_DELAY, EXIT_CODE, NOT_READY, RUN_TIME
 from tests.kube.objects import Object, cpu_node, gpu_node, job, namespace, pod, pod_spec, share_node, shared_pod
+from tests.waiting import wait_until
 
 NAMESPACES = ("research", "vision")
 POD_COUNT = 60

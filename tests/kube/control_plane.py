@@ -20,9 +20,10 @@ from tests.kube.addresses import address_beyond_loopback, free_port, is_listenin
 from tests.kube.certificates import Authority, KeyPair, write_signing_key
 from tests.kube.component import Component, ComponentError
 from tests.kube.kubeconfigs import certificate_user, token_user, write_kubeconfig
-from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.kwok_stages import write_stages
 from tests.kube.programs import module_folder, program
+from tests.waiting import wait_until
 
 OUTPUT = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 SERVICE_RANGE = "10.96.0.0/16"

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import module_folder
+from tests.waiting import wait_until
 
 _FILES = (
     ("MPI_OPERATOR", "manifests/base/kubeflow.org_mpijobs.yaml"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +66,3 @@ class Kubectl:
         """Merge into the status of one object through its status subresource, as a controller does."""
         patch = json.dumps({"status": status})
         self.run("patch", resource, name, "-n", namespace, "--subresource=status", "--type=merge", "-p", patch)
-
-
-def wait_until(what: str, is_so: Callable[[], bool], seconds: float = 120.0, pause_seconds: float = 0.25) -> None:
-    """Ask again until `is_so`; TimeoutError that names `what` when time is up."""
-    limit = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > limit:
-            raise TimeoutError(f"not so after {seconds:.0f} s: {what}")
-        time.sleep(pause_seconds)

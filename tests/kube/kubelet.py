@@ -16,10 +16,10 @@ import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kube.node_images import PAUSE, write_images
 from tests.kube.node_room import BRIDGE, CNI_PROGRAMS, NODE_ADDRESS, beside, end_all, first_process, has_begun, node_room
 from tests.kube.programs import program
+from tests.waiting import wait_until
 
 NODE = "real-node"
 POD_SUBNET = "10.98.0.0/24"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from tests.kube.kubectl import wait_until
+from tests.waiting import wait_until
 
 _TURN_SECONDS = 900.0
 

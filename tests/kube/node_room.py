@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.kube.component import Component, ComponentError
-from tests.kube.kubectl import wait_until
 from tests.kube.machine_turn import only_run
+from tests.waiting import wait_until
 
 NODE_ADDRESS = "10.99.0.2"
 BRIDGE = "fairlead0"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 from tests.kube.addresses import free_port
 from tests.kube.component import Component
-from tests.kube.kubectl import wait_until
+from tests.waiting import wait_until
 
 
 class Sample(NamedTuple):

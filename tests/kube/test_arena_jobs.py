@@ -17,10 +17,11 @@ import pytest
 import yaml
 from tests.contracts.simulated import simulated_server
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment, run_arena
+from tests.waiting import wait_until
 
 from fairlead.edge.files.clock import WallClock
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.kubectl import KubectlError, wait_until
+from tests.kube.kubectl import KubectlError
 from tests.kube.laptop import running_laptop
+from tests.waiting import wait_until
 
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 CONTAINERS = [{"name": "tensorflow", "image": "train:1h"}]

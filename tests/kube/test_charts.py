@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import Server, running
+from tests.waiting import wait_until
 
 from fairlead.console.charts.queries import CHART_QUERIES
 from fairlead.console.charts.request import beginning_promql

@@ -10,10 +10,11 @@ import pytest
 from tests.kube.addresses import is_listening
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds
-from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.kwok_stages import EXIT_CODE, NOT_READY, RUN_TIME
 from tests.kube.objects import Object, gpu_node, job, pod_spec
 from tests.kube.programs import program
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -26,11 +26,12 @@ from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.deployed import DEPLOY, FILES, Object, of_file, of_kind
 from tests.kube.kubeconfigs import token_user, write_kubeconfig
-from tests.kube.kubectl import Kubectl, KubectlError, wait_until
+from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.kwok_stages import READY_DELAY
 from tests.kube.programs import program
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
 from tests.kube.test_sharing_words import as_real, pod, ready
+from tests.waiting import wait_until
 
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES

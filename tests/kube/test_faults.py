@@ -24,11 +24,11 @@ from tests.kube.company import build_company
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.counts import Counts, count
 from tests.kube.fault_proxy import FaultProxy, gone, running_fault_proxy, too_many_requests, with_malformed_item
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import pod
 from tests.kube.prometheus import running_prometheus
 from tests.kube.servers import Page, Server, running
+from tests.waiting import wait_until
 
 OUTAGE_SECONDS = 20
 STOP_SECONDS = 5

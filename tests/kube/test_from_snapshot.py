@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from tests.kube.company import NAMESPACES, SICK, WAITING_PODS
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.objects import Object, pod
 from tests.kube.servers import FAIRLEAD, Server, environment, run_arena
+from tests.waiting import wait_until
 
 SECRET = "correct-horse-battery-staple"
 MEASURED = {"driverVersion", "gpusReporting", "gpuUtilPercent", "gpuMemoryUsedMiB"}

@@ -18,9 +18,9 @@ import pytest
 from tests.kube import objects
 from tests.kube.control_plane import ControlPlane
 from tests.kube.gpu_pages import MIB, Card, dcgm_page, nvidia_page, served
-from tests.kube.kubectl import wait_until
 from tests.kube.prometheus import Prometheus, running_prometheus
 from tests.kube.servers import environment
+from tests.waiting import wait_until
 
 from fairlead.edge.queries.gpu_query import gpu_query
 

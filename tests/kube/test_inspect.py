@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from tests.kube.control_plane import running_control_plane
 from tests.kube.extender import Extender, extended_scheduler
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
 from tests.kube.test_sharing_words import POLICIES, as_real, is_refused, sends
+from tests.waiting import wait_until
 
 from fairlead.cli.nodes.inspect_tables import trimmed
 from fairlead.run.sharing_hooks import sharing_world

@@ -14,9 +14,10 @@ import pytest
 import yaml
 from tests.contracts.simulated import simulated_server
 from tests.kube.crds import install_job_kinds
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.programs import program
 from tests.kube.servers import environment
+from tests.waiting import wait_until
 
 from fairlead.edge.files.clock import WallClock
 

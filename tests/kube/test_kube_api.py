@@ -16,6 +16,7 @@ import yaml
 from msgspec import Struct
 from tests.edge.twins import TWINS, Twin, node_reader, pod_reader
 from tests.kube.control_plane import ControlPlane
+from tests.waiting import until
 
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
@@ -26,8 +27,7 @@ from fairlead.edge.kube.api_page import ItemReader, ObjectMeta
 from fairlead.edge.kube.api_request import Selection
 from fairlead.edge.kube.cluster import KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
-from fairlead.edge.kube.mirror import Mirror
-from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import Forbidden
 
@@ -248,12 +248,6 @@ async def test_an_api_server_that_restarts_is_followed_on_and_keeps_no_old_versi
                 async for _ in api.watch(pod_reader(), "1"):
                     pass
         await end(task)
-
-
-async def until(is_true: Any) -> None:
-    async with asyncio.timeout(60):
-        while not is_true():  # noqa: ASYNC110  (what is waited for has no event)
-            await asyncio.sleep(0.02)
 
 
 async def end(task: asyncio.Task[None]) -> None:

@@ -16,7 +16,7 @@ from tests.kube.kubectl import Kubectl, KubectlError
 from tests.kube.programs import program
 
 from fairlead_sim.objects.resources import PODS
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.clock import SimClock
 from fairlead_sim.time.timers import Timers
@@ -51,7 +51,7 @@ def kubectl(server: SimulatedServer) -> Kubectl:
     return Kubectl(program("kubectl"), server.kubeconfig, server.kubeconfig.parent)
 
 
-def _furnish(cluster: Cluster) -> None:
+def _furnish(cluster: StoredCluster) -> None:
     conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
     status = {
         "capacity": {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "110"},
@@ -158,7 +158,7 @@ def test_describe_a_pod_shows_its_events(kubectl: Kubectl, server: SimulatedServ
 def test_events_of_one_second_are_shown_in_the_order_in_which_they_happened(kubectl: Kubectl, server: SimulatedServer) -> None:
     words = ["Zebra", "Apple", "Mango", "Kiwi", "Berry", "Yuzu"]
 
-    def happen(cluster: Cluster) -> None:
+    def happen(cluster: StoredCluster) -> None:
         recorder, about = Recorder(cluster, Timers(SimClock(NOW))), cluster.get(PODS, "default", "train-a")
         assert about is not None
         for word in words:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.programs import program
 from tests.kube.servers import environment
+from tests.waiting import wait_until
 
 LOGS = Path(__file__).resolve().parents[2] / "test-output" / "kube"
 POD = {

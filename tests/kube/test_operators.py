@@ -13,10 +13,10 @@ import pytest
 from tests.cli.submit.test_submit import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.job_truth import JobObjects
-from tests.kube.kubectl import wait_until
 from tests.kube.kwok_stages import RUN_TIME
 from tests.kube.operators import running_operators
 from tests.kube.training_lives import Life, pool_node
+from tests.waiting import wait_until
 
 NODES = ("gpu-1", "gpu-2")
 FLAGS = {

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kube.laptop import Laptop, running_laptop
 from tests.kube.prometheus import Prometheus, check_metrics, running_prometheus
 from tests.kube.reference_boards import BOARDS, UNHEALTHY_NODES, fill_in, variables
 from tests.kube.servers import Server, environment
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ import pytest
 from tests.kube import workloads_apps, workloads_batch, workloads_nodes, workloads_objects
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.end_state import end_state
-from tests.kube.kubectl import wait_until
 from tests.kube.places import Place, real_place, simulated_place
 from tests.kube.workload_cases import CASES, Case
+from tests.waiting import wait_until
 
 __all__ = ["workloads_apps", "workloads_batch", "workloads_nodes", "workloads_objects"]
 
@@ -108,9 +109,8 @@ def test_the_ends_of_those_that_change_nodes_are_kept(real_ends: RealEnds) -> No
 def _reach(case: Case, real_ends: RealEnds, folder: Path) -> None:
     simulated = _simulated_end(folder, case)
     place = real_ends.place_of(case)
-    limit = time.monotonic() + REACHED_SECONDS
-    while end_state(place) != simulated and time.monotonic() < limit:
-        time.sleep(0.5)
+    with suppress(TimeoutError):  # what differs is shown below
+        wait_until(case.name, lambda: end_state(place) == simulated, REACHED_SECONDS, 0.5)
     assert simulated == end_state(place), "left: the simulated world, right: the real one"
     real_ends.reached[case.name] = simulated
 

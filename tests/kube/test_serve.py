@@ -17,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_kserve
-from tests.kube.kubectl import Kubectl, wait_until
+from tests.kube.kubectl import Kubectl
 from tests.kube.laptop import running_laptop
 from tests.kube.objects import cpu_node, gpu_node, share_node
 from tests.kube.servers import environment
 from tests.kube.test_submit import as_asked, one_by_one
 from tests.properties.serving_flag_sets import serving_flag_sets
+from tests.waiting import wait_until
 
 LOGS = Path(__file__).parents[2] / "test-output" / "kube"
 

@@ -18,12 +18,13 @@ import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import SYSTEM, Extender
 from tests.kube.fault_proxy import running_fault_proxy
-from tests.kube.kubectl import KubectlError, wait_until
+from tests.kube.kubectl import KubectlError
 from tests.kube.kwok_stages import DELETE_DELAY, RUN_TIME
 from tests.kube.objects import namespace
 from tests.kube.share_line import ShareLine
 from tests.kube.share_truth import ShareTruth
 from tests.kube.test_sharing_words import as_real, ready
+from tests.waiting import wait_until
 
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import gpu_need

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.kube.programs import program
 
-from fairlead.cli.frame.own_files import replace_whole
+from fairlead.edge.files.own_files import replace_whole
 from fairlead.run import laptop_kubeconfig
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials

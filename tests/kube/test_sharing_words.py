@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.extender import Extender, extended_scheduler
-from tests.kube.kubectl import KubectlError, wait_until
+from tests.kube.kubectl import KubectlError
+from tests.waiting import wait_until
 
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead.wire import names

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.cli.submit.test_submit import DOCUMENT_000
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.crds import install_job_kinds, install_more_job_kinds
-from tests.kube.kubectl import wait_until
 from tests.properties.flag_sets import flag_sets
+from tests.waiting import wait_until
 
 Manifest = dict[str, Any]
 GIVEN_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")

@@ -5,19 +5,19 @@ The real cluster lives through all of them at once, each in a namespace of its o
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.kubectl import wait_until
 from tests.kube.operators import running_operators
 from tests.kube.places import Object, Place, real_place, simulated_place
 from tests.kube.training_cases import CASES, NAME, plural_of
 from tests.kube.training_end import training_end
 from tests.kube.workload_objects import node
+from tests.waiting import wait_until
 
 NODES = [node("node-1", "plain"), node("node-2", "plain")]
 SETTLED_SECONDS = 40.0
@@ -58,10 +58,8 @@ def _simulated_end(folder: Path, case: str) -> Object:
 def test_a_training_job_ends_in_the_same_state(case: str, real_lives: dict[str, Future[Place]], tmp_path: Path) -> None:
     simulated = _simulated_end(tmp_path, case)
     place = real_lives[case].result(timeout=300)
-    limit = time.monotonic() + REACHED_SECONDS
+    with suppress(TimeoutError):  # what differs is shown below
+        wait_until(case, lambda: training_end(place, plural_of(case), NAME) == simulated, REACHED_SECONDS, 0.5)
     real = training_end(place, plural_of(case), NAME)
-    while real != simulated and time.monotonic() < limit:
-        time.sleep(0.5)
-        real = training_end(place, plural_of(case), NAME)
     for part, value in simulated.items():
         assert value == real[part], f"{part}: left: the simulated world, right: the real one"

@@ -12,9 +12,9 @@ import pytest
 from tests.kube.company import CORDONED, FAULTY_CARDS, SICK
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counts import Counts, count
-from tests.kube.kubectl import wait_until
 from tests.kube.objects import pod
 from tests.kube.servers import Server, run_arena
+from tests.waiting import wait_until
 
 JOB_STATUS = {"bert": "RUNNING", "waits": "PENDING", "finished": "SUCCEEDED", "mnist": "RUNNING", "broken": "FAILED"}
 REQUESTED_GPUS = {"bert": "12", "waits": "12", "finished": "1", "mnist": "2", "broken": "2"}

@@ -14,10 +14,10 @@ from typing import Any
 
 from tests.kube.control_plane import ControlPlane
 from tests.kube.job_truth import JobObjects, JobTruth, job_truth, left_of_jobs, read_job
-from tests.kube.kubectl import wait_until
 from tests.kube.kwok_stages import EXIT_CODE, RUN_TIME
 from tests.kube.objects import Object, gpu_node
 from tests.kube.servers import run_arena
+from tests.waiting import wait_until
 
 POOL = "test.fairlead.io/pool"
 AGREE_SECONDS = 90.0

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kube.node_images import BUSYBOX
+from tests.waiting import wait_until
 
 IMAGE = (f"--image={BUSYBOX}", "--image-pull-policy=Never")
 OBEYS = """mkfifo /tmp/orders

@@ -7,6 +7,7 @@ import hashlib
 import os
 import pty
 import random
+import select
 import struct
 import subprocess
 import termios
@@ -16,8 +17,8 @@ from contextlib import contextmanager
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kubelet.jobs import SECONDS, Arena, two_containers
+from tests.waiting import wait_until
 
 CHIEF, WORKER = "att-chief-0", "att-worker-0"
 
@@ -141,7 +142,7 @@ class Terminal:
         try:
             self._shown += os.read(self._ours, 4096)
         except BlockingIOError:
-            time.sleep(0.02)
+            select.select([self._ours], [], [], 0.02)
         return False
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kubelet.jobs import SECONDS, Arena, two_containers
+from tests.waiting import wait_until
 
 CHIEF, WORKER = "talk-chief-0", "talk-worker-1"
 

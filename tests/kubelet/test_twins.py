@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kube.node_images import SIMULATED
 from tests.kubelet.jobs import SECONDS
 from tests.sim.small_world import CPU_POOL, NAMESPACE, live, small_world
+from tests.waiting import wait_until
 
 from fairlead_sim.objects.resources import EVENTS, PODS
 from fairlead_sim.world.world import World

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubectl import wait_until
 from tests.kube.node_images import BUSYBOX
 from tests.kubelet.jobs import OBEYS, SECONDS, Arena, pytorchjob, status_of, waiting_container
+from tests.waiting import wait_until
 
 ABSENT = "fairlead.test/absent:1"
 

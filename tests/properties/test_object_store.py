@@ -10,7 +10,7 @@ from tests.sim.objects import StillClock, config_map, owner
 
 from fairlead_sim.objects.resources import CONFIG_MAPS
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 WRITES = st.one_of(
@@ -22,7 +22,7 @@ WRITES = st.one_of(
 HISTORY = st.lists(WRITES, max_size=40)
 
 
-def write(cluster: Cluster, verb: str, name: str, how: Any) -> None:
+def write(cluster: StoredCluster, verb: str, name: str, how: Any) -> None:
     """One write that may be refused."""
     try:
         if verb == "create":
@@ -38,7 +38,7 @@ def write(cluster: Cluster, verb: str, name: str, how: Any) -> None:
         assert refused.code in (404, 409)
 
 
-def truth(cluster: Cluster, chosen: Any = None) -> dict[str, Any]:
+def truth(cluster: StoredCluster, chosen: Any = None) -> dict[str, Any]:
     return {obj["metadata"]["name"]: obj for obj in cluster.list(CONFIG_MAPS) if chosen is None or chosen(obj)}
 
 
@@ -59,7 +59,7 @@ def test_list_and_watch_know_the_truth(history: list[Any], moment: int, filtered
     def chosen(obj: Any) -> bool:
         return not filtered or (obj["metadata"].get("labels") or {}).get("app") == "x"
 
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     for step in history[:moment]:
         write(cluster, *step)
     known, since = truth(cluster, chosen), cluster.resource_version
@@ -72,7 +72,7 @@ def test_list_and_watch_know_the_truth(history: list[Any], moment: int, filtered
 @settings(deadline=None)
 @given(HISTORY)
 def test_versions_grow_by_one_a_write_and_every_event_has_its_own(history: list[Any]) -> None:
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     watch, start = cluster.watch(CONFIG_MAPS), cluster.resource_version
     for step in history:
         write(cluster, *step)
@@ -83,7 +83,7 @@ def test_versions_grow_by_one_a_write_and_every_event_has_its_own(history: list[
 @settings(deadline=None)
 @given(HISTORY)
 def test_owners_are_found_by_their_dependants_and_nobody_depends_on_the_dead(history: list[Any]) -> None:
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     for step in history:
         write(cluster, *step)
     alive = {obj["metadata"]["uid"] for obj in cluster.list(CONFIG_MAPS)}

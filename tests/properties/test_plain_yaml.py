@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from fairlead.wire.files.bounded import load_yaml
 from fairlead.wire.files.plain_yaml import parse_plain_yaml
@@ -71,11 +72,10 @@ def test_what_a_program_wrote(document: dict[str, Any], is_indented: bool) -> No
     agrees(Indented.dump(document) if is_indented else yaml.safe_dump(document, sort_keys=False))
 
 
-@given(LINES)
+@examples(500, 5000, LINES)
 @example(["a:", "   b:", "  - c: d"])
 @example(["- a:", "  b: c", "- d: e"])
 @example(["a: b", "  c: d"])
-@settings(max_examples=1500)
 def test_lines_that_nobody_meant(lines: list[str]) -> None:
     agrees("\n".join(lines))
 

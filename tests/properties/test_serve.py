@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import yaml
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.submitting import KeepingCluster, serve
+from tests.examples import examples
 from tests.properties.serving_flag_sets import serving_flag_sets
 from tests.properties.test_submit import without_owner
 
 
-@settings(max_examples=200, deadline=None)
-@given(serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+@examples(60, 600, serving_flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
 def test_a_dry_run_prints_what_is_created(words: list[str], user: str) -> None:
     told = serve([*words, "--dry-run"], KeepingCluster(user=user))
     cluster = KeepingCluster(user=user)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.submitting import KeepingCluster, submit
+from tests.examples import examples
 from tests.properties.flag_sets import flag_sets
 
 
@@ -17,8 +17,7 @@ def without_owner(manifest: dict[str, Any]) -> dict[str, Any]:
     return {**manifest, "metadata": meta}
 
 
-@settings(max_examples=200, deadline=None)
-@given(flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
+@examples(60, 600, flag_sets(), st.sampled_from(["", "alice", "system:serviceaccount:a:b"]))
 def test_a_dry_run_prints_what_a_submit_creates(words: list[str], user: str) -> None:
     place = words.index("--")
     told = submit([*words[:place], "--dry-run", *words[place:]], KeepingCluster(user=user))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.properties.test_object_store import WRITES, write
 from tests.sim.objects import StillClock
 
 from fairlead_sim.objects.resources import CONFIG_MAPS
-from fairlead_sim.objects.watch_log import DELETED, Subscription, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange, Subscription
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 CLIENT = st.one_of(
     st.tuples(st.just("write"), WRITES),
@@ -31,7 +32,7 @@ def is_x(obj: Any) -> bool:
 class Client:
     """What a reflector keeps: what it was told, and the version from which it goes on."""
 
-    def __init__(self, cluster: Cluster, since: int, filtered: bool) -> None:
+    def __init__(self, cluster: StoredCluster, since: int, filtered: bool) -> None:
         self.cluster, self.since, self.matches = cluster, since, is_x if filtered else None
         self.seen: list[Seen] = []
         self.watch = self.open()
@@ -52,11 +53,11 @@ class Client:
             self.watch = self.open()
 
 
-def told(kind: str, event: WatchEvent) -> Seen:
+def told(kind: str, event: LoggedChange) -> Seen:
     return (kind, event.object["metadata"]["name"], event.resource_version)
 
 
-def expected(events: list[WatchEvent], since: int, filtered: bool) -> list[Seen]:
+def expected(events: list[LoggedChange], since: int, filtered: bool) -> list[Seen]:
     """What a watch owes its reader, from every write there was: an object that enters the choice is ADDED, one that leaves it DELETED."""
     owed = []
     for event in events:
@@ -67,10 +68,9 @@ def expected(events: list[WatchEvent], since: int, filtered: bool) -> list[Seen]
     return owed
 
 
-@settings(max_examples=300)
-@given(st.lists(WRITES, max_size=20), st.integers(0, 30), st.lists(CLIENT, min_size=10, max_size=60), st.booleans())
+@examples(100, 1000, st.lists(WRITES, max_size=20), st.integers(0, 30), st.lists(CLIENT, min_size=10, max_size=60), st.booleans())
 def test_whatever_a_reader_does_it_is_told_every_write_once(before: list[Any], back: int, steps: list[Any], filtered: bool) -> None:
-    cluster, events = Cluster(StillClock()), list[WatchEvent]()
+    cluster, events = StoredCluster(StillClock()), list[LoggedChange]()
     cluster.subscribe(CONFIG_MAPS, events.append)
     born = cluster.resource_version
     for step in before:
@@ -89,7 +89,7 @@ def test_whatever_a_reader_does_it_is_told_every_write_once(before: list[Any], b
 
 @given(st.lists(WRITES, min_size=1, max_size=60), st.integers(0, 60), st.integers(1, 8))
 def test_a_short_memory_says_gone_exactly_when_something_would_be_skipped(history: list[Any], back: int, capacity: int) -> None:
-    cluster, events = Cluster(StillClock(), log_capacity=capacity), list[WatchEvent]()
+    cluster, events = StoredCluster(StillClock(), log_capacity=capacity), list[LoggedChange]()
     cluster.subscribe(CONFIG_MAPS, events.append)
     born = cluster.resource_version
     for step in history:

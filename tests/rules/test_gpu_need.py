@@ -9,7 +9,7 @@ from fairlead.model.refusal import Refusal
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.holding.units import card_units, grant_mib, unit_of
-from fairlead.rules.nodes.share_mode import ShareMode, share_mode
+from fairlead.rules.nodes.status import ShareMode, share_mode
 
 SIDECAR = container("side", 2, restartable=True)
 INIT = container("init", 6)

@@ -11,8 +11,7 @@ from fairlead.model.devices.gpu import GpuSlot, Grant
 from fairlead.model.node import Node
 from fairlead.model.pod import Container
 from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NVIDIA_GPU
-from fairlead.rules.holding.cluster_occupancy import cluster_occupancy
-from fairlead.rules.holding.occupancy import node_occupancy
+from fairlead.rules.holding.occupancy import cluster_occupancy, node_occupancy
 
 from .builders import READY, exclusive_node, gpu_pod, holder, pod, reading, shared_node, sharing_pod, snapshot
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from tests.waiting import wait_until
 
 from fairlead.edge.files.world_file import FILE, WorldFile
 from fairlead.errors import OutsideError, UserError
@@ -41,10 +42,7 @@ class KeptServer:
     def __init__(self, directory: Path, ready_file: Path) -> None:
         ready_file.unlink(missing_ok=True)
         self.process = subprocess.Popen([sys.executable, str(PROGRAM), str(directory), str(ready_file), str(SEED)])
-        deadline = time.monotonic() + START_SECONDS
-        while not ready_file.exists():
-            assert self.process.poll() is None and time.monotonic() < deadline, "the server does not start"
-            time.sleep(0.01)
+        wait_until("the server starts", lambda: ready_file.exists() or self.process.poll() is not None, START_SECONDS, 0.01)
         told = json.loads(ready_file.read_text())
         self.version = int(told["version"])
         self._headers = {"authorization": f"Bearer {told['token']}", "content-type": "application/merge-patch+json"}

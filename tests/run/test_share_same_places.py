@@ -18,6 +18,7 @@ from tests.sim.small_world import EPOCH, NAMESPACE, container, pod, small_scenar
 
 from fairlead.apps.extender import Extender
 from fairlead.model.pod import GrantsByContainer, Pod
+from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
 from fairlead.run.sharing_hooks import SharedGpus, sharing_hooks
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
@@ -25,7 +26,7 @@ from fairlead.wire.sharing.scheduler_extender import FilterAsked
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scenario.scenario import NodePool
 from fairlead_sim.scheduler.hooks import Hooks
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -45,7 +46,7 @@ class TwoWorlds:
         self.places = 0
         made: list[SharedGpus] = []
 
-        def hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+        def hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
             filled = sharing_hooks(cluster, recorder)
             assert isinstance(filled.extender, SharedGpus)
             made.append(filled.extender)
@@ -93,7 +94,7 @@ class TwoWorlds:
         assert obj is not None
         asked = FilterAsked(asker, names)
         answer, simulated = await extender.filter(asked), self.simulated.filter(obj, names)
-        assert not isinstance(answer, str), answer
+        assert not isinstance(answer, Refusal), answer
         assert (dict(answer.failed), dict(answer.hopeless)) == (dict(simulated.failed), dict(simulated.hopeless))
         scores = dict(await extender.prioritize(asked))
         assert scores == self.simulated.prioritize(obj, names)

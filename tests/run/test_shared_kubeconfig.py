@@ -14,9 +14,9 @@ import yaml
 from msgspec import to_builtins
 from tests.wire.test_kubeconfig_text import KUBECTL, WITH_COMMENTS
 
-from fairlead.cli.servers.laptop_state import RunningLaptop
 from fairlead.edge.connection.connection import LaptopPages
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.files.laptop_state import RunningLaptop
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig
 from fairlead.settings import LAPTOP_EXTENSION

@@ -466,13 +466,13 @@ def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
     from fairlead.run.sharing_hooks import sharing_hooks
     from fairlead_sim.scenario.file import load_scenario
     from fairlead_sim.scheduler.hooks import Hooks
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
     from fairlead_sim.store.recorder import Recorder
     from fairlead_sim.world.snapshot import take_snapshot
 
     made: list[SharedGpus] = []
 
-    def hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+    def hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
         filled = sharing_hooks(cluster, recorder)
         assert isinstance(filled.extender, SharedGpus)
         made.append(filled.extender)

@@ -14,8 +14,8 @@ from tests.cli.api_objects import node, pod
 from tests.cli.arena import arena, kubeconfig
 from tests.edge.scripted import Reply, ScriptedServer
 
-from fairlead.cli.frame.arena_config import read_arena_config
 from fairlead.cli.frame.verbs import verbs_of
+from fairlead.edge.files.arena_config import read_arena_config
 from fairlead.errors import UserError
 
 NODES = {"metadata": {"resourceVersion": "1"}, "items": [node("real-1", "10.0.0.1", {"nvidia.com/gpu": "4"})]}

@@ -18,6 +18,7 @@ from tests.cli.api_objects import node
 from tests.cli.arena import kubeconfig
 from tests.cli.jobs.test_job_requests import listed, script
 from tests.edge.scripted import Reply, ScriptedServer, Stream
+from tests.waiting import wait_until
 
 SHELLS = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}
 PATIENCE = 60.0
@@ -74,10 +75,10 @@ class Terminal:
                 self.seen += os.read(self._line, 4096).decode(errors="replace")
 
     def wait_for_call(self, call: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while call not in (calls := self._calls.read_text().splitlines() if self._calls.exists() else []):
-            assert time.monotonic() < deadline, (calls, self.seen)
-            time.sleep(0.05)
+        def calls() -> list[str]:
+            return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+        wait_until(lambda: f"{call} among {calls()}; seen: {self.seen!r}", lambda: call in calls(), PATIENCE, 0.05)
 
     def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)

@@ -8,11 +8,11 @@ import sys
 import msgspec
 
 from fairlead.run.sharing_hooks import sharing_hooks
-from fairlead_sim.objects.watch_log import WatchEvent
+from fairlead_sim.objects.watch_log import LoggedChange
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.scheduler.hooks import Hooks
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -26,13 +26,13 @@ class Histories:
         self.events = 0
         self._digest = hashlib.blake2b(digest_size=16)
 
-    def listen(self, cluster: Cluster, recorder: Recorder) -> Hooks:
+    def listen(self, cluster: StoredCluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
             self._digest.update(msgspec.json.encode(cluster.list(ref)))
             cluster.subscribe(ref, self._note)
         return sharing_hooks(cluster, recorder)
 
-    def _note(self, event: WatchEvent) -> None:
+    def _note(self, event: LoggedChange) -> None:
         self.events += 1
         self._digest.update(msgspec.json.encode([event.type, event.object, event.resource_version]))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlead.wire.kube.time import parse_time
 from fairlead_sim.objects.conditions import find_condition
-from fairlead_sim.objects.watch_log import ADDED, DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import ADDED, DELETED, LoggedChange
 
 Object = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Lives:
         self._ended: set[str] = set()
         self.phases: set[str] = set()
 
-    def see(self, event: WatchEvent) -> None:
+    def see(self, event: LoggedChange) -> None:
         pod = event.object
         uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
         assert uid not in self._ended, f"{name}: written after its end"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import select
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from subprocess import PIPE
 from types import ModuleType
 
 import pytest
+from tests.waiting import wait_until
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 REPORT = """<testsuites><testsuite name="pytest" tests="4">
@@ -78,14 +81,15 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
 
 
 def test_two_runs_take_turns(tmp_path: Path) -> None:
-    code = f"import sys, time; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom pathlib import Path\n"
-    code += f"with only_one(Path({str(tmp_path / 'lock')!r}), 'it'): print('in', flush=True); time.sleep(1)"
-    first = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert first.stdout is not None
-    first.stdout.readline()
-    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
-    assert first.wait(timeout=30) == 0
-    assert f"waiting: process {first.pid} is at work on it" in second.stderr
+    code = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from locks import only_one\nfrom pathlib import Path\n"
+    code += f"over = Path({str(tmp_path / 'over')!r})\nwith only_one(Path({str(tmp_path / 'lock')!r}), 'it'):\n"
+    code += "    print(over.exists(), flush=True)\n    sys.stdin.read()\n    over.touch()\n"
+    runs = [subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) for _ in range(2)]
+    first, second = runs if select.select([each.stdout for each in runs], [], [], 30)[0] == [runs[0].stdout] else runs[::-1]
+    assert second.stderr is not None
+    assert f"waiting: process {first.pid} is at work on it" in second.stderr.readline()
+    assert (first.communicate(timeout=30)[0], first.returncode) == ("False\n", 0)
+    assert (second.communicate(timeout=30)[0], second.returncode) == ("True\n", 0)
 
 
 def test_envtest_assets_win_over_built_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,9 +185,7 @@ if first and {is_slow}:
 """
     building = threading.Thread(target=run_tests.build_beside, args=([sys.executable, "-c", code], checked))
     building.start()
-    limit = time.monotonic() + 60
-    while not (told.exists() and told.read_text()) and time.monotonic() < limit:
-        time.sleep(0.01)
+    wait_until("it was begun", lambda: told.exists() and told.read_text(), 60, 0.01)
     if is_slow:
         checked.set()
     building.join(timeout=60)

@@ -1,0 +1,1 @@
+"""Servers: one module each, with its loops and its pages; `service` and `leader` are what they share."""

@@ -1,7 +1,8 @@
-"""Who asks our admission rules where a server has no admission policies? The API server itself, over HTTPS: two questions, two paths.
+"""The admission webhook: our admission rules over HTTPS, for API servers that have no admission policies.
 
-What a newcomer gets wrong: nothing here decides (`rules/sharing/admission` does), and nothing here is secret: whoever asks learns only what
-our rules say of a pod that he sent himself. The API server trusts the answer because of the certificate.
+Two questions, two paths. Nothing here decides (`rules/sharing/admission` does), and nothing here is secret:
+whoever asks learns only what our rules say of a pod that they sent themselves. The API server trusts the
+answer because of the certificate.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.apps.service import Probes
 from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
@@ -50,8 +52,7 @@ def webhook_app() -> Starlette:
         routes=[
             Route(SCHEDULER_PATH, _answering(answer_scheduler), methods=["POST"]),
             Route(GRANTS_PATH, _answering(answer_grants), methods=["POST"]),
-            Route("/healthz", _ok),
-            Route("/readyz", _ok),
+            *(Route(path, page) for path, page in Probes().pages().items()),
         ]
     )
 
@@ -84,7 +85,3 @@ async def _body(request: Request) -> bytes | None:
 def _refused(status: int, why: str) -> Response:
     _log.warning("refused with %d: %s", status, why)
     return PlainTextResponse(f"{why}\n", status)
-
-
-async def _ok(request: Request) -> Response:
-    return PlainTextResponse("ok\n")

@@ -1,7 +1,9 @@
-"""The cluster exporter (`:9401`): watch the cluster, keep one page ready, hand it to every scraper (telemetry contract 3).
+"""The cluster exporter (`:9401`): follows the cluster and keeps a page of metrics ready (telemetry contract
+3).
 
-What a newcomer gets wrong: a scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at
-most once a second, and also while nothing changes, because durations grow. Before the first full read there are self metrics only.
+A scrape asks nobody anything. The page is made in a thread when the cluster or the readings changed, at most
+once a second, and also while nothing changes, because durations grow. Before the first full read it has self
+metrics only.
 """
 
 from __future__ import annotations
@@ -10,22 +12,19 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, structs
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
 from fairlead import __version__, settings
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, process_metrics
-from fairlead.apps.server import serve
+from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.kinds.instances import all_instances
 from fairlead.model.metric import Family
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.model.source import Source
 from fairlead.ports import Clock, Cluster, GpuReadings
 from fairlead.rules.metrics.arena import arena_families
 from fairlead.rules.metrics.cluster import native_families
@@ -37,19 +36,17 @@ COMPATIBILITIES: Final = ("arena",)
 SHORTEST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 5.0
 LEISURE: Final = 4.0
-"""Pauses are so many times as long as making the last page took: a cluster that never rests does not keep a core busy."""
+"""A pause is at least so many times as long as the last page took: a restless cluster keeps no core busy."""
 STUCK_AFTER_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
 
 class ClusterExporterSettings(Struct, frozen=True):
-    """`compat`: families of the reference suite beside the native ones. `node`: the host this process runs on.
+    """`compat`: families of the reference suite beside the native ones. `node`: the host of this process.
 
     `read_seconds`: how long a client may take to send a request.
     """
 
-    host: str = settings.LOOPBACK
-    port: int = settings.CLUSTER_EXPORTER_PORT
     compat: tuple[str, ...] = COMPATIBILITIES
     max_jobs: int = 5000
     node: str = ""
@@ -57,7 +54,10 @@ class ClusterExporterSettings(Struct, frozen=True):
 
 
 def cluster_families(snapshot: ClusterSnapshot, now: float, chosen: ClusterExporterSettings) -> Iterator[Family]:
-    """All families of a cluster, the reference's first. Lazy, so that one half is rendered before the other is made."""
+    """All families of a cluster, the reference's first.
+
+    Lazy, so that one half is rendered before the other is made.
+    """
     summary = summarize(snapshot, all_instances(snapshot), now, chosen.max_jobs)
     if "arena" in chosen.compat:
         yield from arena_families(summary)
@@ -76,17 +76,15 @@ class ClusterExporter:
         self._scrapes = 0
         self._refreshed_at = time.monotonic()
         self.page = MetricsPage()
-        self.app = Starlette(
-            routes=[
-                Route("/metrics", self._metrics),
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/", self._index),
-            ]
-        )
+        self.probes = Probes(self._trouble, self._unready)
+        self.app = pages_app("cluster exporter", self.probes, self._metrics)
+
+    def service(self, sock: socket.socket) -> ServedApp:
+        """Whoever serves it runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
+        return ServedApp(app=self.app, sock=sock, loops=(self.run,), probes=self.probes, read_seconds=self._chosen.read_seconds)
 
     async def run(self) -> None:
-        """Refresh on changes, at most once a second, at least every five, or as much later as `LEISURE` asks for a page that takes long.
+        """Refresh on changes, at most once a second, at least every five; more seldom where `LEISURE` asks.
 
         A page that cannot be made leaves the last one.
         """
@@ -124,37 +122,12 @@ class ClusterExporter:
         self._scrapes += 1
         return PageResponse(self.page, request)
 
-    async def _healthz(self, request: Request) -> Response:
+    def _trouble(self) -> str:
         silent = time.monotonic() - self._refreshed_at
-        if silent > STUCK_AFTER_SECONDS:
-            return PlainTextResponse(f"no page made for {silent:.0f} s\n", 503)
-        return PlainTextResponse("ok\n")
+        return f"no page made for {silent:.0f} s" if silent > STUCK_AFTER_SECONDS else ""
 
-    async def _readyz(self, request: Request) -> Response:
+    def _unready(self) -> str:
         if self._state.is_synced:
-            return PlainTextResponse("ok\n")
-        return PlainTextResponse(_unsynced(self._cluster.snapshot().main_sources.values()), 503)
-
-    async def _index(self, request: Request) -> Response:
-        return PlainTextResponse(f"Fairlead cluster exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
-
-
-def _unsynced(sources: Iterable[Source]) -> str:
-    lines = [f"{source.name}: {source.state} {source.message}".rstrip() for source in sources if not source.is_ok]
-    return "not yet read:\n" + "".join(f"{line}\n" for line in lines)
-
-
-async def run(
-    cluster: Cluster,
-    readings: GpuReadings,
-    clock: Clock,
-    chosen: ClusterExporterSettings,
-    *,
-    sock: socket.socket | None = None,
-    ready: asyncio.Event | None = None,
-) -> None:
-    """Serve until cancelled. Whoever calls runs `cluster.run()` and `readings.run()` beside it: they may be shared."""
-    exporter = ClusterExporter(cluster, readings, clock, chosen)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(exporter.run())
-        group.create_task(serve(exporter.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds))
+            return ""
+        waiting = [source for source in self._cluster.snapshot().main_sources.values() if not source.is_ok]
+        return "\n".join(["not yet read:", *(f"{source.name}: {source.state} {source.message}".rstrip() for source in waiting)])

@@ -1,7 +1,7 @@
-"""The console's process: keep the board state current, sample the built-in series, hint at changes, serve the page and its API.
+"""The console's server: it keeps the board state current, samples the built-in series and hints at changes.
 
-What a newcomer gets wrong: there is no sign-in yet, so this server listens on loopback only unless told otherwise, and answers only
-to names of this machine (a strange web page could reach a loopback server under its own name otherwise).
+There is no sign-in yet, so it listens on loopback only unless told otherwise, and answers only to names of
+this machine: a strange web page could reach a loopback server under its own name otherwise.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from fairlead.apps.server import bind_socket, is_loopback, serve
+from fairlead.apps.server import is_loopback
+from fairlead.apps.service import Probes, ServedApp
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.change_hints import ChangeHints, TopicVersions
 from fairlead.console.charts.counters import ConsoleCounters
-from fairlead.console.charts.history import History, Sample
+from fairlead.console.charts.history import History, LineSample
 from fairlead.console.charts.history_samples import samples_of
 from fairlead.console.http.answers import Refused
 from fairlead.console.http.board_states import BoardStates
@@ -31,7 +32,7 @@ from fairlead.console.http.routes import Console, console_routes
 from fairlead.errors import UserError
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.ports import Ports
-from fairlead.settings import CONSOLE_PORT, LOOPBACK, READ_SECONDS
+from fairlead.settings import LOOPBACK, READ_SECONDS
 
 HINT_SECONDS: Final = 1.0
 """A topic is announced at most this often."""
@@ -43,11 +44,13 @@ _log = logging.getLogger(__name__)
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """How the console listens. `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
-    `read_seconds` is how long a client may take to send a request."""
+    """How the console listens.
+
+    `base_path` is where a proxy shows it (`/gpu/`); `allowed_hosts` are names it may be called by;
+    `read_seconds` is how long a client may take to send a request.
+    """
 
     host: str = LOOPBACK
-    port: int = CONSOLE_PORT
     base_path: str = "/"
     insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -55,9 +58,10 @@ class ConsoleSettings(Struct, frozen=True):
 
 
 class ConsoleServer:
-    """One console over one world. `run` serves and follows until cancelled; the world's own loops run beside it.
+    """One console over one world, whose own loops run beside it.
 
-    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read slowly, in a thread.
+    `past`: what the cluster was like before, oldest first, for charts that would otherwise begin now. Read
+    slowly, in a thread.
     """
 
     def __init__(self, world: Ports, settings: ConsoleSettings | None = None, past: Iterator[ClusterSnapshot] | None = None) -> None:
@@ -71,31 +75,26 @@ class ConsoleServer:
         self._past = past or iter(())
         self._first_sample = asyncio.Event()
         self._trouble = ""
+        self.probes = Probes(unready=self._unready)
         self.app = self._app()
 
     def speed(self) -> float:
         """Seconds of the world's clock per second of ours. Simulated clocks say it; others run at 1."""
         return float(getattr(self.world.clock, "speed", 1.0))
 
-    async def run(self, sock: socket.socket | None = None, ready: asyncio.Event | None = None) -> None:
-        """Serve until cancelled. Streams end first, so that a stop never waits for a browser."""
-        sock = sock or bind_socket(self.settings.host, self.settings.port)
-        beside = [asyncio.create_task(loop) for loop in (self._follow(), self._sample())]
-        remembering = asyncio.create_task(self._remember())
-        serving = asyncio.create_task(serve(self.app, sock=sock, ready=ready, read_seconds=self.settings.read_seconds))
-        try:
-            await asyncio.wait([serving, *beside], return_when=asyncio.FIRST_COMPLETED)
-            for task in (serving, *beside):
-                if task.done():
-                    task.result()
-        finally:
-            self.hints.close()
-            for task in (remembering, *beside, serving):
-                task.cancel()
-            await asyncio.gather(remembering, *beside, serving, return_exceptions=True)
+    def service(self, sock: socket.socket) -> ServedApp:
+        """Streams end first, so that a stop never waits for a browser."""
+        return ServedApp(
+            app=self.app,
+            sock=sock,
+            loops=(self._follow, self._sample, self._remember),
+            probes=self.probes,
+            stopping=self.hints.close,
+            read_seconds=self.settings.read_seconds,
+        )
 
     async def _follow(self) -> None:
-        """Announce changed topics, at most once a second each, and only once the board state shows what they announce."""
+        """Announce changed topics, at most once a second each, once the board state shows the change."""
         while True:
             await asyncio.sleep(HINT_SECONDS)
             if not self.world.cluster.is_ready:
@@ -123,7 +122,10 @@ class ConsoleServer:
                     self._first_sample.set()
 
     async def _remember(self) -> None:
-        """The past goes behind the first live sample. It may take a while, and is no reason to let anybody wait."""
+        """The past goes behind the first live sample.
+
+        It may take a while, and is no reason to let anybody wait.
+        """
         await self._first_sample.wait()
         try:
             while (remembered := await asyncio.to_thread(self._next_of_past)) is not None:
@@ -132,12 +134,15 @@ class ConsoleServer:
         except Exception:  # noqa: BLE001 - told; the charts go on from here
             _log.exception("charts begin now: the past cannot be remembered")
 
-    def _next_of_past(self) -> tuple[float, list[Sample]] | None:
+    def _next_of_past(self) -> tuple[float, list[LineSample]] | None:
         snapshot = next(self._past, None)
         return None if snapshot is None else (snapshot.taken_at, list(samples_of(BoardState(snapshot, snapshot.taken_at))))
 
     async def newest_board_state(self, purpose: str) -> BoardState | None:
-        """The board state, or None with its traceback in the log, once per reason: a loop outlives an object that no page can show."""
+        """The board state; None where none can be made, and a traceback in the log, once per reason.
+
+        A loop outlives an object that no page can show.
+        """
         try:
             board_state = await self.board_states.renew()
         except Exception as error:  # noqa: BLE001 - told; requests answer 500 meanwhile
@@ -158,18 +163,14 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             base_path=base_path_of(self.settings.base_path),
         )
-        health = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics}
-        app = UnderPath(console_routes(console, health), console.base_path)
+        app = UnderPath(console_routes(console, {**self.probes.pages(), "/metrics": self._metrics}), console.base_path)
         return Guard(
             app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
         )
 
-    async def _healthz(self, request: Request) -> Response:
-        return Response("ok\n", media_type="text/plain")
-
-    async def _readyz(self, request: Request) -> Response:
-        self.board_states.require_ready()
-        return Response("ok\n", media_type="text/plain")
+    def _unready(self) -> str:
+        refused = self.board_states.unready()
+        return refused.what if refused is not None else ""
 
     async def _metrics(self, request: Request) -> Response:
         data = self.counters.page(self.hints.stream_count, self.history.line_count, self.world.cluster.is_ready)
@@ -193,7 +194,10 @@ class UnderPath:
 
 
 def check_address(settings: ConsoleSettings) -> None:
-    """Refuse an address that others can reach, unless told: nobody signs in yet, so whoever reaches the page sees the whole cluster."""
+    """Refuse an address that others can reach, unless told.
+
+    Nobody signs in yet, so whoever reaches the page sees the whole cluster.
+    """
     if settings.insecure_listen or is_loopback(settings.host):
         return
     raise UserError(

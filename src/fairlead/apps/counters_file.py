@@ -1,7 +1,7 @@
-"""Where do a GPU exporter's counters come from? The CSV a person named, re-read when it changes, else the built-in ones.
+"""The counters of a GPU exporter: a CSV that a person named, read again when it changes, else the built-in.
 
-What a newcomer gets wrong: a file that turns bad while we run never empties the page; the last good counters stay, and the self
-metrics say that the reload failed.
+A file that turns bad later never empties the page: the last good counters stay, and the self metrics say that
+the reload failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def usual_file() -> str:
 
 
 class CountersFile:
-    """The counters in force. Raises UserError at the start when the named file cannot be used; never later."""
+    """The counters in force.
+
+    Raises UserError at the start when the named file cannot be used; never later.
+    """
 
     def __init__(self, path: str = "", *, is_strict: bool = False) -> None:
         self._path = path
@@ -44,7 +47,7 @@ class CountersFile:
         self._warn_of_rejected()
 
     def reload_if_changed(self, *, is_asked: bool = False) -> None:
-        """Look at the file; swap the counters if it changed (or somebody asks) and is readable and has a row that counts."""
+        """Read the file if it changed or somebody asks; a readable one with a row that counts is in force."""
         if not self._path:
             return
         try:

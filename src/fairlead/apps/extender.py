@@ -1,7 +1,7 @@
-"""The driver of the sharing machine on a real cluster: kube-scheduler's verbs go in, and its steps are carried out through the API server.
+"""The driver of the sharing machine on a real cluster: questions of kube-scheduler go in, API calls come out.
 
-kube-scheduler holds nothing against an extender that says `Error`; it tries again. So whatever is not certain (no Lease, a ledger that is
-being built) is an error, and never a guess.
+kube-scheduler holds nothing against an extender that says `Error`; it tries again. So whatever is not certain
+(no Lease, a ledger that is being built) is an error, and never a guess.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fairlead.apps.leader import Leader
+from fairlead.apps.service import together
 from fairlead.errors import OutsideError
 from fairlead.model.actions import BindPod, Outcome, Result, SharingAction, TellEvent, TouchPod, WriteGrants
 from fairlead.model.node import Node
@@ -41,7 +42,10 @@ _log = logging.getLogger(__name__)
 
 
 class Extender:
-    """`lease_name` is for messages. `trouble` is "" when calls are answered. Times are seconds of `monotonic`."""
+    """`lease_name` is for messages.
+
+    `trouble` is "" when calls are answered. Times are seconds of `monotonic`.
+    """
 
     def __init__(
         self,
@@ -74,25 +78,27 @@ class Extender:
         if not self.leader.is_held:
             why = f": {self.leader.trouble}" if self.leader.trouble else ""
             return f"this extender does not hold the lease {self._lease_name}{why}"
+        return self.unready
+
+    @property
+    def unready(self) -> str:
         return "" if self.machine.feed.is_rebuilt else REBUILDING
 
     async def run(self) -> None:
         """Until cancelled; then what is on its way is finished and the Lease is given back."""
         try:
-            async with asyncio.TaskGroup() as group:
-                await self.leader.turn()
-                for loop in (self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever()):
-                    group.create_task(loop)
+            await self.leader.turn()
+            await together(self.leader.run(), self._follow(), self._tell(), self._look_for_ever(), self._look_after_for_ever())
         finally:
             while self._tasks:
                 await asyncio.wait(self._tasks)
             await self.leader.release()
 
-    # --- what kube-scheduler asks ------------------------------------------------------------------------------------------------
+    # --- what kube-scheduler asks ---------------------------------------------------------------------------
 
-    async def filter(self, asked: FilterAsked) -> Filtered | str:
+    async def filter(self, asked: FilterAsked) -> Filtered | Refusal:
         if why := await self._admit():
-            return why
+            return Refusal(why)
         answer = self.machine.filter(asked.pod, asked.names)
         if answer.passed:
             self.machine.hints.passed(asked.pod)
@@ -106,7 +112,10 @@ class Extender:
         return self.ledger.prioritize(asked.pod, asked.names)
 
     async def bind(self, asked: BindAsked) -> str:
-        """ "" when the pod is on the node, with its cards; else why not. The same question while one is under way waits for its answer."""
+        """ "" when the pod is on the node, with its cards; else why not.
+
+        The same question while one is under way waits for its answer.
+        """
         if why := await self._admit():
             return why
         answer = self._answers.get(asked)
@@ -137,7 +146,7 @@ class Extender:
                         await asyncio.sleep(0.02)
         return self.trouble
 
-    # --- steps of the machine ----------------------------------------------------------------------------------------------------
+    # --- steps of the machine -------------------------------------------------------------------------------
 
     def _carry_out(self, steps: Iterable[Step | SharingAction]) -> None:
         for step in steps:
@@ -220,7 +229,7 @@ class Extender:
             self._has_words.clear()
             await self._has_words.wait()
 
-    # --- loops -------------------------------------------------------------------------------------------------------------------
+    # --- loops ----------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
         """Follow; after `_rebuild` list everything anew."""
@@ -241,7 +250,10 @@ class Extender:
                 await asyncio.wait((following, restarting))
 
     def _rebuild(self) -> None:
-        """The Lease has come to us: what was known may be old, and nobody is served before all was listed again."""
+        """The Lease has come to us: what was known may be old.
+
+        Nobody is served before all is listed again.
+        """
         self.machine.feed.rebuild()
         self._restart.set()
 
@@ -273,7 +285,7 @@ class Extender:
                 self._carry_out((action,))
 
     def _is_idle(self) -> bool:
-        """Whether the Lease may go to another: no write is on its way, nor may one still come true that we know nothing of."""
+        """Whether the Lease may go to another: no write is on its way or may still come true unseen."""
         machine = self.machine
         return not machine.bindings.under_way and not machine.adoption.is_writing and self._monotonic() >= self._undecided_until
 

@@ -1,7 +1,7 @@
-"""The GPU exporter (`:9400`): sample the devices, render one page, hand it to every scraper (telemetry contract 1).
+"""The GPU exporter (`:9400`): samples the devices and keeps a page of metrics ready (telemetry contract 1).
 
-What a newcomer gets wrong: a scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample
-fails, the last values stay until they are stale, and the page is always 200.
+A scrape never touches a device. The loop samples every few seconds and swaps the page; when a sample fails,
+the last values stay until they are stale, and the page is always 200.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from fairlead import __version__, settings
 from fairlead.apps.counters_file import CountersFile, usual_file
 from fairlead.apps.metrics_page import MetricsPage, PageResponse, make_page, parse_compat, process_metrics
-from fairlead.apps.server import serve
+from fairlead.apps.service import Probes, ServedApp, pages_app
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.devices.device import DeviceSample
 from fairlead.ports import Clock, Devices
@@ -43,14 +41,12 @@ _log = logging.getLogger(__name__)
 
 
 class GpuExporterSettings(Struct, frozen=True):
-    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node. Intervals in seconds.
+    """`collectors`: path of a counters CSV, "" = built in. `node`: this exporter's own node.
 
-    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no others at all; None = all.
-    `read_seconds`: how long a client may take to send a request.
+    `devices`: indexes of the GPUs to print, None = all. `only`: names of our own families to print, and no
+    others at all; None = all. `read_seconds`: how long a client may take to send a request.
     """
 
-    host: str = settings.LOOPBACK
-    port: int = settings.GPU_EXPORTER_PORT
     collectors: str = ""
     is_strict_csv: bool = False
     interval_seconds: float = 5.0
@@ -67,7 +63,10 @@ class GpuExporterSettings(Struct, frozen=True):
 
 
 class GpuExporter:
-    """The loop and its page. `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds."""
+    """The loop and its page.
+
+    `sample_once` is one turn; `run` turns until cancelled. `wall` gives monotonic seconds.
+    """
 
     def __init__(self, devices: Devices, clock: Clock, chosen: GpuExporterSettings, wall: Callable[[], float] = time.monotonic) -> None:
         self._wall = wall
@@ -85,14 +84,19 @@ class GpuExporter:
         self._has_sampled = asyncio.Event()
         self._reload_asked = asyncio.Event()
         self.page = MetricsPage()
-        self.app = Starlette(
-            routes=[
-                Route("/metrics", self._metrics),
-                Route("/health", self._health),
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/", self._index),
-            ]
+        self.probes = Probes(self._trouble)
+        self.app = pages_app("GPU exporter", self.probes, self._metrics, {"/health": self._dcgm_health})
+
+    def service(self, sock: socket.socket) -> ServedApp:
+        """The first page exists before anybody is answered."""
+        return ServedApp(
+            app=self.app,
+            sock=sock,
+            loops=(self.run,),
+            probes=self.probes,
+            opens=self._has_sampled,
+            reload=self.reload,
+            read_seconds=self._chosen.read_seconds,
         )
 
     async def run(self) -> None:
@@ -105,14 +109,8 @@ class GpuExporter:
                 await asyncio.wait_for(self._reload_asked.wait(), max(0.0, self._chosen.interval_seconds - (self._wall() - began)))
 
     def reload(self) -> None:
-        """Read the counters file again now, whether it seems to have changed or not, and make a page of it."""
+        """Read the counters file again now, whether it seems to have changed or not, and make a page."""
         self._reload_asked.set()
-
-    async def serve(self, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-        """Answer scrapes once there is a page."""
-        await self._has_sampled.wait()
-        chosen = self._chosen
-        await serve(self.app, chosen.host, chosen.port, sock=sock, ready=ready, read_seconds=chosen.read_seconds)
 
     async def sample_once(self) -> None:
         """One turn: sample here, render in a thread (a page of many nodes must not hold up scrapes)."""
@@ -174,45 +172,17 @@ class GpuExporter:
         self._scrape_seconds = self._wall() - began
         return response
 
-    async def _health(self, request: Request) -> Response:
+    async def _dcgm_health(self, request: Request) -> Response:
         has_page = "true" if self.page.pieces else "false"
         return PlainTextResponse("OK", headers={"X-Registry-Available": has_page, "X-Reload-In-Progress": "false"})
 
-    async def _healthz(self, request: Request) -> Response:
+    def _trouble(self) -> str:
         silent = self._wall() - self._ticked_at
-        if silent > 3 * self._chosen.interval_seconds + 10:
-            return PlainTextResponse(f"no sample for {silent:.0f} s\n", 503)
-        return PlainTextResponse("ok\n")
-
-    async def _readyz(self, request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def _index(self, request: Request) -> Response:
-        return PlainTextResponse(f"Fairlead GPU exporter {__version__}\n/metrics\n/healthz\n/readyz\n")
-
-
-async def run(
-    devices: Devices,
-    clock: Clock,
-    chosen: GpuExporterSettings,
-    *,
-    sock: socket.socket | None = None,
-    ready: asyncio.Event | None = None,
-) -> None:
-    """Sample and serve until cancelled. The first page exists before the port answers."""
-    await run_exporter(GpuExporter(devices, clock, chosen), sock, ready)
-
-
-async def run_exporter(exporter: GpuExporter, sock: socket.socket | None, ready: asyncio.Event | None) -> None:
-    """The same for one that the caller keeps, to `reload` it."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(exporter.run())
-        group.create_task(exporter.serve(sock, ready))
+        return f"no sample for {silent:.0f} s" if silent > 3 * self._chosen.interval_seconds + 10 else ""
 
 
 def settings_from_flags(
     *,
-    address: tuple[str, int],
     collectors: str = "",
     interval_ms: int = 5000,
     compat: str = "dcgm,legacy",
@@ -239,8 +209,6 @@ def settings_from_flags(
         raise UserError(f"`--devices {devices}` names no GPUs", "write `f` for all, or indexes such as `g:0,2-4`") from error
     hostnames = HOSTNAME_LABELS[hostname_label] if has_hostname else ()
     return GpuExporterSettings(
-        host=address[0],
-        port=address[1],
         collectors=collectors or usual_file(),
         is_strict_csv=is_strict_csv,
         interval_seconds=interval_ms / 1000,

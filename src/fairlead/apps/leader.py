@@ -1,8 +1,9 @@
-"""Which of several processes may write: the holder of a Lease. One that is called and does not hold it asks the holder to give way.
+"""The Lease that says which of several processes may write; one that is called without it asks for it.
 
-Time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before others may think that it has, gives
-way only when nothing of its own is under way, and a Lease counts as expired only when it was seen unchanged for its whole length. What is
-left: a process whose clock stands still inside one system call, between its look at the Lease and the sending of a request.
+Time is this machine's own monotonic clock, never the times in the Lease. A holder stops serving before others
+may think that it has, gives way only when nothing of its own is under way, and a Lease counts as expired only
+when it was seen unchanged for its whole length. What is left: a process whose clock stands still inside one
+system call, between its look at the Lease and the sending of a request.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ RENEW_SECONDS: Final = 1.0
 CALLED_SECONDS: Final = 3.0
 """A holder that was not called for so long gives way to one that was."""
 FENCE_SECONDS: Final = SAFE_SECONDS
-"""What a holder that died under our own name had on its way is decided by then: its requests ended with its Lease."""
+"""By then all is decided that a dead holder of our name had on its way: it ended with its Lease."""
 _log = logging.getLogger(__name__)
 
 
 class Leader:
-    """`on_taken` is called when the Lease comes to this process, not when it is renewed. `trouble`: why it cannot be had.
+    """`on_taken` is called when the Lease comes to this process, not when it is renewed.
 
-    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`. `term`: how often it has come to us.
+    `trouble`: why the Lease cannot be had.
+    `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`. `term`:
+    how often it has come to us.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class Leader:
         return self._is_wanted and not self._is_called
 
     def left(self) -> float:
-        """Seconds for which this process may still write: how long the API server may take over a request that is sent now."""
+        """Seconds for which this process may still write: the `timeout` of a request that is sent now."""
         return max(0.0, self.held_until - self._monotonic())
 
     def called(self) -> None:
@@ -90,7 +93,10 @@ class Leader:
                 await asyncio.sleep(RENEW_SECONDS / 8)  # a row of calls does not make a row of requests
 
     async def release(self) -> None:
-        """Give it back at a clean end, so that the next need not wait; while something may still come true it runs out by itself."""
+        """Give it back at a clean end, so that the next need not wait.
+
+        While something may still come true, it runs out by itself.
+        """
         was_held, self.held_until = self.is_held, float("-inf")
         if was_held and self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):

@@ -1,6 +1,6 @@
 """A /metrics page, made once and handed to every scraper: plain and gzip bytes side by side.
 
-What a newcomer gets wrong: nothing is computed while a scraper waits. Whoever makes pages swaps the whole value, so a scrape sees one
+Nothing is computed while a scraper waits. Whoever makes pages swaps the whole value, so a scrape sees one
 moment and two scrapes of it are the same bytes.
 """
 
@@ -48,7 +48,8 @@ def make_page(pieces: Iterable[bytes]) -> MetricsPage:
 
 
 def parse_compat(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """`dcgm,legacy` as the families to print beside the native ones, in the order of `known`; "" or `none` = none of them.
+    """`dcgm,legacy` as families to print beside the native ones, in the order of `known`; "" or `none` =
+    none.
 
     >>> parse_compat("legacy, dcgm", ("dcgm", "legacy", "custom")), parse_compat("none", ("arena",))
     (('dcgm', 'legacy'), ())
@@ -65,7 +66,10 @@ def process_metrics() -> bytes:
 
 
 class PageResponse(Response):
-    """The page, in the encoding the scraper accepts. The transport's flow control holds a slow scraper's own task, nobody else's."""
+    """The page, in the encoding the scraper accepts.
+
+    The transport's flow control holds a slow scraper's own task, nobody else's.
+    """
 
     def __init__(self, page: MetricsPage, request: Request) -> None:
         super().__init__(headers={"content-type": CONTENT_TYPE, "vary": "Accept-Encoding"})

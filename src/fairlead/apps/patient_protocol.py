@@ -1,7 +1,8 @@
-"""How long may a client take to send a request, and how large may its head be? The HTTP/1.1 of every server of ours.
+"""HTTP/1.1 with a limit on how long a client may take to send a request, and on how large its head may be.
 
-Only the reading of a request is limited: an answer may take or stream as long as it likes, and a connection between two requests idles
-as long as uvicorn lets it. The limit holds for head and body together, so that a byte now and then does not extend it.
+Only the reading of a request is limited: an answer may take or stream as long as it likes, and a connection
+between two requests idles as long as uvicorn lets it. The limit holds for head and body together, so that a
+byte now and then does not extend it.
 """
 
 from __future__ import annotations
@@ -9,16 +10,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-
-from fairlead.apps.peer import TellingProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_BYTES_MAX: Final = 1 << 20
 """What Go's servers allow, kube-apiserver among them."""
 
 
-class PatientProtocol(TellingProtocol):
-    """One connection. A request that is not complete after `read_seconds` is answered with 408, and the connection ends.
+class PatientProtocol(HttpToolsProtocol):
+    """One connection. A request not complete after `read_seconds` is answered with 408, and that is its end.
 
     A connection on which no request begins at all ends without a word after the same time.
     """
@@ -74,6 +73,11 @@ class PatientProtocol(TellingProtocol):
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, msg)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Who asks for another protocol (`kubectl exec`) is answered in this one: no library is to be
+        installed.
+        """
+
     def _begin_wait(self) -> None:
         self._end_wait()
         self._deadline = self.loop.call_later(self._read_seconds, self._give_up)
@@ -102,8 +106,9 @@ class PatientProtocol(TellingProtocol):
         return self._is_reading and not self._is_in_head
 
     def _may_be_told(self) -> bool:
-        """Whether the next thing the client hears may be our refusal: nothing has begun to answer the request that is being read, nor
-        is anything still answering an earlier one."""
+        """Whether the next thing the client hears may be our refusal: nothing has begun to answer the request
+        that is being read, nor is anything still answering an earlier one.
+        """
         if self.cycle is None:
             return True
         if self._is_in_body():
@@ -123,7 +128,10 @@ class PatientProtocol(TellingProtocol):
         self.transport.close()
 
     def _tell_gone(self) -> None:
-        """Tell every request that has no whole answer yet. uvicorn tells the newest alone, and a stream before it would never end."""
+        """Tell every request that has no whole answer yet.
+
+        uvicorn tells the newest alone, and a stream before it would never end.
+        """
         for cycle in self._unanswered:
             if not cycle.response_complete:
                 cycle.disconnected = True

@@ -1,7 +1,8 @@
-"""How does a process of ours listen, say that it is up, and stop? One shell around uvicorn for every HTTP app.
+"""Listen addresses, bound sockets, and `serve`: one shell around uvicorn for every HTTP app.
 
-What a newcomer gets wrong: the port is taken with `bind_socket` before anything else starts (so a taken port is one sentence, not a
-half-started process), and stopping is cancelling the task of `serve`: signals belong to `run_together`, never to uvicorn.
+The port is taken with `bind_socket` before anything else starts: a taken port is one sentence, no
+half-started process. `serve` is stopped by cancelling its task: signals belong to `service.run`, never to
+uvicorn.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import contextlib
 import errno
 import ipaddress
 import logging
-import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ssl import SSLContext
 from typing import Any, Final
@@ -23,13 +23,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.apps.patient_protocol import PatientProtocol
+from fairlead.apps.question_protocol import KEEP_ALIVE_SECONDS, Answerer, QuestionProtocol
 from fairlead.errors import UserError
 from fairlead.settings import READ_SECONDS
 
 GRACE_SECONDS: Final = 2
-"""How long running requests may finish after a stop; a client that never reads costs a stop no more than this."""
-_KEEP_ALIVE_SECONDS: Final = 120
-"""Go's clients (kube-scheduler, Prometheus) close an idle connection after 90 s; did we so first, a POST could meet a closing one."""
+"""How long running requests may finish after a stop, even one whose client never reads."""
 _BACKLOG: Final = 1024
 _log = logging.getLogger(__name__)
 
@@ -50,7 +49,10 @@ def parse_address(text: str, default_host: str = "127.0.0.1") -> tuple[str, int]
 
 @lru_cache(maxsize=1024)  # asked about the same few peers with every request
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address. "" (every interface) is not; a name counts only if it is `localhost`."""
+    """Whether only this machine can reach the address.
+
+    "" (every interface) is not; a name counts only if it is `localhost`.
+    """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -67,7 +69,10 @@ def require_loopback(host: str, is_told: bool, flag: str) -> None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`). Raises UserError when the address cannot be taken."""
+    """A listening-ready TCP socket; port 0 picks a free one (`getsockname`).
+
+    Raises UserError when the address cannot be taken.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -95,10 +100,11 @@ def _bind_hint(error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, patient for `read_seconds` with whoever connects, telling when it accepts connections."""
+    """uvicorn without signal handlers, patient for `read_seconds`, telling when it accepts connections."""
 
-    def __init__(self, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
+    def __init__(self, app: ASGIApp | Answerer, config: uvicorn.Config, read_seconds: float, ready: asyncio.Event | None) -> None:
         super().__init__(config)
+        self._answerer = app if isinstance(app, Answerer) else None
         self._read_seconds = read_seconds
         self._ready = ready
 
@@ -107,7 +113,10 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake (asyncio lets it take a minute)."""
+        """In place of uvicorn's own, which limits neither the reading of a request nor a TLS handshake.
+
+        asyncio lets a handshake take a minute.
+        """
         loop, tls = asyncio.get_running_loop(), self.config.ssl
         handshake_seconds = self._read_seconds if tls is not None else None
         self.servers = [
@@ -118,14 +127,16 @@ class _Server(uvicorn.Server):
         if self._ready is not None:
             self._ready.set()
 
-    def _connection(self) -> PatientProtocol:
+    def _connection(self) -> PatientProtocol | QuestionProtocol:
+        if self._answerer is not None:
+            return QuestionProtocol(self._answerer, self.server_state, self._read_seconds)
         return PatientProtocol(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state, read_seconds=self._read_seconds
         )
 
 
 class _Heard:
-    """The app, without its complaint that a client went away in the middle of its own request: nobody is left to be answered."""
+    """The app, without its complaint that a client went away within its own request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -136,25 +147,24 @@ class _Heard:
 
 
 async def serve(
-    app: ASGIApp,
-    host: str = "127.0.0.1",
-    port: int = 0,
+    app: ASGIApp | Answerer,
     *,
-    sock: socket.socket | None = None,
+    sock: socket.socket,
     ssl: SSLContext | None = None,
     ready: asyncio.Event | None = None,
     stopping: Callable[[], None] | None = None,
     read_seconds: float = READ_SECONDS,
 ) -> None:
-    """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`. No lifespan: an app's loops are tasks beside it.
+    """Serve the app until cancelled, then let running requests finish for `GRACE_SECONDS`.
 
-    `sock`: a socket of `bind_socket` (closed at the end); without one, `host` and `port` are bound here. `stopping` is called as soon as
-    the stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole request within
-    `read_seconds` is let go.
+    What is no ASGI app answers whole questions (`question_protocol`). No lifespan: an app's loops run beside
+    it (`service.ServedApp`). `sock`: of `bind_socket`, closed at the end. `stopping` is called as soon as the
+    stop begins: an app that streams without end (watches) ends its streams there. Who has not sent a whole
+    request within `read_seconds` is let go.
     """
-    sock = sock or bind_socket(host, port)
+    asgi: Any = app if isinstance(app, Answerer) else _Heard(app)
     config = uvicorn.Config(
-        _Heard(app),
+        asgi,
         ws="none",
         loop="none",
         lifespan="off",
@@ -162,13 +172,13 @@ async def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=_BACKLOG,
     )
     config.load()
     config.ssl = ssl
-    server = _Server(config, read_seconds, ready)
+    server = _Server(app, config, read_seconds, ready)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     try:
         await asyncio.shield(serving)
@@ -181,39 +191,3 @@ async def serve(
         raise
     finally:
         sock.close()
-
-
-async def run_together(*loops: Coroutine[Any, Any, None], on_hangup: Callable[[], None] | None = None) -> None:
-    """Run all until SIGTERM, SIGINT or the first failure, then cancel the rest and wait for them. A failure is raised, a signal is not.
-
-    A loop that simply returns ends nothing; when all have returned, so does this. SIGHUP calls `on_hangup`; without one it means what it
-    means in a terminal that closes, the end (unless `nohup` said otherwise).
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: stop.set, signal.SIGINT: stop.set}
-    if on_hangup is not None or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        handlers[signal.SIGHUP] = on_hangup or stop.set
-    for number, handler in handlers.items():
-        with contextlib.suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
-            loop.add_signal_handler(number, handler)
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in loops]
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await _until_one_fails(tasks, stopping)
-    finally:
-        for task in (*tasks, stopping):
-            task.cancel()
-        await asyncio.gather(*tasks, stopping, return_exceptions=True)
-        for number in handlers:
-            with contextlib.suppress(ValueError, RuntimeError):
-                loop.remove_signal_handler(number)
-
-
-async def _until_one_fails(tasks: Sequence[asyncio.Future[None]], stopping: asyncio.Future[Any]) -> None:
-    running = set(tasks)
-    while running and not stopping.done():
-        done, _ = await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        for task in done - {stopping}:
-            task.result()
-        running -= done

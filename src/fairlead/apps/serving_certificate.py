@@ -1,7 +1,7 @@
-"""With which certificate does a server of ours serve HTTPS? The newest of its two files, without a restart.
+"""The certificate that a server shows: the newest of its two files, without a restart.
 
-What a newcomer gets wrong: a pair is tried apart first. A certificate that does not fit its key, half of a renewal, must not spoil the one
-that is in use.
+A new pair is tried apart first: half of a renewal, a certificate that does not fit its key, must not spoil
+the one that is in use.
 """
 
 from __future__ import annotations
@@ -19,17 +19,23 @@ _log = logging.getLogger(__name__)
 
 
 class ServingCertificate:
-    """The certificate of a server, read again when its files change: a Secret that is renewed needs no restart."""
+    """The certificate of a server, read again when its files change (as a renewed Secret's do).
 
-    def __init__(self, certificate: Path, key: Path) -> None:
+    A client may show a certificate, too, when `client_ca` is the file of an authority; one that another
+    signed is refused.
+    """
+
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
         self._files = (certificate, key)
         self._seen = self._state()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._load()
+        if client_ca is not None:
+            self._trust(client_ca)
 
     async def follow(self) -> None:
-        """Look every `RELOAD_SECONDS`; a pair that does not fit together is logged, and the old one goes on."""
+        """Look every `RELOAD_SECONDS`; a pair that does not fit is logged, and the old one goes on."""
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
             self.reload()
@@ -53,6 +59,13 @@ class ServingCertificate:
             raise UserError(
                 f"`{certificate}` and `{key}` are no certificate and its key: {error}", "both in PEM, the key without password"
             ) from error
+
+    def _trust(self, authority: Path) -> None:
+        try:
+            self.context.load_verify_locations(authority)
+        except (OSError, ssl.SSLError) as error:
+            raise UserError(f"`{authority}` is no certificate authority: {error}", "name a PEM file") from error
+        self.context.verify_mode = ssl.CERT_OPTIONAL
 
     def _state(self) -> tuple[tuple[int, int], ...]:
         try:

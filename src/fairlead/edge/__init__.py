@@ -1,0 +1,1 @@
+"""The real world: API servers, Prometheus, exporters' pages, files and clocks of this machine."""

@@ -1,4 +1,4 @@
-"""Which pods belong to which job? Every job of a snapshot with its pods, whatever its kind."""
+"""Every job of a snapshot with the pods that belong to it, whatever its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job kinds Fairlead knows. A new kind is one module like `training.mpijob` and one word in this tuple."""
+"""The job kinds Fairlead knows. A new one is a module like `training.mpijob` and a word in this tuple."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kind_by_type(type_: str) -> JobKind | None:
 
 
 def one_per_resource(kinds: Iterable[JobKind]) -> tuple[JobKind, ...]:
-    """Of kinds that live in one resource the first: what it parses are the jobs of all of them, each with its own type."""
+    """Of kinds that live in one resource the first: what it parses are the jobs of all of them."""
     found: dict[tuple[str, str], JobKind] = {}
     for kind in kinds:
         found.setdefault((kind.GROUP, kind.PLURAL), kind)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from msgspec import Struct
 
 from fairlead.kinds.parts.job_companions import companions, prerequisites
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.parts.kind import JobKind
-
-Manifest = dict[str, Any]
+from fairlead.model.actions import Manifest
 
 
 class Served(Struct, frozen=True):

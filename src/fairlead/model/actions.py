@@ -1,4 +1,7 @@
-"""What can be done to the cluster, as values, and how it ended. Rules make actions, worlds carry them out (`Cluster.apply`)."""
+"""What can be done to the cluster, as values, and how it ended.
+
+Rules make actions, worlds carry them out (`ports.Cluster.apply`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ Manifest = dict[str, Any]
 
 
 class ObjectRef(Struct, frozen=True):
-    """One object. `uid`: this very one, and none that has its name by now. `plural`: of its resource; "" = the cluster is asked."""
+    """One object. `uid`: this very one, and none that has its name by now.
+
+    `plural`: of its resource; "" = the cluster is asked.
+    """
 
     api_version: str
     kind: str
@@ -34,14 +40,20 @@ class ObjectRef(Struct, frozen=True):
 
 
 def object_ref(manifest: Manifest, namespace: str = "", plural: str = "") -> ObjectRef:
-    """Of an object as it is written, or as the cluster made it; `namespace` is for one that names none."""
+    """The reference of an object as it is written, or as the cluster made it.
+
+    `namespace` is for one that names none.
+    """
     meta = manifest["metadata"]
     place = str(meta.get("namespace") or namespace)
     return ObjectRef(manifest["apiVersion"], manifest["kind"], str(meta.get("name") or ""), place, meta.get("uid") or "", plural)
 
 
 class CreateObject(Struct, frozen=True):
-    """Create it in its own namespace, or else in `namespace`. `is_strict`: a field that its schema has not is refused."""
+    """Create it in its own namespace, or else in `namespace`.
+
+    `is_strict`: a field that its schema does not have is refused.
+    """
 
     manifest: Manifest
     namespace: str = ""
@@ -50,7 +62,10 @@ class CreateObject(Struct, frozen=True):
 
 
 class PatchObject(Struct, frozen=True):
-    """Change it by a merge patch (RFC 7386), or its status alone."""
+    """Change it by a merge patch (RFC 7386).
+
+    `subresource`: change that alone, such as `status`; "" = the object.
+    """
 
     target: ObjectRef
     patch: Mapping[str, Any]
@@ -104,9 +119,9 @@ Action = ObjectAction | SharingAction
 
 
 class Result(Enum):
-    """`THERE`: an object of that name is there already. `GONE`: it is not there any more. `REFUSED`: certainly not done.
+    """How an action ended. `REFUSED`: certainly not done. `UNKNOWN`: it may have been done, or may yet be.
 
-    `UNKNOWN`: it may have been done, or may yet be.
+    `THERE`: an object of that name is there already. `GONE`: it is not there any more.
     """
 
     DONE = "done"

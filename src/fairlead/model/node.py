@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.model.devices.gpu import GpuSlot
 from fairlead.model.moment import Moment
-from fairlead.model.resources import NOTHING, Amounts
+from fairlead.model.resources import GPU_COUNT, GPU_MEMORY, NOTHING, Amounts
 
 
 class NodeStatus(StrEnum):
@@ -65,3 +65,9 @@ class Node(Struct, frozen=True, gc=False):
     os_image: str = ""
     gpus: tuple[GpuSlot, ...] = ()
     card_memory_mib: int | None = None
+
+    @property
+    def units_per_card(self) -> float:
+        """Units of `aliyun.com/gpu-mem` of each of its cards, if all are alike; 0 = nobody says how many."""
+        cards = self.capacity.get(GPU_COUNT, 0)
+        return self.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0

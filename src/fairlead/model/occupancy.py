@@ -17,8 +17,8 @@ from fairlead.model.resources import MemoryUnit
 class CardHolder(Struct, frozen=True, gc=False):
     """One container on one card. `ratio`: the part of the card it was given (whole = 1).
 
-    `mode`: exclusive, share, timeslice, mps or mig. `container` is "" when only the pod is known. Used and
-    utilisation are the container's own; None = nobody measured them.
+    `container` is "" when only the pod is known. Used and utilisation are the container's own; None = nobody
+    measured them.
     """
 
     pod: Pod

@@ -76,6 +76,10 @@ class ContainerStatus(Struct, frozen=True, gc=False):
     finished_at: Moment | None = None
     last_finished_at: Moment | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        return self.state in _HAS_RUN
+
 
 class Pod(Struct, frozen=True, gc=False):
     """`node` is "" while unbound.
@@ -130,7 +134,7 @@ class Pod(Struct, frozen=True, gc=False):
 
         The phase says so; before it, while init containers run, the statuses do.
         """
-        return self.phase != _PENDING or any(each.state in _HAS_RUN for each in (*self.init_statuses, *self.statuses))
+        return self.phase != _PENDING or any(each.has_begun for each in (*self.init_statuses, *self.statuses))
 
     @property
     def is_holding(self) -> bool:

@@ -32,7 +32,9 @@ NO_ROOM: Final = "GPUShareNoRoom"
 """Event: the sentence over all nodes (`rules/sharing/why`)."""
 
 MANAGED: Final = (GPU_MEMORY, GPU_CORE)
-"""The resources of the extender: kube-scheduler asks it about every pod that names one, whatever the amount.
+"""The resources of the extender.
+
+kube-scheduler asks it about every pod that names one of them, whatever the amount.
 """
 
 

@@ -37,8 +37,16 @@ class Source(Struct, frozen=True, gc=False):
         return self.state == SourceState.OK
 
     @property
+    def is_missing(self) -> bool:
+        return self.state == SourceState.MISSING
+
+    @property
+    def is_forbidden(self) -> bool:
+        return self.state == SourceState.FORBIDDEN
+
+    @property
     def has_failed(self) -> bool:
-        return self.state in (SourceState.FORBIDDEN, SourceState.FAILING)
+        return self.is_forbidden or self.state == SourceState.FAILING
 
     @property
     def is_unread(self) -> bool:

@@ -1,1 +1,1 @@
-"""How a program begins, which cluster it speaks to, which servers it starts. The only room that knows the simulated cluster."""
+"""How a program begins, its cluster and its servers. The only room that knows the simulated cluster."""

@@ -1,7 +1,7 @@
-"""How does a simulated world come to be: from a scenario, whose history it lives through first, or from what was saved of one?
+"""What a simulated world begins with: a scenario, whose history it lives through first, or a saved snapshot.
 
-The epoch of a scenario is chosen so that simulated now is wall now: ages in kubectl are right at speed 1. In a world from a snapshot it
-is the time of the snapshot: everything is as old as it was then.
+The epoch of a scenario is chosen so that simulated now is wall now: ages in kubectl are right at speed 1. In
+a world from a snapshot it is the time of the snapshot: everything is as old as it was then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fairlead.cli.snapshot.load import load_snapshot
+from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.errors import UserError
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.saved import SavedWorld, check_object
@@ -27,8 +27,8 @@ from fairlead_sim.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What somebody asked a world to begin with, by `flag`. `origin` says it for a person (`scenario default`); equal digests mean equal
-    beginnings.
+    """What somebody asked a world to begin with, by `flag`. `origin` says it for a person (`scenario
+    default`); equal digests mean equal beginnings.
 
     `scenario` is the TOML text, "" where there is none. `world` makes it, for a seed.
     """
@@ -55,7 +55,10 @@ def scenario_beginning(name: str) -> Beginning:
 
 
 def snapshot_beginning(name: str) -> Beginning:
-    """A file that `fairlead snapshot save` wrote. Raises UserError when it cannot be read, or is too old to have objects."""
+    """A file that `fairlead snapshot save` wrote.
+
+    Raises UserError when it cannot be read, or is too old to have objects.
+    """
     saved = load_snapshot(name)
     if saved.objects is None:
         told = f"`{name}` has snapshot version {saved.version}: it can be shown, but no cluster can go on from it"
@@ -79,7 +82,7 @@ def resumed_world(scenario: str, origin: str, seed: int, saved: SavedWorld) -> W
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """What is made here stays: the collector looks at it neither while it grows (a third of a large world's start) nor ever after."""
+    """What is made here stays: the collector never looks at it (a third of a large world's start)."""
     gc.disable()
     try:
         yield

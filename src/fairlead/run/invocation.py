@@ -1,4 +1,4 @@
-"""What a server is told when it begins, and the small things that all of them need."""
+"""What a server is told when it begins, and how its address is written for a person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlead.errors import UserError
 
 
 class Invocation:
-    """What a process function gets: its flags, the global ones, the environment, and how to speak to the person."""
+    """What a process function gets: its flags, the global ones, the environment, a way to tell the person."""
 
     def __init__(self, args: argparse.Namespace, options: GlobalOptions, env: Mapping[str, str], messages: Messages) -> None:
         self.args = args
@@ -29,7 +29,10 @@ Process = Callable[[Invocation], Coroutine[Any, Any, None]]
 
 @contextmanager
 def needing_simulation(what: str) -> Iterator[None]:
-    """Around imports of the simulated cluster. Raises UserError where it is not installed, as in a production image."""
+    """Around imports of the simulated cluster.
+
+    Raises UserError where it is not installed, as in a production image.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -37,10 +40,6 @@ def needing_simulation(what: str) -> Iterator[None]:
             raise
         reason = f"{what} needs the simulated cluster, which this installation is without"
         raise UserError(reason, "name a real cluster (`--kubeconfig FILE`), or run it from a checkout (`make up`)") from error
-
-
-def keep_running() -> None:
-    """SIGHUP asks a server to read its settings again; these have none that could change."""
 
 
 def url_of(sock: socket.socket, scheme: str = "http") -> str:

@@ -1,7 +1,8 @@
-"""A world that outlives its process: opened from the file of a state directory, or begun there, and saved as it lives.
+"""A simulated world that outlives its process: begun in or read from a state directory's file, and saved
+there.
 
-What a newcomer gets wrong: `save` comes before an answer, not after. What the world does by itself is saved with the next answer, or within
-a second; what was told to a client is never taken back.
+`save` comes before an answer, not after: what was told to a client is never taken back. What the world does
+by itself is saved with the next answer, or within a second.
 """
 
 from __future__ import annotations
@@ -20,26 +21,31 @@ from fairlead import __version__
 from fairlead.edge.files.world_file import Key, Row, WorldFile
 from fairlead.errors import OutsideError, UserError
 from fairlead.run.beginnings import Beginning, resumed_world, scenario_beginning
-from fairlead_sim.api.credentials import Credentials, make_credentials, parse_credentials, render_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials, parse_credentials, render_credentials
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.saved import HeldCard, SavedWorld, check_object
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
 DEFAULT_SCENARIO: Final = "default"
 SAVE_SECONDS: Final = 1.0
 RESERVED_VERSIONS: Final = 100_000
-"""resourceVersions are set aside in the file before they are used, so that none is ever given twice, not even one that was lost."""
+"""resourceVersions are set aside in the file before they are used: not even a lost one is given twice."""
 STANDSTILLS: Final = 1000
 """Of earlier lives so many are remembered, for programs that have run since then."""
 LIFE: Final = 1 << 32
-"""By so much names count up from one life to the next: what the last one named and did not save shares no name with anything new."""
+"""By so much names count up from one life to the next: what the last one named and did not save shares no
+name with anything new.
+"""
 _log = logging.getLogger(__name__)
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """The world beside its objects. `origin`, `digest` and `scenario` are its `Beginning`'s; times are simulated epoch seconds."""
+    """The world beside its objects.
+
+    `origin`, `digest` and `scenario` are its `Beginning`'s; times are simulated epoch seconds.
+    """
 
     origin: str
     digest: str
@@ -58,7 +64,7 @@ class Header(Struct, frozen=True, kw_only=True):
 class KeptWorld:
     """`world` with the `file` that it is kept in. Close it at the end."""
 
-    def __init__(self, file: WorldFile, world: World, header: Header, credentials: Credentials, *, is_restored: bool) -> None:
+    def __init__(self, file: WorldFile, world: World, header: Header, credentials: ServerCredentials, *, is_restored: bool) -> None:
         self.world = world
         self.origin = header.origin
         self.credentials = credentials
@@ -72,12 +78,18 @@ class KeptWorld:
         self._write()
 
     def save(self) -> None:
-        """Returns when everything that was written so far is on disk. Raises OutsideError, and then it is tried again at the next save."""
+        """Returns when everything that was written so far is on disk.
+
+        Raises OutsideError, and then it is tried again at the next save.
+        """
         if self._dropped or self._changed:
             self._write()
 
     async def run(self) -> None:
-        """Save what the world does by itself, until cancelled. A disk that fails is told once, and once more when it works again."""
+        """Save what the world does by itself, until cancelled.
+
+        A disk that fails is told once, and once more when it works again.
+        """
         while True:
             await asyncio.sleep(SAVE_SECONDS)
             try:
@@ -100,7 +112,7 @@ class KeptWorld:
         finally:
             self.file.close()
 
-    # --- what changed ------------------------------------------------------------------------------------------------------------
+    # --- what changed ---------------------------------------------------------------------------------------
 
     def _unsaved(self, since: int) -> dict[Key, Any]:
         """Objects of later versions than `since`, in the order in which they came."""
@@ -109,7 +121,7 @@ class KeptWorld:
         found.sort(key=lambda item: (item[1]["metadata"]["creationTimestamp"], int(item[1]["metadata"]["resourceVersion"])))
         return {(ref.group_resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj for ref, obj in found}
 
-    def _note(self, event: WatchEvent) -> None:
+    def _note(self, event: LoggedChange) -> None:
         obj = event.object
         metadata = obj["metadata"]
         key = (self.world.cluster.kind_of(obj).group_resource, metadata.get("namespace", ""), metadata["name"])
@@ -122,7 +134,10 @@ class KeptWorld:
             self._reserve(event.resource_version)
 
     def _reserve(self, version: int) -> None:
-        """Set more versions aside. When the disk does not take it, nothing is answered either until a save succeeds."""
+        """Set more versions aside.
+
+        When the disk does not take it, nothing is answered either until a save succeeds.
+        """
         self._header = replace(self._header, resource_version=version + RESERVED_VERSIONS)
         try:
             self.file.write((), (), msgspec.json.encode(self._header))
@@ -152,8 +167,8 @@ class KeptWorld:
 def open_world(directory: Path, asked: Beginning | None, seed: int | None) -> KeptWorld:
     """The world of a state directory, or the one that begins there.
 
-    `asked` and `seed` are what a person asked for by name; None = whatever is there, else the default scenario and seed 0. Raises UserError
-    when the file cannot be used or keeps another world.
+    `asked` and `seed` are what a person asked for by name; None = whatever is there, else the default
+    scenario and seed 0. Raises UserError when the file cannot be used or keeps another world.
     """
     file = WorldFile(directory)
     try:
@@ -205,7 +220,7 @@ def _restored(file: WorldFile, directory: Path, asked: Beginning | None, seed: i
 
 
 def _saved(file: WorldFile, header: Header) -> tuple[SavedWorld, Header]:
-    """What was saved, and the header of the life that begins now: the time in between is one more standstill."""
+    """What was saved, and the header of the life that begins now. The time between is one more standstill."""
     objects: list[Any] = []
     held: dict[str, list[HeldCard]] = {}
     for body, cards in file.rows():

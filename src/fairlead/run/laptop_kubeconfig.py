@@ -1,7 +1,9 @@
-"""The kubeconfig that a laptop leaves for kubectl: a file of its own, or three entries in a file that others have entries in, too.
+"""The kubeconfig that a laptop leaves for kubectl: a file of its own, or three entries in one that others
+use.
 
-What a newcomer gets wrong: a file that is not ours is never written anew. Our cluster, context and user go in beside the others (`kubectl
---context fairlead` uses them), under kubectl's own lock, and are taken out again at the end, because they open nothing any more.
+A file that is not ours is never written anew. Our cluster, context and user go in beside the others (`kubectl
+--context fairlead` uses them), under kubectl's own lock, and are taken out again at the end, because they
+open nothing any more.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import Any, Final
 import yaml
 
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.frame.own_files import FileKind, replace_whole
-from fairlead.cli.servers.laptop_state import RunningLaptop
 from fairlead.edge.connection.certificate import common_name
 from fairlead.edge.connection.connection import laptop_pages
-from fairlead.edge.connection.kubeconfig_file import Cluster, Kubeconfig, parse_kubeconfig
+from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, parse_kubeconfig
+from fairlead.edge.files.laptop_state import RunningLaptop
+from fairlead.edge.files.own_files import FileKind, replace_whole
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.settings import CONTEXT_BEFORE_EXTENSION, LAPTOP_AUTHORITY, LAPTOP_CONTEXT, LAPTOP_EXTENSION, LAPTOP_USER
 from fairlead.wire.files.bounded import load_yaml
@@ -38,7 +40,10 @@ Entries = Mapping[str, Mapping[str, Any]]
 
 
 class SharedKubeconfig:
-    """The file that a person named. `check` it first; `write` puts the entries in, `end` takes them out of a file that others use, too."""
+    """The file that a person named.
+
+    `check` it first; `write` puts the entries in, `end` takes them out of a file that others use, too.
+    """
 
     def __init__(self, path: Path, *, is_made_current: bool = False, sleep: Callable[[float], object] = time.sleep) -> None:
         self.path = path
@@ -52,7 +57,8 @@ class SharedKubeconfig:
         self._current_before = ""
 
     def check(self, running: Iterable[RunningLaptop] = ()) -> None:
-        """Raises UserError where entries cannot go into the file that is there: it is no kubeconfig, or has others of our names.
+        """Raises UserError where entries cannot go into the file that is there: it is no kubeconfig, or has
+        others of our names.
 
         `running`: laptops whose context must not be taken from them, either.
         """
@@ -78,7 +84,10 @@ class SharedKubeconfig:
         self.opens_the_laptop = self.is_own or is_current
 
     def end(self) -> None:
-        """Take our entries out of a file that has others; one of our own stays. Raises FairleadError when that cannot be."""
+        """Take our entries out of a file that has others; one of our own stays.
+
+        Raises FairleadError when that cannot be.
+        """
         if not self._written or not (text := self._read()):
             return
         with self._locked():
@@ -108,7 +117,7 @@ class SharedKubeconfig:
             told = f"the entries of the laptop cannot be taken out of kubeconfig `{self.path}`: {error}"
             raise UserError(told, f"`kubectl config delete-context {LAPTOP_CONTEXT}` takes its context out") from error
 
-    # --- the file --------------------------------------------------------------------------------------------------------------------
+    # --- the file -------------------------------------------------------------------------------------------
 
     def _read(self) -> str:
         """Its text; "" where there is none."""
@@ -138,7 +147,10 @@ class SharedKubeconfig:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """As kubectl locks it: by a file `FILE.lock` that must not exist. One behind a link is locked under both of its names."""
+        """As kubectl locks it: by a file `FILE.lock` that must not exist.
+
+        One behind a link is locked under both of its names.
+        """
         with ExitStack() as held:
             for name in sorted({str(self.path), os.path.realpath(self.path)}):
                 lock = Path(f"{name}.lock")
@@ -171,7 +183,7 @@ def end_kubeconfig(kubeconfig: SharedKubeconfig, messages: Messages) -> None:
         messages.warn(f"the laptop's entries stay in kubeconfig `{kubeconfig.path}`: {error.log_line}")
 
 
-# --- whose it is ---------------------------------------------------------------------------------------------------------------------
+# --- whose it is --------------------------------------------------------------------------------------------
 
 
 def _holds_ours_alone(data: bytes) -> bool:
@@ -242,7 +254,7 @@ def _namesake(path: Path, what: str, name: str) -> UserError:
     return UserError(told, f"rename that one, or {_ELSEWHERE}")
 
 
-def _is_our_cluster(cluster: Cluster) -> bool:
+def _is_our_cluster(cluster: KubeconfigCluster) -> bool:
     """By its extension, or by the name of its authority, which older laptops wrote as well."""
     if any(extension.name == LAPTOP_EXTENSION for extension in cluster.extensions or ()):
         return True

@@ -1,4 +1,4 @@
-"""Which world does the laptop serve: one that begins anew at every start, or one that is kept in a state directory?"""
+"""The world that a laptop serves: one that begins anew at every start, or one kept in a state directory."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from fairlead.errors import UserError
 from fairlead.run.beginnings import Beginning, scenario_beginning, snapshot_beginning
 from fairlead.run.kept_world import DEFAULT_SCENARIO, KeptWorld, open_world
 from fairlead.run.simulation import Simulation
-from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.saved import saved_first
 
 
 class Life(Struct, frozen=True):
-    """A world to serve, what its server is known by, and how it is kept. `origin` says for a person what it began with."""
+    """A world to serve, what its server is known by, and how it is kept.
+
+    `origin` says for a person what it began with.
+    """
 
     simulation: Simulation
-    credentials: Credentials
+    credentials: ServerCredentials
     origin: str
     kept: KeptWorld | None = None
 
@@ -43,7 +46,9 @@ class Life(Struct, frozen=True):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C ends what is done here at once; the event loop would first wait for its end, and a large world takes many seconds."""
+    """Ctrl-C ends what is done here at once; the event loop would first wait for its end, and a large world
+    takes many seconds.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -52,7 +57,10 @@ def interruptible() -> Iterator[None]:
 
 
 def begin_life(args: argparse.Namespace, asked: Beginning | None, messages: Messages) -> Life:
-    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`. Raises UserError when it cannot be had."""
+    """The world that the flags of `up` ask for; `asked` is its `asked_beginning`.
+
+    Raises UserError when it cannot be had.
+    """
     if args.state_dir:
         kept = open_world(Path(args.state_dir).expanduser(), asked, args.seed)
         if kept.is_restored:

@@ -1,7 +1,7 @@
-"""From argv to an exit status: `fairlead`, `arena` and kubectl's plug-ins are all one function here, and every error ends here.
+"""From argv to an exit status: one function for `fairlead`, `arena` and plug-ins, where every error ends.
 
-What a newcomer gets wrong: nothing but the parser may be imported before the verb is known (`arena version` is measured in
-milliseconds). Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
+Nothing but the parser may be imported before the verb is known (`arena version` is measured in milliseconds).
+Which world a verb speaks to is chosen in `fairlead.run.worlds`, on its behalf and only when it asks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.errors import INTERRUPTED, FairleadError
 
 
 def main(program: str, argv: Sequence[str]) -> int:
-    """Run one command line; the exit status (house rules in ARCHITECTURE.md: 1 ours to mend, 2 the outside, 3 a bug, 130 Ctrl-C)."""
+    """Run one command line; the exit status (1 a person can mend it, 2 the outside, 3 a bug, 130 Ctrl-C)."""
     fill_standard_streams()
     messages, stdout = Messages(program, sys.stderr), Stdout(sys.stdout)
     try:
@@ -61,15 +61,17 @@ def _run_found_verb(program: str, argv: Sequence[str], messages: Messages, stdou
     if getattr(module, "READS_A_CLUSTER", True):
         with _without_typing_extensions():
             import msgspec  # noqa: F401
+    from fairlead.run.machine import OwnMachine
     from fairlead.run.worlds import ChosenWorld
 
+    machine = OwnMachine(os.environ)
     world = ChosenWorld(options, os.environ, messages, is_writing=verb.is_writing and not getattr(args, "dry_run", False))
-    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep))
+    return module.run(args, Context(program, options, messages, world, stdout, os.environ, time.time, time.sleep, machine))
 
 
 @contextmanager
 def _without_typing_extensions() -> Iterator[None]:
-    """Where it is installed, msgspec takes from it what Python 3.11 has itself, when it is imported for the first time.
+    """Where it is installed, msgspec takes from it what Python 3.11 has itself.
 
     It costs as much time as msgspec, because it brings `inspect` along. Whoever asks for it later gets it.
     """
@@ -85,7 +87,7 @@ def _without_typing_extensions() -> Iterator[None]:
 
 
 def _report_bug(program: str, argv: Sequence[str], messages: Messages, error: Exception) -> int:
-    from fairlead.cli.frame.bug_report import write_bug_report
+    from fairlead.run.bug_report import write_bug_report
 
     path = write_bug_report(program, argv, error, os.environ)
     where = f"attach `{path}` to an issue" if path else "run it again with a writable XDG_STATE_HOME to get a report file"

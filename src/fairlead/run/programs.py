@@ -1,7 +1,8 @@
-"""Which programs are installed, and how does each begin and end? `main` does all between.
+"""The entry points of the installed programs: how each begins and ends. `main` does all between.
 
-What a newcomer gets wrong: nothing may be imported above that takes time. Until `main` is there, Ctrl-C must end a program as the
-system does, without a word; and a command that lives for a tenth of a second must not spend it on tidying up (`bench/cli_start.py`).
+Nothing that takes time may be imported above. Until `main` is there, Ctrl-C must end a program as the system
+does, without a word; and a command that lives for a tenth of a second must not spend it on tidying up
+(`bench/cli_start.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def run_arena() -> NoReturn:
 
 
 def run_kubectl_inspect() -> NoReturn:
-    """`kubectl inspect cgpu`: kubectl runs the file `kubectl-inspect-cgpu` of PATH with the words after it."""
+    """`kubectl inspect cgpu`: kubectl runs `kubectl-inspect-cgpu` of PATH with the words after it."""
     _run_shortly("kubectl inspect cgpu")
 
 
@@ -57,7 +58,10 @@ def _run(program: str) -> int:
     from fairlead.run.main import main
 
     def interrupt(_: int, frame: FrameType | None) -> None:
-        """Ends the program at once while modules are loaded or msgspec learns a class, which crashes when an exception comes in between."""
+        """Ends the program at once while modules are loaded or msgspec learns a class.
+
+        msgspec crashes when an exception comes in between.
+        """
         while frame is not None:
             if frame.f_code.co_filename.startswith("<frozen importlib") or "/msgspec/" in frame.f_code.co_filename:
                 os._exit(INTERRUPTED)
@@ -77,7 +81,7 @@ def _run(program: str) -> int:
 
 
 def _pass_on(lost: sys.UnraisableHookArgs) -> None:
-    """Ctrl-C where nothing can be raised (in a finalizer) is neither lost nor told as a traceback: it comes again."""
+    """Ctrl-C where nothing can be raised (in a finalizer) comes again: not lost, not told as a traceback."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         import _thread
 

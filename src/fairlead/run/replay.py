@@ -1,6 +1,6 @@
-"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, so that a bug report can be looked at in the console.
+"""A saved snapshot as a world: what `--snapshot FILE` gives to servers, as for a bug report in the console.
 
-What a newcomer gets wrong: time stands still in it. The clock says when the snapshot was taken, or every age would be wrong.
+Time stands still in it: the clock says when the snapshot was taken, or every age would be wrong.
 """
 
 from __future__ import annotations

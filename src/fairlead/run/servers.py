@@ -1,6 +1,7 @@
-"""The pieces that each server of a real cluster gets; those of the simulated one are in `simulated_servers`, loaded when asked for.
+"""The servers of a real cluster, each with the pieces that it needs.
 
-Sockets are bound before anything else is built, so that a taken port is one sentence and not half a process.
+Sockets are bound before anything else is built: a taken port is one sentence, no half-started process. The
+servers of the simulated cluster are in `simulated_servers`, loaded when asked for.
 """
 
 from __future__ import annotations
@@ -9,27 +10,26 @@ import argparse
 import asyncio
 import secrets
 import socket
-import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from fairlead import settings
-from fairlead.apps import cluster_exporter
 from fairlead.apps.admission_webhook import webhook_app
+from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, ClusterExporterSettings
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.extender import Extender
-from fairlead.apps.laptop import run_all
 from fairlead.apps.metrics_page import parse_compat
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
-from fairlead.apps.server import bind_socket, parse_address, serve
+from fairlead.apps.server import bind_socket, parse_address
+from fairlead.apps.service import Probes, ServedApp, run
 from fairlead.apps.serving_certificate import ServingCertificate
 from fairlead.cli.frame.context import GlobalOptions
 from fairlead.cli.frame.messages import Messages
-from fairlead.cli.snapshot.load import load_snapshot
 from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
+from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.errors import FairleadError, UserError
@@ -38,7 +38,7 @@ from fairlead.model.sharing import Placement
 from fairlead.model.source import SourceState
 from fairlead.ports import Ports
 from fairlead.rules.sharing.placement import SharePolicies
-from fairlead.run.invocation import Invocation, Process, keep_running, needing_simulation, url_of
+from fairlead.run.invocation import Invocation, Process, needing_simulation, url_of
 from fairlead.run.replay import replayed_world
 from fairlead.run.wiring import followed_world, log_to_stderr
 
@@ -66,7 +66,7 @@ def _process(name: str) -> Process:
 
 
 def _expected(group: BaseExceptionGroup) -> BaseException:
-    """The failure with a sentence inside a task group's bundle, if there is one; else the bundle, which is a bug."""
+    """The failure with a sentence inside a task group's bundle, or the bundle, which is a bug."""
     found: BaseException | None = group.subgroup(FairleadError)
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
@@ -76,94 +76,86 @@ def _expected(group: BaseExceptionGroup) -> BaseException:
 async def _run_console(asked: Invocation) -> None:
     args = asked.args
     host, port = parse_address(args.listen)
-    chosen = ConsoleSettings(
-        host=host, port=port, base_path=args.base_path, insecure_listen=args.insecure_listen, allowed_hosts=tuple(args.allowed_host)
-    )
+    chosen = ConsoleSettings(host, args.base_path, args.insecure_listen, tuple(args.allowed_host))
     check_address(chosen)
     sock = bind_socket(host, port)
-    async with _asked_world(asked, with_events=True) as world:
-        asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
-        _say_without_gpu_values(asked, world)
-        console = ConsoleServer(world, chosen)
-        await run_all(
-            [lambda ready: console.run(sock, ready)],
-            [world.cluster.run(), world.gpus.run()],
-            probed=[sock],
-            on_ready=lambda: asked.messages.info(f"console of {world.name} on {url_of(sock)}/"),
-            on_hangup=keep_running,
-        )
+    await _run_reader(asked, sock, lambda world: ConsoleServer(world, chosen).service(sock), ("console", "/"), with_events=True)
 
 
 async def _run_cluster_exporter(asked: Invocation) -> None:
     args = asked.args
-    host, port = parse_address(args.listen)
-    sock = bind_socket(host, port)
-    async with _asked_world(asked, with_events=False) as world:
-        asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
-        _say_without_gpu_values(asked, world)
-        chosen = cluster_exporter.ClusterExporterSettings(
-            host=host, port=port, compat=parse_compat(args.compat, cluster_exporter.COMPATIBILITIES), max_jobs=args.max_jobs
-        )
-        await run_all(
-            [lambda ready: cluster_exporter.run(world.cluster, world.gpus, world.clock, chosen, sock=sock, ready=ready)],
-            [world.cluster.run(), world.gpus.run()],
-            probed=[sock],
-            on_ready=lambda: asked.messages.info(f"cluster metrics of {world.name} on {url_of(sock)}/metrics"),
-            on_hangup=keep_running,
-        )
+    sock = bind_socket(*parse_address(args.listen))
+    chosen = ClusterExporterSettings(parse_compat(args.compat, COMPATIBILITIES), args.max_jobs)
+
+    def service(world: Ports) -> ServedApp:
+        return ClusterExporter(world.cluster, world.gpus, world.clock, chosen).service(sock)
+
+    await _run_reader(asked, sock, service, ("cluster metrics", "/metrics"))
 
 
 async def _run_admission_webhook(asked: Invocation) -> None:
     args = asked.args
-    host, port = parse_address(args.listen)
+    address = parse_address(args.listen)
     certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
-    sock = bind_socket(host, port)
-    await run_all(
-        [lambda ready: serve(webhook_app(), sock=sock, ssl=certificate.context, ready=ready)],
-        [certificate.follow()],
-        probed=[],
-        on_ready=lambda: asked.messages.info(f"admission webhook on {url_of(sock, 'https')}/scheduler and /grants"),
-        on_hangup=certificate.reload,
-    )
+    sock = bind_socket(*address)
+    said = f"admission webhook on {url_of(sock, 'https')}/scheduler and /grants"
+    await run(ServedApp(app=webhook_app(), sock=sock, tls=certificate), on_ready=lambda: asked.messages.info(said))
 
 
 async def _run_scheduler_extender(asked: Invocation) -> None:
     args = asked.args
-    host, port = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
+    address = parse_address(args.listen or asked.env.get("PORT") or str(settings.SCHEDULER_EXTENDER_PORT))
     certificate = _serving_certificate(args)
     connection = _required_connection(asked)
-    sock = bind_socket(host, port)
+    sock = bind_socket(*address)
     identity = args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
         policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
         extender = Extender(sharing, identity, lease_name=lease, policies=policies)
-        scheme = "https" if certificate else "http"
-        app, tls = SchedulerExtender(extender), certificate.context if certificate else None
-        await run_all(
-            [lambda ready: serve(app, sock=sock, ssl=tls, ready=ready)],
-            [extender.run(), *([certificate.follow()] if certificate else [])],
-            probed=[] if certificate else [sock],
-            on_ready=lambda: asked.messages.info(f"scheduler extender of {connection.server} on {url_of(sock, scheme)}{PREFIX}"),
-            on_hangup=certificate.reload if certificate else keep_running,
+        service = ServedApp(
+            app=SchedulerExtender(extender),
+            sock=sock,
+            loops=(extender.run,),
+            probes=Probes(unready=lambda: extender.unready),
+            tls=certificate,
         )
+        said = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
+        await run(service, on_ready=lambda: asked.messages.info(said))
 
 
 def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
-    """TLS, if it is asked for; a client that shows a certificate of `--client-ca-file` may place pods, others may read."""
+    """TLS, if it is asked for.
+
+    Who shows a certificate of `--client-ca-file` may place pods, others may read.
+    """
     if not args.tls_cert_file and not args.tls_private_key_file and not args.client_ca_file:
         return None
     if not args.tls_cert_file or not args.tls_private_key_file:
         raise UserError("TLS needs a certificate and its key", "add `--tls-cert-file FILE --tls-private-key-file FILE`")
-    certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
-    if args.client_ca_file:
-        try:
-            certificate.context.load_verify_locations(args.client_ca_file)
-        except (OSError, ssl.SSLError) as error:
-            raise UserError(f"`{args.client_ca_file}` is no certificate authority: {error}", "name a PEM file") from error
-        certificate.context.verify_mode = ssl.CERT_OPTIONAL
-    return certificate
+    client_ca = Path(args.client_ca_file) if args.client_ca_file else None
+    return ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file), client_ca)
+
+
+async def _run_reader(
+    asked: Invocation,
+    sock: socket.socket,
+    service: Callable[[Ports], ServedApp],
+    shown: tuple[str, str],
+    *,
+    with_events: bool = False,
+) -> None:
+    """A server that only reads a cluster, and the loops that keep this current.
+
+    `shown`: what a person finds there, and on which path.
+    """
+    what, path = shown
+    async with _asked_world(asked, with_events=with_events) as world:
+        asked.messages.info(f"listening on {url_of(sock)}/; reading {world.name}")
+        _say_without_gpu_values(asked, world)
+        said = f"{what} of {world.name} on {url_of(sock)}{path}"
+        await run(service(world), loops=(world.cluster.run(), world.gpus.run()), on_ready=lambda: asked.messages.info(said))
 
 
 @asynccontextmanager
@@ -177,7 +169,7 @@ async def _asked_world(asked: Invocation, *, with_events: bool) -> AsyncIterator
 
 
 def _say_without_gpu_values(asked: Invocation, world: Ports) -> None:
-    """A board without device values looks like one of an idle cluster, so say it; unless that is what was asked for."""
+    """A board without device values looks like an idle cluster's: say it, unless that was asked for."""
     source = world.gpus.source()
     if source.state == SourceState.OFF and asked.args.gpu_source != "none":
         asked.messages.warn(f"no GPU values: {source.message}" + (f"; hint: {source.hint}" if source.hint else ""))

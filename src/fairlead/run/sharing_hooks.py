@@ -1,7 +1,8 @@
 """The hooks of the simulated cluster, filled with the sharing machine and the admission rules of a real one.
 
-This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as little as they do. The ledger
-lives from the cluster's own events, so a world that goes on after a stop finds every grant again.
+This is what `fairlead scheduler-extender` and the admission policies are on a real cluster, and it decides as
+little as they do. The ledger lives from the cluster's own events, so a world that goes on after a stop finds
+every grant again.
 """
 
 from __future__ import annotations
@@ -17,23 +18,22 @@ from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.sharing import MANAGED, BindAsked, Withheld
 from fairlead.ports import RowSink
-from fairlead.rules.nodes.share_mode import share_mode
+from fairlead.rules.nodes.status import share_mode
 from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse_grants, scheduler_for
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
-from fairlead.rules.sharing.preempt import Victims as PlannedVictims
-from fairlead.rules.sharing.preempt import plan_preemption
+from fairlead.rules.sharing.preempt import Victims, plan_preemption
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
 from fairlead_sim.objects.resources import CONFIG_MAPS, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.scenario import Scenario
-from fairlead_sim.scheduler.hooks import Hooks, Object, Unfit, Victims
+from fairlead_sim.scheduler.hooks import Hooks, HookVictims, Object, Unfit
 from fairlead_sim.schema.status import ApiStatus, forbidden
 from fairlead_sim.store.admission import CREATE, Write
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -47,18 +47,18 @@ _pods: Final = msgspec.json.Decoder(WirePod)
 
 
 def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld | None = None) -> World:
-    """A simulated world that shares GPUs by our rules: the one that every command, server and board lives on."""
+    """A simulated world that shares GPUs by our rules: every command, server and board lives on it."""
     return World(scenario, seed, epoch, sharing_hooks, saved)
 
 
-def sharing_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     return Hooks(SharedGpus(cluster, recorder), admit, lambda labels: share_mode(labels).is_shared)
 
 
 class SharedGpus:
-    """The `SchedulingHook` of the laptop: the driver of the sharing machine on the simulated cluster, where every call ends at once."""
+    """The `SchedulingHook` of the laptop: a driver of the sharing machine whose every call ends at once."""
 
-    def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
+    def __init__(self, cluster: StoredCluster, recorder: Recorder) -> None:
         self._cluster = cluster
         self._recorder = recorder
         self._machine = SharingMachine()
@@ -91,14 +91,14 @@ class SharedGpus:
                 found = self._cluster.get(PODS, step.asked.namespace, step.asked.name)
                 steps = bindings.read(step, None if found is None else _pod(found))
 
-    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
-        proposed = {node: PlannedVictims(tuple(each.uids), each.violations) for node, each in victims.items()}
+    def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
+        proposed = {node: Victims(tuple(each.uids), each.violations) for node, each in victims.items()}
         planned = plan_preemption(self.ledger, _pod(pod), proposed)
-        return {node: Victims(each.uids, each.violations) for node, each in planned.items()}
+        return {node: HookVictims(each.uids, each.violations) for node, each in planned.items()}
 
-    # --- what the API tells ------------------------------------------------------------------------------------------------------
+    # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         uid, sink = event.object["metadata"]["uid"], self._machine.feed.node_sink
         if event.type == DELETED:
             sink.remove(uid)
@@ -108,20 +108,20 @@ class SharedGpus:
                 sink.upsert(uid, row)
         self._look()
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         if asks_share(event.object):
             row = None if event.type == DELETED else _read(event.object, _pod)
             _put(self._machine.feed.pod_sink, event.object["metadata"]["uid"], row)
             self._look()
 
-    def _on_config_map(self, event: WatchEvent) -> None:
+    def _on_config_map(self, event: LoggedChange) -> None:
         metadata, sink = event.object["metadata"], self._machine.feed.withheld_sink
         if metadata["namespace"] == UNHEALTHY_GPUS_NAMESPACE and metadata["name"].startswith(UNHEALTHY_GPUS_PREFIX):
             node, indexes = metadata["name"].removeprefix(UNHEALTHY_GPUS_PREFIX), parse_withheld(event.object.get("data"))
             _put(sink, metadata["uid"], None if event.type == DELETED else Withheld(node, indexes))
             self._look()
 
-    # --- what the machine wants --------------------------------------------------------------------------------------------------
+    # --- what the machine wants -----------------------------------------------------------------------------
 
     def _look(self) -> None:
         for action in self._machine.adoption.look():
@@ -165,7 +165,7 @@ def _put(sink: RowSink[Row], uid: str, row: Row | None) -> None:
 
 
 def asks_share(pod: Object) -> bool:
-    """Whether kube-scheduler would ask the extender: a container names one of its resources, whatever the amount."""
+    """Whether kube-scheduler would ask the extender: a container names a resource of it, in any amount."""
     spec = pod["spec"]
     parts = (*spec["containers"], *spec["initContainers"]) if spec.get("initContainers") else spec["containers"]
     amounts = ((part.get("resources") or {}).get(side) for part in parts for side in ("limits", "requests"))
@@ -173,7 +173,7 @@ def asks_share(pod: Object) -> bool:
 
 
 def admit(write: Write) -> Object:
-    """The admission policies of Fairlead: which scheduler a pod is for, and that nobody else writes grants."""
+    """Fairlead's admission policies: which scheduler a pod is for, and that nobody else writes grants."""
     if write.ref is not PODS:
         return write.new
     new, metadata = write.new, write.new.get("metadata") or {}

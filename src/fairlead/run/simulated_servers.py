@@ -1,4 +1,4 @@
-"""The servers that live on the simulated cluster: the laptop (`up`), its API server alone, and the GPU exporter of its devices."""
+"""The servers of the simulated cluster: the laptop (`up`), the API server, the devices' GPU exporter."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 
 from fairlead import settings
 from fairlead.apps import gpu_exporter
-from fairlead.apps.laptop import run_all
-from fairlead.apps.server import bind_socket, parse_address, require_loopback, serve
-from fairlead.cli.frame.own_files import absolute
+from fairlead.apps.server import bind_socket, parse_address, require_loopback
+from fairlead.apps.service import ServedApp, run
 from fairlead.cli.frame.standard_streams import Stdout
+from fairlead.edge.files.own_files import absolute
 from fairlead.run.beginnings import scenario_beginning
-from fairlead.run.invocation import Invocation, Process, keep_running, url_of
+from fairlead.run.invocation import Invocation, Process, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
 from fairlead.run.simulation import Simulation
@@ -30,9 +30,8 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
     args = asked.args
     if args.debug:
         logging.getLogger().setLevel(logging.DEBUG)
-    host, port = parse_address(args.listen)
+    address = parse_address(args.listen)
     chosen = gpu_exporter.settings_from_flags(
-        address=(host, port),
         collectors=args.collectors,
         interval_ms=args.collect_interval,
         compat=args.compat,
@@ -46,16 +45,11 @@ async def _run_gpu_exporter(asked: Invocation) -> None:
         node=args.node,
         devices=args.devices,
     )
-    sock = bind_socket(host, port)
+    sock = bind_socket(*address)
     simulation = Simulation(scenario_beginning(args.scenario).world(args.seed), args.speed)
     exporter = gpu_exporter.GpuExporter(simulation, simulation, chosen)
-    await run_all(
-        [lambda ready: gpu_exporter.run_exporter(exporter, sock, ready)],
-        [simulation.driver.run()],
-        probed=[sock],
-        on_ready=lambda: asked.messages.info(f"GPU metrics of scenario {args.scenario} on {url_of(sock)}/metrics"),
-        on_hangup=exporter.reload,
-    )
+    said = f"GPU metrics of scenario {args.scenario} on {url_of(sock)}/metrics"
+    await run(exporter.service(sock), loops=(simulation.driver.run(),), on_ready=lambda: asked.messages.info(said))
 
 
 async def _run_api_server(asked: Invocation) -> None:
@@ -80,12 +74,9 @@ async def _run_api_server(asked: Invocation) -> None:
         catch_up=simulation.driver.catch_up,
     )
     try:
-        await run_all(
-            [lambda ready: serve(app, sock=sock, ssl=credentials.ssl, ready=ready, stopping=app.stop)],
-            [simulation.driver.run()],
-            probed=[],
+        await run(
+            ServedApp(app=app, sock=sock, tls=credentials.ssl, stopping=app.stop, loops=(simulation.driver.run,)),
             on_ready=lambda: asked.messages.info(f"simulated cluster on {url_of(sock, 'https')}: {command}"),
-            on_hangup=keep_running,
         )
     finally:
         end_kubeconfig(kubeconfig, asked.messages)

@@ -9,7 +9,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.credentials import Credentials, Issued, bearer
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead_sim.api.credentials import Credentials as ServerCredentials
+from fairlead_sim.api.credentials import ServerCredentials
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.time.clock import FASTEST
 from fairlead_sim.world.driver import Driver
@@ -23,7 +23,8 @@ NODES_LIVED_TWICE: Final = 200
 class Simulation:
     """A simulated world that lives at a pace. Make it on a running event loop; `driver.run()` lets it go on.
 
-    Fills the ports `Clock` (with the `speed` that the console asks for) and `Devices`. `has_past`: whether its history can be lived again.
+    Fills the ports `Clock` (with the `speed` that the console asks for) and `Devices`. `has_past`: whether
+    its history can be lived again.
     """
 
     def __init__(self, world: World, speed: float, *, has_past: bool = True) -> None:
@@ -33,22 +34,26 @@ class Simulation:
 
     @property
     def speed(self) -> float:
-        """How fast time may go by at most, for who judges the age of a value: a run to a later time is as fast as the machine."""
+        """How fast time may go by at most, for who judges the age of a value.
+
+        A run to a later time is as fast as the machine.
+        """
         return self.driver.pace.speed if self.driver.state().until is None else FASTEST
 
     @property
     def is_large(self) -> bool:
-        """Whether it is too large for what only comforts: a past, and a page with everything that every card has to say."""
+        """Whether it is too large for comforts: a past, and a page with all that every card has to say."""
         return len(self.world.cluster.list(NODES)) > NODES_LIVED_TWICE
 
     def now(self) -> float:
         return self.driver.now()
 
     def past(self, seconds: float, step: float) -> Iterator[ClusterSnapshot]:
-        """The last `seconds` before the first look, seen every `step`: equal seeds live equal lives, so a second world shows it.
+        """The last `seconds` before the first look, seen every `step`.
 
-        Nothing of a large world: living twice would cost its start more than the charts are worth. Nothing either of one that did not begin
-        with a scenario now: what people did in its earlier life does not follow from a seed.
+        Equal seeds live equal lives, so a second world shows it. Nothing of a large world: living twice would
+        cost its start more than the charts are worth. Nothing either of one that did not begin with a
+        scenario now: what people did in its earlier life does not follow from a seed.
         """
         if not self._has_past or self.is_large:
             return
@@ -66,7 +71,7 @@ class Simulation:
 
 
 def connection_to_laptop(server: str, credentials: ServerCredentials) -> Connection:
-    """How this process speaks to its own API server: as any client would, with the authority and the token of its kubeconfig."""
+    """How this process speaks to its own API server: as any client does that has its kubeconfig."""
     issued = Issued(authorization=bearer(credentials.token))
     return Connection(
         server=server,

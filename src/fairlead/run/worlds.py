@@ -1,7 +1,8 @@
-"""Which world does this command speak to? The one place that knows both the real world (`edge`) and the simulated one (`sim`).
+"""The world that a command speaks to: a real cluster, a snapshot, a laptop, or the embedded simulated one.
 
-Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster (all of that is `edge.kubeconfig`), then a
-running laptop, then the embedded simulated cluster. Every import stands in the branch that needs it.
+Order: `--snapshot` file, then `--kubeconfig` > KUBECONFIG > ~/.kube/config > in-cluster
+(`edge/connection/kubeconfig`), then a running laptop, then the embedded simulated cluster. Every import
+stands in the branch that needs it.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import ClusterCrons, ClusterJobs, ClusterObjects, ClusterReader, ClusterServings, GlobalOptions, LaptopClock
+from fairlead.cli.frame.context import (
+    ClusterCrons,
+    ClusterJobs,
+    ClusterObjects,
+    ClusterReader,
+    ClusterServings,
+    GlobalOptions,
+    TimeOfLaptop,
+)
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.errors import UserError
+from fairlead.run.machine import OwnMachine
 from fairlead.settings import LAPTOP_CONTEXT
 
 if TYPE_CHECKING:
@@ -34,12 +43,16 @@ EMBEDDED_EPOCH: Final = 1_767_600_000.0
 
 
 class ChosenWorld:
-    """The world that the options, the environment and this machine's files mean. `is_writing`: something will be changed in it."""
+    """The world that the options, the environment and this machine's files mean.
+
+    `is_writing`: something will be changed in it.
+    """
 
     def __init__(self, options: GlobalOptions, env: Mapping[str, str], messages: Messages, *, is_writing: bool = False) -> None:
         self._is_writing = is_writing
         self._options = options
         self._env = env
+        self._machine = OwnMachine(env)
         self._messages = messages
 
     def reader(self) -> ClusterReader:
@@ -91,34 +104,31 @@ class ChosenWorld:
     def namespace(self) -> str:
         if self._options.namespace:
             return self._options.namespace
-        from fairlead.cli.frame.arena_config import read_arena_config
-
-        named = read_arena_config(self._env).get("namespace", "")
+        config = self._machine.config()
+        named = config.get("namespace", "")
         if named:
             check_namespace(named)
             return named
         return (not self._options.snapshot and self._connection and self._connection.namespace) or "default"
 
     def console(self) -> str:
-        from fairlead.cli.frame.arena_config import read_arena_config
-
-        named = read_arena_config(self._env).get("console_address", "")
+        config = self._machine.config()
+        named = config.get("console_address", "")
         connection = None if named or self._options.snapshot else self._connection or self._running_laptop
         return connection.laptop.console if connection is not None and connection.laptop is not None else named
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
-        from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
-        from fairlead.edge.files.laptop_clock import LaptopClock as Running
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+        from fairlead.edge.files.laptop_clock import LaptopClock
 
-        home = Path(state_dir).expanduser() if state_dir else laptop_home(self._env)
         named = None if state_dir else self._named_laptop
         if named is not None:
-            return Running(named.console)
-        laptop = laptop_in(home) if state_dir else running_laptop(self._env)
+            return LaptopClock(named.console)
+        laptop = self._machine.laptop(state_dir)
         if laptop is None:
+            home = self._machine.laptop_home(state_dir)
             hint = "start one with `fairlead up`, or name its directory with --state-dir; only simulated time can be moved"
             raise UserError(f"no laptop keeps its files in `{home}`", hint)
-        return Running(laptop.console)
+        return LaptopClock(laptop.console)
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         from fairlead.run.servers import run_process
@@ -138,7 +148,10 @@ class ChosenWorld:
 
     @property
     def _named_laptop(self) -> LaptopPages | None:
-        """The laptop that a person named by its kubeconfig. A cluster that flags name must be one; that of the variable need not."""
+        """The laptop that a person named by its kubeconfig.
+
+        A cluster that flags name must be one; that of the variable need not.
+        """
         if not self._is_named or self._connection is None:
             return None
         if self._connection.laptop is None and (self._options.kubeconfig or self._options.context):
@@ -150,16 +163,17 @@ class ChosenWorld:
         """Nobody named a cluster and a laptop runs here: a newcomer may well mean that one."""
         if not self._is_writing or self._is_named or connection.laptop is not None:
             return
-        from fairlead.cli.servers.laptop_state import running_laptop
-
-        laptop = running_laptop(self._env)
+        laptop = self._machine.laptop("")
         if laptop is not None:
             where = f"context `{connection.context}` of {connection.origin}"
             other = f'the laptop (process {laptop.pid}) is chosen by `eval "$(fairlead env)"` or --kubeconfig {laptop.kubeconfig}'
             self._messages.warn(f"this goes to `{connection.server}`, {where}; {other}")
 
     def _api(self) -> tuple[KubeBlocking, Readings, Now] | None:
-        """The API server meant, how to ask for GPU values, and the time there: of a named cluster, else of the laptop that runs here."""
+        """The API server, how to ask for GPU values, and the time there.
+
+        Of a named cluster, else of the laptop that runs here.
+        """
         connection = self._connection or self._running_laptop
         if connection is None:
             return None
@@ -172,9 +186,7 @@ class ChosenWorld:
 
     @cached_property
     def _running_laptop(self) -> Connection | None:
-        from fairlead.cli.servers.laptop_state import running_laptop
-
-        laptop = running_laptop(self._env)
+        laptop = self._machine.laptop("")
         if laptop is None:
             return None
         from fairlead.edge.connection.kubeconfig import find_connection
@@ -183,18 +195,17 @@ class ChosenWorld:
         return find_connection(laptop.kubeconfig, LAPTOP_CONTEXT, env=self._env)
 
     def _readings(self, api: KubeBlocking, laptop: LaptopPages | None) -> Readings:
-        """How to ask for GPU values, when a command wants them: the Prometheus that is named, else a laptop's page or the cluster's own.
+        """How to ask for GPU values: the Prometheus that is named, else a laptop's page or the cluster's own.
 
         The answer knows of all cards that pods of a namespace hold ("" of all), and perhaps of more.
         """
 
         def ask(namespace: str) -> tuple[GpuReading, ...]:
-            from fairlead.cli.frame.arena_config import read_arena_config
             from fairlead.edge.prometheus.address import prometheus_connection
             from fairlead.edge.prometheus.blocking import PrometheusBlocking
             from fairlead.edge.queries.gpu_query import named_readings, page_readings, proxied_readings
 
-            config = read_arena_config(self._env)
+            config = self._machine.config()
             address = self._env.get("PROMETHEUS_ADDRESS") or config.get("prometheus_address", "")
             if not address:
                 return page_readings(laptop.gpu_exporter) if laptop is not None else proxied_readings(api, namespace)
@@ -205,10 +216,9 @@ class ChosenWorld:
         return ask
 
     def _saved(self, name: str) -> ClusterReader:
-        from fairlead.cli.snapshot.load import load_snapshot
         from fairlead.cli.snapshot.reader import SnapshotReader
 
-        saved = load_snapshot(name)
+        saved = self._machine.snapshot(name)
         return SnapshotReader(saved.snapshot, f"snapshot {name} of {saved.cluster}", lambda: saved.objects)
 
     def _embedded(self) -> ClusterReader:
@@ -229,17 +239,17 @@ class ChosenWorld:
 def _laptop_now(console: str) -> float:
     """The simulated time, from which ages count; while nobody tells it, the machine's."""
     from fairlead.edge.connection.timestamp import parse_rfc3339
-    from fairlead.edge.files.laptop_clock import LaptopClock as Running
+    from fairlead.edge.files.laptop_clock import LaptopClock
     from fairlead.errors import FairleadError
 
     try:
-        return parse_rfc3339(Running(console).read().now)
+        return parse_rfc3339(LaptopClock(console).read().now)
     except FairleadError:
         return time.time()
 
 
 def _log_to(messages: Messages) -> None:
-    """What `edge` logs (an object left out, a server that asks to wait) reaches the person in the command's own dialect."""
+    """What `edge` logs (an object left out, a server that asks to wait), in the command's own dialect."""
     import logging
 
     class ToMessages(logging.Handler):

@@ -1,7 +1,8 @@
-"""Which roles and bindings does a cluster have before anybody made one?
+"""The roles and bindings that a cluster has before anybody made one.
 
-Of the real server's some seventy ClusterRoles those that people use and that let the others work: its components' own roles
-(`system:controller:…`, `system:node`) are missing, as nobody here logs in as one. Rules are word for word the real ones.
+Of the real server's some seventy ClusterRoles those that people use and that let the others work: its
+components' own roles (`system:controller:…`, `system:node`) are missing, as nobody here logs in as one. Rules
+are word for word the real ones.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ _DEFAULTS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 
 
 def bootstrap_objects() -> Iterator[Object]:
-    """ClusterRoles, those that are gathered from others (`admin`, `edit`, `view`) last, then ClusterRoleBindings."""
+    """ClusterRoles, those that are gathered from others (`admin`, `edit`, `view`) last, then
+    ClusterRoleBindings."""
     yield _role("cluster-admin", [*_rules((("*", "*", "*"),)), _paths("*", "*")])
     yield _role("system:aggregate-to-admin", _rules(_ADMIN), part_of="admin")
     yield _role("system:aggregate-to-edit", _rules(_EDIT), part_of="edit")

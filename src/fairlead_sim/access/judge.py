@@ -1,6 +1,6 @@
-"""May somebody do something? Roles and bindings as kube-apiserver's RBAC authorizer reads them.
+"""Whether somebody may do something: roles and bindings as kube-apiserver's RBAC authorizer reads them.
 
-What a newcomer gets wrong: rules only add. Nothing forbids; who is bound to no rule that allows a request may not. And a role that a
+Rules only add. Nothing forbids; who is bound to no rule that allows a request may not. And a role that a
 binding names but nobody made is no reason to fail: it allows nothing, and the refusal says so.
 """
 
@@ -83,7 +83,8 @@ def judge(who: Identity, request: AccessRequest, policy: Policy) -> Judgement:
 
 
 def missing_roles(who: Identity, namespace: str, policy: Policy, resource: str = "") -> str:
-    """The roles that `who` is bound to and nobody made, as one text; empty when all are there. `resource`: what to call them instead."""
+    """The roles that `who` is bound to and nobody made, as one text; empty when all are there. `resource`:
+    what to call them instead."""
     bindings = (held.binding for held in policy.held_roles(who, namespace) if held.rules is None)
     told = list(dict.fromkeys(f'{resource or each.role_kind.lower() + "." + RBAC_GROUP} "{each.role_name}" not found' for each in bindings))
     return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
@@ -124,10 +125,12 @@ def _covers_url(held: str, wanted: str) -> bool:
 
 
 def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What of the wanted rules nobody with the held ones could do: single rights, joined where only their verbs differ.
+    """What of the wanted rules nobody with the held ones could do: single rights, joined where only their
+    verbs differ.
 
     >>> held = [PolicyRule(verbs=("get",), groups=("",), resources=("pods",))]
-    >>> [rule.verbs for rule in uncovered(held, [PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))])]
+    >>> given = PolicyRule(verbs=("get", "list", "watch"), groups=("",), resources=("pods",))
+    >>> [rule.verbs for rule in uncovered(held, [given])]
     [('list', 'watch')]
     """
     joined: dict[tuple[tuple[str, ...], ...], list[str]] = {}

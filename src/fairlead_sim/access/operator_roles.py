@@ -1,7 +1,8 @@
-"""Which ClusterRoles do the operators bring whose kinds are simulated here? For each an editor's and a viewer's.
+"""The ClusterRoles that the simulated operators bring: for each kind an editor's and a viewer's.
 
-They carry the labels by which Kubernetes gathers `admin`, `edit` and `view`, so that who may edit Deployments may submit jobs. Names and
-verbs are the operators' own (Kubeflow's, KubeRay's); that their charts label them is usual and not certain.
+They carry the labels by which Kubernetes gathers `admin`, `edit` and `view`, so that who may edit Deployments
+may submit jobs. Names and verbs are the operators' own (Kubeflow's, KubeRay's); that their charts label them
+is usual and not certain.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _KINDS = (
 
 
 def operator_roles(seed: int) -> Iterator[Object]:
-    """Quota trees are missing on purpose: they are the cluster's, not a team's. The uids are no part of the world's own row."""
+    """Quota trees are missing on purpose: they are the cluster's, not a team's. The uids are no part of
+    the world's own row."""
     names = ObjectNames(seed, 1 << 41)
     for editor, viewer, group, resources in _KINDS:
         yield _role(editor, names.uid(), "edit", group, resources.split(), _ALL)

@@ -1,7 +1,8 @@
-"""Which rights are there, and which ClusterRoles are gathered from others?
+"""The roles of a cluster in force, among them those that are gathered from others.
 
-`install_roles` gives a cluster the roles that every cluster has and keeps those with an `aggregationRule` up to date: their rules are
-those of all ClusterRoles that they select, at once and not a moment later as on a real cluster.
+`install_roles` gives a cluster the roles that every cluster has and keeps those with an `aggregationRule` up
+to date: their rules are those of all ClusterRoles that they select, at once and not a moment later as on a
+real cluster.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from functools import partial
 from fairlead_sim.access.bootstrap_roles import bootstrap_objects
 from fairlead_sim.access.operator_roles import operator_roles
 from fairlead_sim.objects.resources import CLUSTER_ROLES
-from fairlead_sim.objects.watch_log import Object, WatchEvent
+from fairlead_sim.objects.watch_log import LoggedChange, Object
 from fairlead_sim.schema.selector import selects
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 
-def install_roles(cluster: Cluster) -> None:
+def install_roles(cluster: StoredCluster) -> None:
     """Add what is missing; a role that somebody changed stays as it is."""
     cluster.subscribe(CLUSTER_ROLES, partial(_on_role, cluster))
     for obj in bootstrap_objects():
@@ -24,14 +25,14 @@ def install_roles(cluster: Cluster) -> None:
             cluster.create(obj)
 
 
-def install_operator_roles(cluster: Cluster, seed: int) -> None:
+def install_operator_roles(cluster: StoredCluster, seed: int) -> None:
     """Add what the installation of the operators brings on a real cluster, after `install_roles`."""
     for obj in operator_roles(seed):
         if cluster.get(CLUSTER_ROLES, None, obj["metadata"]["name"]) is None:
             cluster.load(obj)
 
 
-def _on_role(cluster: Cluster, event: WatchEvent) -> None:
+def _on_role(cluster: StoredCluster, event: LoggedChange) -> None:
     """Gather anew what the written role may be part of; a gathered role may be part of another."""
     for role in cluster.list(CLUSTER_ROLES):
         if role.get("aggregationRule"):
@@ -40,7 +41,7 @@ def _on_role(cluster: Cluster, event: WatchEvent) -> None:
                 cluster.update({**role, "rules": rules})
 
 
-def _gathered_rules(cluster: Cluster, role: Object) -> list[Object]:
+def _gathered_rules(cluster: StoredCluster, role: Object) -> list[Object]:
     rules: list[Object] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         is_chosen = selects(selector)

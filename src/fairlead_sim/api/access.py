@@ -1,6 +1,6 @@
-"""May this request be served? Who sends it, as whom, and what roles and bindings of the store say.
+"""Who sends a request, as whom, and whether roles and bindings of the store let it be served.
 
-What a newcomer gets wrong: the administrator pays for none of it. Members of system:masters are let through before a role is read, and
+The administrator pays for none of it. Members of system:masters are let through before a role is read, and
 what the roles say is worked out again only after one of them was written.
 """
 
@@ -24,9 +24,11 @@ from fairlead.model.access import (
 )
 from fairlead_sim.access.judge import EVERYTHING, RBAC_GROUP, Judgement, Policy, judge, missing_roles, uncovered
 from fairlead_sim.api.kube_path import parse_path
-from fairlead_sim.api.request import ApiRequest
-from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
+from fairlead_sim.api.request import ReceivedRequest
 from fairlead_sim.api.tokens import BadToken, Tokens
+from fairlead_sim.api.versions import Versions, Watch
+from fairlead_sim.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.rbac import escalation, no_right, parse_binding, parse_rules
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, forbidden, not_found, unauthorized
@@ -36,20 +38,24 @@ _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update",
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 
+_ROLES = (CLUSTER_ROLES, ROLES)
+_BINDINGS = (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS)
+
 
 class Access:
     """Authentication, impersonation and authorization of requests over a store."""
 
-    def __init__(self, store: ObjectStore, tokens: Tokens) -> None:
+    def __init__(self, store: Versions, tokens: Tokens) -> None:
         self._store = store
         self._tokens = tokens
-        self._watches: list[StoreWatch] = []
+        self._watches: list[Watch] = []
         self._policy = Policy({}, ())
 
-    # --- who ---------------------------------------------------------------------------------------------------------------------
+    # --- who ------------------------------------------------------------------------------------------------
 
     def admit(self, http: Request) -> Identity:
-        """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles do not allow."""
+        """Who acts in this request. Raises 401 for a token that nobody gave out and 403 for what the roles
+        do not allow."""
         who = self._authenticated(http)
         request: AccessRequest | None = None
         if any(header.startswith(_IMPERSONATE) for header, _ in http.scope["headers"]):
@@ -86,7 +92,7 @@ class Access:
             raise no_right(who, _narrower(wanted, request) or refused)
         return _completed(wanted)
 
-    # --- what --------------------------------------------------------------------------------------------------------------------
+    # --- what -----------------------------------------------------------------------------------------------
 
     def check(self, who: Identity, request: AccessRequest) -> None:
         """Raise 403 unless `who` may."""
@@ -110,22 +116,19 @@ class Access:
     def _read_policy(self) -> Policy:
         for watch in self._watches:
             watch.close()
-        kinds = {ref.plural: ref for ref in self._store.kinds() if ref.group == RBAC_GROUP}
-        self._watches = [self._store.watch(ref) for ref in kinds.values()]
+        self._watches = [self._store.watch(ref) for ref in (*_ROLES, *_BINDINGS)]
         roles = {
             (role["metadata"].get("namespace", ""), role["metadata"]["name"]): parse_rules(role)
-            for plural in ("clusterroles", "roles")
-            for role in self._store.list(kinds[plural])
+            for ref in _ROLES
+            for role in self._store.list(ref)
         }
-        bindings = (
-            parse_binding(binding) for plural in ("clusterrolebindings", "rolebindings") for binding in self._store.list(kinds[plural])
-        )
-        return Policy(roles, bindings)
+        return Policy(roles, (parse_binding(binding) for ref in _BINDINGS for binding in self._store.list(ref)))
 
-    # --- giving rights away ------------------------------------------------------------------------------------------------------
+    # --- giving rights away ---------------------------------------------------------------------------------
 
-    def check_gift(self, who: Identity, request: ApiRequest, new: Object, old: Object | None) -> None:
-        """Raise 403 when a role or binding would give rights that its writer neither has nor may give (`escalate`, `bind`)."""
+    def check_gift(self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None) -> None:
+        """Raise 403 when a role or binding would give rights that its writer neither has nor may give
+        (`escalate`, `bind`)."""
         if request.ref.group != RBAC_GROUP or who.is_master or (old is not None and _is_same_gift(old, new)):
             return
         if request.ref.plural in ("roles", "clusterroles"):
@@ -133,7 +136,7 @@ class Access:
         else:
             self._check_binding(who, request, new)
 
-    def _check_role(self, who: Identity, request: ApiRequest, new: Object, old: Object | None) -> None:
+    def _check_role(self, who: Identity, request: ReceivedRequest, new: Object, old: Object | None) -> None:
         ref, name = request.ref, new["metadata"].get("name", "")
         if self._may_give(who, "escalate", ref, request.namespace, request.path.name):
             return
@@ -141,10 +144,10 @@ class Access:
         if any((role or {}).get("aggregationRule") for role in (new, old)) and uncovered(self.policy().held_rules(who, ""), EVERYTHING):
             raise forbidden(ref, name, "must have cluster-admin privileges to use the aggregationRule")
 
-    def _check_binding(self, who: Identity, request: ApiRequest, new: Object) -> None:
+    def _check_binding(self, who: Identity, request: ReceivedRequest, new: Object) -> None:
         role = new.get("roleRef") or {}
         kind, name = role.get("kind", ""), role.get("name", "")
-        ref = next((ref for ref in self._store.kinds() if ref.group == RBAC_GROUP and ref.kind == kind), None)
+        ref = next((ref for ref in (*_ROLES, *_BINDINGS) if ref.kind == kind), None)
         if ref is None or self._may_give(who, "bind", ref, request.namespace, name):
             return
         rules = self.policy().rules_of(kind, name, request.namespace)
@@ -155,7 +158,7 @@ class Access:
     def _may_give(self, who: Identity, verb: str, ref: ResourceKind, namespace: str, name: str) -> bool:
         return self.judge(who, AccessRequest(verb, RBAC_GROUP, ref.plural, namespace=namespace, name=name)).is_allowed
 
-    def _check_covered(self, who: Identity, request: ApiRequest, name: str, rules: Sequence[PolicyRule]) -> None:
+    def _check_covered(self, who: Identity, request: ReceivedRequest, name: str, rules: Sequence[PolicyRule]) -> None:
         missing = uncovered(self.policy().held_rules(who, request.namespace), rules)
         if missing:
             # The real server takes what is being written for what is missing, here as above.
@@ -209,7 +212,8 @@ def _impersonations(wanted: Identity) -> list[AccessRequest]:
 
 
 def _narrower(wanted: Identity, request: AccessRequest) -> AccessRequest | None:
-    """How the real server words a refused impersonation: by the narrower right that would have done for this one request."""
+    """How the real server words a refused impersonation: by the narrower right that would have done for
+    this one request."""
     is_plain = not (wanted.uid or wanted.groups or wanted.extra)
     if wanted.name.startswith("system:node:"):
         mode = "arbitrary-node" if is_plain else ""

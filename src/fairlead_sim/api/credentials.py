@@ -1,8 +1,8 @@
-"""What do clients of the laptop's API server need to trust it and to be known: a throw-away authority, a token, a kubeconfig.
+"""What clients need to trust the laptop's API server and to be known: an authority, a token, a kubeconfig.
 
-Made anew at every start and kept in memory, unless the world is kept: then clients of its last life should still be let in. Private keys
-touch the disk only there, and for the moment in which the TLS library, which reads nothing but files, loads them. The kubeconfig holds the
-token, so it is readable by its owner alone.
+Made anew at every start and kept in memory, unless the world is kept: then clients of its last life should
+still be let in. Private keys touch the disk only there, and for the moment in which the TLS library, which
+reads nothing but files, loads them. The kubeconfig holds the token, so it is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """What the server is known by. `authority` is the PEM of its certificate authority, `server` that of its certificate and key;
-    `signing_key` signs the tokens of ServiceAccounts."""
+class ServerCredentials:
+    """What the server is known by. `authority` is the PEM of its certificate authority, `server` that of
+    its certificate and key; `signing_key` signs the tokens of ServiceAccounts."""
 
     authority: bytes
     token: str
@@ -49,7 +49,7 @@ class Credentials:
         return _context(self.server)
 
 
-def make_credentials() -> Credentials:
+def make_credentials() -> ServerCredentials:
     """A new authority, a server certificate for the loopback names, and a token nobody can guess."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, LAPTOP_AUTHORITY)])
@@ -57,20 +57,21 @@ def make_credentials() -> Credentials:
     certificate = _server(name, authority_key, server_key)
     key = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     pair = certificate.public_bytes(serialization.Encoding.PEM) + key
-    return Credentials(authority.public_bytes(serialization.Encoding.PEM), secrets.token_urlsafe(32), pair, secrets.token_bytes(32))
+    return ServerCredentials(authority.public_bytes(serialization.Encoding.PEM), secrets.token_urlsafe(32), pair, secrets.token_bytes(32))
 
 
-def render_credentials(credentials: Credentials) -> str:
+def render_credentials(credentials: ServerCredentials) -> str:
     """All of them as text: as secret as a private key."""
     return msgspec.json.encode(credentials).decode()
 
 
-def parse_credentials(text: str, now: float) -> Credentials | None:
+def parse_credentials(text: str, now: float) -> ServerCredentials | None:
     """What `render_credentials` wrote; None when the certificate ends within a month.
 
-    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything else.
+    Raises UserError when it is not valid yet, because no client would believe it, and ValueError for anything
+    else.
     """
-    found = msgspec.json.decode(text, type=Credentials)
+    found = msgspec.json.decode(text, type=ServerCredentials)
     certificate = x509.load_pem_x509_certificate(found.server)
     if (begins := certificate.not_valid_before_utc.timestamp()) > now:
         told = f"this machine's clock is behind: it says {_utc(now)}, and the world's certificate is valid from {_utc(begins)}"
@@ -78,8 +79,11 @@ def parse_credentials(text: str, now: float) -> Credentials | None:
     return found if certificate.not_valid_after_utc > datetime.fromtimestamp(now, UTC) + _ENOUGH else None
 
 
-def kubeconfig_entries(server: str, credentials: Credentials, extensions: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever knows their names."""
+def kubeconfig_entries(
+    server: str, credentials: ServerCredentials, extensions: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """By section of a kubeconfig the one entry of a laptop. `extensions` of its cluster are for whoever
+    knows their names."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": base64.b64encode(credentials.authority).decode()}
     if extensions:
         cluster["extensions"] = [{"name": name, "extension": extension} for name, extension in extensions.items()]

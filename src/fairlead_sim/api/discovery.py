@@ -1,7 +1,7 @@
-"""What does the API server say that it serves?
+"""Discovery: what the API server says that it serves.
 
-The aggregated form (`APIGroupDiscoveryList`, two requests for everything) is what today's clients ask for; the older lists per group and
-version are for all others.
+The aggregated form (`APIGroupDiscoveryList`, two requests for everything) is what today's clients ask for;
+the older lists per group and version are for all others.
 """
 
 from __future__ import annotations
@@ -155,6 +155,7 @@ def _aggregated_subresource(ref: ResourceKind, name: str) -> dict[str, Any]:
 
 
 def _response_kind(ref: ResourceKind, group: str, version: str, kind: str) -> dict[str, str]:
-    """A built-in kind of the version it stands in leaves group and version empty; those of custom resources are always told."""
+    """A built-in kind of the version it stands in leaves group and version empty; those of custom
+    resources are always told."""
     is_own = (group, version) == (ref.group, ref.version) and not ref.is_custom
     return {"group": "" if is_own else group, "version": "" if is_own else version, "kind": kind}

@@ -1,7 +1,8 @@
-"""Which resource does a request path name?
+"""The resource that a request path names.
 
-`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is a subresource of the namespace, and
-`/api/v1/namespaces/a` the namespace itself: the one place where the grammar is not regular.
+`/api/v1/namespaces/a/pods/b/log` is subresource `log` of pod `b`; `/api/v1/namespaces/a/status` is a
+subresource of the namespace, and `/api/v1/namespaces/a` the namespace itself: the one place where the grammar
+is not regular.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _OF_NAMESPACES = ("status", "finalize")
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds, `name` is "" for a collection."""
+    """What a path addresses; `namespace` is None across namespaces and for cluster-wide kinds, `name` is
+    "" for a collection."""
 
     group: str
     version: str
@@ -26,8 +28,9 @@ class ResourcePath:
 def parse_path(path: str) -> ResourcePath | None:
     """The resource of a path below `/api/V/` or `/apis/G/V/`; None for any other path.
 
-    >>> parse_path("/apis/apps/v1/namespaces/default/deployments/web/scale")
-    ResourcePath(group='apps', version='v1', plural='deployments', namespace='default', name='web', subresource='scale')
+    >>> path = parse_path("/apis/apps/v1/namespaces/default/deployments/web/scale")
+    >>> path.group, path.version, path.plural, path.namespace, path.name, path.subresource
+    ('apps', 'v1', 'deployments', 'default', 'web', 'scale')
     """
     steps = path.strip("/").split("/")
     if steps[0] == "api" and len(steps) > 2:

@@ -1,7 +1,8 @@
-"""How does a ServiceAccount's token look: which claims does it make, and is it one of ours?
+"""The tokens of ServiceAccounts: their claims and their signature.
 
-A JWT as any client expects it, signed with one secret key (HS256): the same claims give the same token, and only the server that
-signed can tell whether it did. Whether its account still exists and its time has not passed is for the reader to ask.
+A JWT as any client expects it, signed with one secret key (HS256): the same claims give the same token, and
+only the server that signed can tell whether it did. Whether its account still exists and its time has not
+passed is for the reader to ask.
 """
 
 from __future__ import annotations

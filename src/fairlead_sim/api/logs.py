@@ -1,4 +1,4 @@
-"""How are a container's lines read: whole, its tail, since a time, or followed while it runs?
+"""A container's lines over HTTP: whole, the tail, since a time, or followed while it runs.
 
 And what is said to those who want to get into a container: nothing runs there.
 """
@@ -6,8 +6,8 @@ And what is said to those who want to get into a container: nothing runs there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Protocol
 
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import parse_time, render_micro_time
 from fairlead_sim.api.reads import Reads
-from fairlead_sim.api.request import ApiRequest
-from fairlead_sim.api.store import Object, PodLogs
+from fairlead_sim.api.request import ReceivedRequest
 from fairlead_sim.api.watch import LineStream
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, bad_request
 
 IDLE: Final = ("attach", "ephemeralcontainers", "exec", "portforward", "proxy")
@@ -33,6 +33,22 @@ def nothing_runs(what: str, pod: Object) -> ApiStatus:
     return ApiStatus(501, "NotImplemented", why, {"name": name, "kind": "pods"})
 
 
+class PodLogs(Protocol):
+    """What containers wrote."""
+
+    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
+        """(epoch seconds, line) oldest first; None when there is no such run of the container. It may only
+        grow at its end."""
+        ...
+
+
+class NoLogs:
+    """A cluster whose containers write nothing."""
+
+    def lines(self, namespace: str, pod: str, container: str, previous: bool) -> Sequence[tuple[float, str]] | None:
+        return None if previous else ()
+
+
 class Logs:
     """`pods/log` over the lines that the cluster's kubelets keep."""
 
@@ -42,8 +58,9 @@ class Logs:
         self._clock = clock
         self._ending = ending
 
-    def open(self, request: ApiRequest) -> ASGIApp:
-        """The stream of one request. Refuses (400) a container that is not there, is not named, or has not started."""
+    def open(self, request: ReceivedRequest) -> ASGIApp:
+        """The stream of one request. Refuses (400) a container that is not there, is not named, or has not
+        started."""
         pod = self._reads.existing(request)
         container = _container_name(pod, request.query.get("container", ""))
         since = self._since(request)
@@ -57,7 +74,7 @@ class Logs:
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
         return LineStream(self._pieces(request, container, since), "text/plain", self._ending)
 
-    def _since(self, request: ApiRequest) -> float:
+    def _since(self, request: ReceivedRequest) -> float:
         seconds, moment = request.number("sinceSeconds"), request.query.get("sinceTime", "")
         if seconds is not None:
             return self._clock.now() - seconds
@@ -67,7 +84,7 @@ class Logs:
             told = f'parsing time "{moment}" as "2006-01-02T15:04:05Z07:00": cannot parse "{moment}" as "2006"'
             raise bad_request(told) from error
 
-    async def _pieces(self, request: ApiRequest, container: str, since: float) -> AsyncIterator[bytes]:
+    async def _pieces(self, request: ReceivedRequest, container: str, since: float) -> AsyncIterator[bytes]:
         previous, stamped, tail = request.is_true("previous"), request.is_true("timestamps"), request.number("tailLines")
 
         def lines() -> list[tuple[float, str]]:
@@ -87,7 +104,7 @@ class Logs:
                 return
             await asyncio.sleep(_FOLLOW_SECONDS)
 
-    def _is_running(self, request: ApiRequest, container: str) -> bool:
+    def _is_running(self, request: ReceivedRequest, container: str) -> bool:
         try:
             state = _state(self._reads.existing(request), container)
         except ApiStatus:

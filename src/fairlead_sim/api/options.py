@@ -1,4 +1,4 @@
-"""Are the options of a request (its query, the body of a deletion) ones that the verb takes?
+"""The options of a request (its query, the body of a deletion), checked against what the verb takes.
 
 Checked before the body is looked at, as the real server does. Unknown parameters are no fault anywhere.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead_sim.api.request import APPLY_PATCH, ApiRequest, media_type
+from fairlead_sim.api.request import APPLY_PATCH, ReceivedRequest, media_type
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import FieldError, forbidden_field, invalid, required, too_long, unsupported, wrong_value
 
@@ -22,7 +22,7 @@ _LONGEST_MANAGER: Final = 128
 _POLICIES: Final = ("Foreground", "Background", "Orphan", "nil")
 
 
-def check_options(request: ApiRequest) -> None:
+def check_options(request: ReceivedRequest) -> None:
     """Raise 422 for options that the request's verb does not take, 400 for numbers that are none."""
     method = request.http.method
     if method in _BY_METHOD:
@@ -56,7 +56,7 @@ def _dry_run_errors(asked: list[str]) -> Iterator[FieldError]:
         yield unsupported("dryRun", asked, ("All",))
 
 
-def _write_errors(request: ApiRequest) -> Iterator[FieldError]:
+def _write_errors(request: ReceivedRequest) -> Iterator[FieldError]:
     query, manager = request.query, request.query.get("fieldManager", "")
     yield from _dry_run_errors(query.getlist("dryRun"))
     if request.http.method == "PATCH":
@@ -75,7 +75,7 @@ def _write_errors(request: ApiRequest) -> Iterator[FieldError]:
         yield unsupported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))
 
 
-def _list_errors(request: ApiRequest) -> Iterator[FieldError]:
+def _list_errors(request: ReceivedRequest) -> Iterator[FieldError]:
     query, field = request.query, "resourceVersionMatch"
     match, is_watch = query.get(field, ""), request.is_true("watch")
     if "sendInitialEvents" in query:
@@ -92,7 +92,7 @@ def _list_errors(request: ApiRequest) -> Iterator[FieldError]:
         yield unsupported(field, match, ("Exact", "NotOlderThan", ""))
 
 
-def _log_errors(request: ApiRequest) -> Iterator[FieldError]:
+def _log_errors(request: ReceivedRequest) -> Iterator[FieldError]:
     tail, since, limit = (request.number(name) for name in ("tailLines", "sinceSeconds", "limitBytes"))
     if tail is not None and tail < 0:
         yield wrong_value("tailLines", tail, "must be greater than or equal to 0")

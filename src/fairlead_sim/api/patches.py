@@ -1,6 +1,7 @@
-"""What does a patch make of an object, and how is a patch refused that cannot be applied or leaves no object of its kind?
+"""Patches in requests: what they make of an object, and how those that cannot be applied are refused.
 
-The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils 500.
+The real server's answers differ by dialect: what a merge or JSON patch spoils is 422, what an apply spoils
+500.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ApiRequest, decode_patch, media_type
-from fairlead_sim.api.store import Object
+from fairlead_sim.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, ReceivedRequest, decode_patch, media_type
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.fields import message_of
 from fairlead_sim.schema.go_json import go_value
 from fairlead_sim.schema.patch import apply_json_patch, apply_merge_patch, apply_strategic_patch
@@ -24,7 +25,7 @@ _MOST_OPERATIONS: Final = 10_000
 class Patch:
     """The patch in a request's body. Raises 415 for other dialects, 400 and 413 for what is no patch."""
 
-    def __init__(self, request: ApiRequest, body: bytes) -> None:
+    def __init__(self, request: ReceivedRequest, body: bytes) -> None:
         self._request = request
         self.dialect = media_type(request.http.headers.get("content-type", ""))
         if request.ref.is_custom and self.dialect not in _CUSTOM:

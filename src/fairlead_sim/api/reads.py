@@ -1,7 +1,7 @@
-"""How are objects read over HTTP: one, a list in pages, as `Table`, as metadata only?
+"""Objects read over HTTP: one, a list in pages, as `Table`, as metadata only.
 
-A list that is continued is kept as it was at its first page (objects never change, so that costs one reference each); only so many
-are kept, and who continues an older one gets 410 as from the real server.
+A list that is continued is kept as it was at its first page (objects never change, so that costs one
+reference each); only so many are kept, and who continues an older one gets 410 as from the real server.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from fairlead.ports import Clock
-from fairlead_sim.api.request import ApiRequest, wanted_form
-from fairlead_sim.api.store import Object, Objects, ObjectStore
+from fairlead_sim.api.request import ReceivedRequest, wanted_form
+from fairlead_sim.api.versions import Versions
+from fairlead_sim.objects.watch_log import Object, Objects
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, gone, not_found
@@ -34,31 +35,31 @@ _TOO_OLD = (
 class Reads:
     """`get` and `list` over a store."""
 
-    def __init__(self, store: ObjectStore, clock: Clock) -> None:
+    def __init__(self, store: Versions, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._lists: OrderedDict[int, tuple[Objects, int, Hashable]] = OrderedDict()
         self._next_list = 1
 
-    def get(self, request: ApiRequest) -> Object:
+    def get(self, request: ReceivedRequest) -> Object:
         """The object of the path, in the form that the client wants."""
         return self.one(request, self.existing(request))
 
-    def existing(self, request: ApiRequest) -> Object:
+    def existing(self, request: ReceivedRequest) -> Object:
         """The stored object of the path. Raises 404."""
         obj = self._store.get(request.ref, request.path.namespace, request.path.name)
         if obj is None:
             raise not_found(request.ref, request.path.name)
         return obj
 
-    def one(self, request: ApiRequest, obj: Object) -> Object:
+    def one(self, request: ReceivedRequest, obj: Object) -> Object:
         """A single object as the answer to any request."""
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
         if form == "Table":
             return self.table(request, [obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")})
         return partial_metadata(obj) if form else obj
 
-    def list(self, request: ApiRequest) -> Object:
+    def list(self, request: ReceivedRequest) -> Object:
         """A whole list, or a page of it when `limit` or `continue` is given."""
         _check_list_version(request, self._store.resource_version)
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
@@ -70,17 +71,17 @@ class Reads:
             return {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}
         return render_list(request.ref, objects, metadata)
 
-    def table(self, request: ApiRequest, objects: Sequence[Object], metadata: Object, *, with_headers: bool = True) -> Object:
+    def table(self, request: ReceivedRequest, objects: Sequence[Object], metadata: Object, *, with_headers: bool = True) -> Object:
         include = request.query.get("includeObject", "Metadata")
         return render_table(request.ref, objects, self._clock.now(), metadata=metadata, include=include, with_headers=with_headers)
 
-    def matching(self, request: ApiRequest) -> Objects:
+    def matching(self, request: ReceivedRequest) -> Objects:
         """All objects that the selectors of the request choose."""
         objects = self._store.list(request.ref, request.path.namespace)
         chooses = request.chooses()
         return objects if chooses is None else [obj for obj in objects if chooses(obj)]
 
-    def _page(self, request: ApiRequest) -> tuple[Objects, Object]:
+    def _page(self, request: ReceivedRequest) -> tuple[Objects, Object]:
         limit, token = request.number("limit") or 0, request.query.get("continue", "")
         if token:
             number, start = _read_token(token)
@@ -118,13 +119,13 @@ def _bare(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
-def _check_list_version(request: ApiRequest, current: int) -> None:
+def _check_list_version(request: ReceivedRequest, current: int) -> None:
     version = request_version(request)
     if version is not None and version > current:
         raise too_new(version, current)
 
 
-def request_version(request: ApiRequest) -> int | None:
+def request_version(request: ReceivedRequest) -> int | None:
     """`resourceVersion` of the query; None when not given."""
     text = request.query.get("resourceVersion", "")
     if not text:
@@ -147,7 +148,7 @@ def too_new(version: int, current: int) -> ApiStatus:
     return ApiStatus(504, "Timeout", f"Too large resource version: {version}, current: {current}", details)
 
 
-def _asked_list(request: ApiRequest) -> Hashable:
+def _asked_list(request: ReceivedRequest) -> Hashable:
     """Which list a request is for: the same in all of its pages."""
     return request.ref, request.path.namespace, request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
 

@@ -1,7 +1,7 @@
 """One request to the API server: its query, its body and the wished form of the answer, checked and typed.
 
-Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken JSON, another
-kind than the path's) are refused with the real server's status and our own words.
+Unknown query parameters are ignored, as the real server does. Bodies that no client of ours sends (broken
+JSON, another kind than the path's) are refused with the real server's status and our own words.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import yaml
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -18,7 +17,7 @@ from starlette.requests import Request
 from fairlead.model.access import Identity
 from fairlead.wire.files.bounded import MAX_LEVELS, is_too_deep, load_yaml
 from fairlead_sim.api.kube_path import ResourcePath
-from fairlead_sim.schema.go_json import go_type
+from fairlead_sim.schema.go_json import decode_json, go_type
 from fairlead_sim.schema.go_number import OutOfRange, parse_whole
 from fairlead_sim.schema.protobuf import MEDIA_TYPE as PROTOBUF
 from fairlead_sim.schema.protobuf import parse_protobuf
@@ -37,8 +36,9 @@ _ANSWERS = ("application/json", "application/*", "*/*", "")
 
 
 @dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client beside the answer."""
+class ReceivedRequest:
+    """One request for a resource, sent by `who`, who may ask for it. `warnings` are told to the client
+    beside the answer."""
 
     http: Request
     path: ResourcePath
@@ -56,7 +56,8 @@ class ApiRequest:
         return self.path.namespace or ""
 
     def is_true(self, name: str) -> bool:
-        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0` is a yes."""
+        """Whether a switch of the query is on; as the real server reads it, every word but `false` and `0`
+        is a yes."""
         return name in self.query and self.query[name].lower() not in ("false", "0")
 
     def number(self, name: str) -> int | None:
@@ -99,7 +100,8 @@ async def read_body(request: Request) -> bytes:
 
 
 def decode_object(body: bytes, content_type: str, kind: str) -> dict[str, Any]:
-    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for others, 415 for other media types."""
+    """JSON, YAML or protobuf to the plain values of an object that should be a `kind`. Raises 400 for
+    others, 415 for other media types."""
     media = media_type(content_type)
     if media == PROTOBUF:
         return parse_protobuf(body)
@@ -134,11 +136,7 @@ def decode_patch(body: bytes, media: str) -> Any:
 
 
 def _json(body: bytes) -> Any:
-    """Bytes that are no UTF-8 become U+FFFD, as on the real server."""
-    try:
-        return _shallow(lambda: msgspec.json.decode(body))
-    except UnicodeDecodeError:
-        return _shallow(lambda: msgspec.json.decode(body.decode(errors="replace")))
+    return _shallow(lambda: decode_json(body))
 
 
 def _yaml(body: bytes) -> Any:
@@ -177,7 +175,8 @@ def media_type(header: str) -> str:
 
 
 def wanted_form(accept: str, forms: Iterable[str]) -> str:
-    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among `forms`; "" is the plain object.
+    """The first form (`Table`, `PartialObjectMetadata`, …) of the Accept header that is among `forms`; "" is
+    the plain object.
 
     Raises 406 when nothing fits: a client that takes protobuf alone, for example.
     """

@@ -1,6 +1,7 @@
-"""Who am I, who is this, may they? The kinds that are questions: posted, answered, and never stored.
+"""The kinds that are questions: posted, answered, and never stored.
 
-TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the question of a ServiceAccount.
+TokenReview, SelfSubjectReview, the access reviews and the rules review; beside them TokenRequest, the
+question of a ServiceAccount.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from fairlead.wire.kube.time import render_time
 from fairlead_sim.access.judge import missing_roles
 from fairlead_sim.api.access import Access
 from fairlead_sim.api.kube_token import ISSUER
-from fairlead_sim.api.request import ApiRequest, decode_object
-from fairlead_sim.api.store import Object
+from fairlead_sim.api.request import ReceivedRequest, decode_object
 from fairlead_sim.api.tokens import BadToken, Tokens
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.rbac import render_resource_rules, render_url_rules
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.schema import typed
@@ -48,7 +49,7 @@ class Reviews:
         self._access = access
         self._tokens = tokens
         self._clock = clock
-        self._answers: dict[ResourceKind, Callable[[ApiRequest, Object], Object]] = {
+        self._answers: dict[ResourceKind, Callable[[ReceivedRequest, Object], Object]] = {
             SELF_SUBJECT_REVIEWS: self._who_am_i,
             TOKEN_REVIEWS: self._whose_token,
             LOCAL_ACCESS_REVIEWS: self._may_they,
@@ -57,20 +58,20 @@ class Reviews:
             ACCESS_REVIEWS: self._may_they,
         }
 
-    def answer(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def answer(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         """The question with its answer in `status`."""
         ref = request.ref
         return 201, self._answers[ref](request, _read(request, body, ref.api_version, ref.kind))
 
-    def token(self, request: ApiRequest, body: bytes, account: Object) -> tuple[int, Object]:
+    def token(self, request: ReceivedRequest, body: bytes, account: Object) -> tuple[int, Object]:
         """TokenRequest, asked of a ServiceAccount."""
         return 201, self._tokens.issue(account, _read(request, body, f"{_AUTHENTICATION}/v1", "TokenRequest"))
 
-    def _who_am_i(self, request: ApiRequest, review: Object) -> Object:
+    def _who_am_i(self, request: ReceivedRequest, review: Object) -> Object:
         metadata = {"creationTimestamp": render_time(self._clock.now())}
         return {**review, "metadata": metadata, "status": {"userInfo": _user(request.who)}}
 
-    def _whose_token(self, request: ApiRequest, review: Object) -> Object:
+    def _whose_token(self, request: ReceivedRequest, review: Object) -> Object:
         spec = review.get("spec") or {}
         if not spec.get("token"):
             raise bad_request("token is required for TokenReview in authentication")
@@ -80,7 +81,7 @@ class Reviews:
             return {**review, "status": {"user": {}, "error": str(error)}}
         return {**review, "status": {"authenticated": True, "user": _user(who), "audiences": list(audiences)}}
 
-    def _may_they(self, request: ApiRequest, review: Object) -> Object:
+    def _may_they(self, request: ReceivedRequest, review: Object) -> Object:
         spec = review.get("spec") or {}
         faults = _faults(request, review)
         if faults:
@@ -92,7 +93,7 @@ class Reviews:
             status["reason"] = judgement.reason
         return {**review, "status": status}
 
-    def _what_may_i(self, request: ApiRequest, review: Object) -> Object:
+    def _what_may_i(self, request: ReceivedRequest, review: Object) -> Object:
         namespace = (review.get("spec") or {}).get("namespace")
         if not namespace:
             raise bad_request("no namespace on request")
@@ -104,7 +105,7 @@ class Reviews:
         return {"kind": review["kind"], "apiVersion": review["apiVersion"], "metadata": {}, "spec": {}, "status": status}
 
 
-def _read(request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
+def _read(request: ReceivedRequest, body: bytes, api_version: str, kind: str) -> Object:
     """The body as an object of the kind, which it need not name."""
     obj = decode_object(body, request.http.headers.get("content-type", ""), request.ref.kind) if body.strip() else {}
     found = (obj.get("apiVersion") or api_version, obj.get("kind") or kind)
@@ -140,7 +141,7 @@ def _asked(spec: Object) -> AccessRequest:
     return AccessRequest(**{field: resource.get(field, "") for field in fields})
 
 
-def _faults(request: ApiRequest, review: Object) -> list[FieldError]:
+def _faults(request: ReceivedRequest, review: Object) -> list[FieldError]:
     """What an access review must not say, in the order in which the real server tells it."""
     spec, faults = review.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -163,7 +164,7 @@ def _faults(request: ApiRequest, review: Object) -> list[FieldError]:
     return faults
 
 
-def _local_faults(request: ApiRequest, namespace: str, resource: Object | None, path: Object | None) -> Sequence[FieldError]:
+def _local_faults(request: ReceivedRequest, namespace: str, resource: Object | None, path: Object | None) -> Sequence[FieldError]:
     if namespace != request.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if resource is not None and resource.get("namespace", "") != namespace:

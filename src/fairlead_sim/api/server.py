@@ -1,7 +1,7 @@
-"""How is the simulated cluster served as a Kubernetes API, well enough for real `kubectl` and real clients?
+"""The simulated cluster as a Kubernetes API, well enough for real `kubectl` and real clients.
 
-One ASGI callable over an `ObjectStore`: authentication, discovery and OpenAPI, then resources by path. TLS, sockets and signals
-are `server.serve`'s; the certificate and the kubeconfig are `api_credentials`'.
+One ASGI callable over the store: authentication, discovery and OpenAPI, then resources by path. TLS,
+sockets and signals are the shell's that all servers share; certificate and kubeconfig are `credentials`'.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from fairlead.ports import Clock
 from fairlead_sim.api import discovery
 from fairlead_sim.api.access import Access, asked
 from fairlead_sim.api.kube_path import parse_path
-from fairlead_sim.api.logs import IDLE, Logs, nothing_runs
+from fairlead_sim.api.logs import IDLE, Logs, NoLogs, PodLogs, nothing_runs
 from fairlead_sim.api.options import check_options
 from fairlead_sim.api.reads import Reads
-from fairlead_sim.api.request import APPLY_PATCH, ApiRequest, media_type, read_body, wanted_form
+from fairlead_sim.api.request import APPLY_PATCH, ReceivedRequest, media_type, read_body, wanted_form
 from fairlead_sim.api.reviews import REVIEWS, Reviews
-from fairlead_sim.api.store import NoLogs, Object, ObjectStore, PodLogs
 from fairlead_sim.api.tokens import Tokens
 from fairlead_sim.api.versions import Versions
 from fairlead_sim.api.watch import Watches
 from fairlead_sim.api.writes import Writes, no_such_verb
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.openapi import openapi_index, openapi_v2, openapi_v3
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import ApiStatus, bad_request, method_not_allowed, render_status, unknown_path
+from fairlead_sim.store.cluster import StoredCluster
 
 KUBERNETES_VERSION: Final = "v1.36.3"
 BOOKMARK_SECONDS: Final = 60.0
@@ -43,15 +44,17 @@ _log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of ServiceAccounts (a fresh one when not given).
+    """The ASGI application. `tokens` are the administrator's; `signing_key` signs those of ServiceAccounts (a
+    fresh one when not given).
 
-    Health and version are everybody's; any other request is served if the roles and bindings of the store allow it. `catch_up` is called
-    before each request for a resource: it lets the world live up to now, so that a write happens at its time.
+    Health and version are everybody's; any other request is served if the roles and bindings of the store
+    allow it. `catch_up` is called before each request for a resource: it lets the world live up to now, so
+    that a write happens at its time.
     """
 
     def __init__(
         self,
-        store: ObjectStore,
+        cluster: StoredCluster,
         clock: Clock,
         tokens: Sequence[str],
         *,
@@ -60,7 +63,7 @@ class ApiServer:
         catch_up: Callable[[], None] | None = None,
         bookmark_seconds: float = BOOKMARK_SECONDS,
     ) -> None:
-        self._store = store = Versions(store)
+        self._store = store = Versions(cluster)
         self._catch_up = catch_up
         self._ending = asyncio.Event()
         self._reads = Reads(store, clock)
@@ -96,7 +99,8 @@ class ApiServer:
             return _json(_version())
         who = self._access.admit(request)
         if path == "/openapi/v2" and "proto-openapi" in request.headers.get("accept", ""):
-            # kubectl checks a `List` itself, by this form alone: the empty document, which is no bytes at all, has nothing against it.
+            # kubectl checks a `List` itself, by this form alone: the empty document, which is no bytes at
+            # all, has nothing against it.
             return Response(b"", media_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
         if not path.startswith(("/api/", "/apis/")) and request.method not in _READS:
             raise method_not_allowed(None, "")
@@ -112,7 +116,7 @@ class ApiServer:
             return False
         return first != "apis" or not rest or any(ref.group == rest[0] for ref in self._kinds())
 
-    # --- what is served ----------------------------------------------------------------------------------------------------------
+    # --- what is served -------------------------------------------------------------------------------------
 
     def _document(self, request: Request, path: str) -> tuple[Any, int, str] | None:
         """Discovery and OpenAPI: (body, status, content type); None for paths of resources."""
@@ -139,7 +143,7 @@ class ApiServer:
             raise unknown_path()
         return discovery.api_resources(group, version, kinds) if version else discovery.api_group(group, kinds)
 
-    # --- resources ---------------------------------------------------------------------------------------------------------------
+    # --- resources ------------------------------------------------------------------------------------------
 
     async def _resource(self, http: Request, who: Identity) -> ASGIApp:
         path = parse_path(http.url.path)
@@ -150,7 +154,7 @@ class ApiServer:
             raise unknown_path()
         if path.name in (".", ".."):
             raise bad_request(f"Name parameter invalid: \"{path.name}\": may not be '{path.name}'")
-        request = ApiRequest(http, path, ref, who)
+        request = ReceivedRequest(http, path, ref, who)
         check_options(request)
         body = b"" if http.method in _READS else await read_body(http)
         if self._catch_up is not None:
@@ -172,7 +176,7 @@ class ApiServer:
         wanted = (group, version, plural)
         return next((ref for ref in self._kinds() if (ref.group, ref.version, ref.plural) == wanted), None)
 
-    def _read(self, request: ApiRequest) -> ASGIApp:
+    def _read(self, request: ReceivedRequest) -> ASGIApp:
         path, ref = request.path, request.ref
         if path.subresource in IDLE:
             raise nothing_runs(path.subresource, self._reads.existing(request))
@@ -188,7 +192,7 @@ class ApiServer:
             return _json(self._reads.get(request))
         return self._watches.open(request) if request.is_true("watch") else _json(self._reads.list(request))
 
-    def _write(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def _write(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         path, writes = request.path, self._writes
         if path.subresource in IDLE:
             raise nothing_runs(path.subresource, self._reads.existing(request))
@@ -215,10 +219,10 @@ class ApiServer:
             raise no_such_verb(request, verb)
         return act(request, body)
 
-    def _issue_token(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def _issue_token(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         return self._reviews.token(request, body, self._reads.existing(request))
 
-    def _check_creates(self, request: ApiRequest) -> None:
+    def _check_creates(self, request: ReceivedRequest) -> None:
         """An apply of what is not there makes it: that takes the right to create, too."""
         is_apply = media_type(request.http.headers.get("content-type", "")) == APPLY_PATCH
         if is_apply and self._store.get(request.ref, request.path.namespace, request.path.name) is None:

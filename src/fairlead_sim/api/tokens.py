@@ -1,7 +1,9 @@
-"""Whose token is this? The laptop's own admin tokens, and those that ServiceAccounts are given by TokenRequest.
+"""Whose token a request carries: the laptop's administrators', or one that TokenRequest gave a
+ServiceAccount.
 
-What a newcomer gets wrong: a token lives by the clock of the world that issued it, not by the wall's: at `--speed 60` one that is good
-for an hour is good for a minute. And it is bound to the uid of its account: delete the account, make it anew, and old tokens are void.
+A token lives by the clock of the world that issued it, not by the wall's: at `--speed 60` one that is good
+for an hour is good for a minute. And it is bound to the uid of its account: delete the account, make it anew,
+and old tokens are void.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from fairlead.model.access import AUTHENTICATED, MASTERS, Identity, account_grou
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.api.kube_token import ISSUER, Bound, Claims, Named, looks_like_token, parse_token, render_token, token_id
-from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.versions import Versions
+from fairlead_sim.objects.resources import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import bad_request, conflict, invalid, not_found, wrong_value
 
@@ -32,14 +36,14 @@ class BadToken(Exception):
 class Tokens:
     """Issues and reads tokens. `key` signs them: whoever knows it is everybody."""
 
-    def __init__(self, store: ObjectStore, clock: Clock, admin_tokens: Sequence[str], key: bytes) -> None:
+    def __init__(self, store: Versions, clock: Clock, admin_tokens: Sequence[str], key: bytes) -> None:
         self._store = store
         self._clock = clock
         self._admin_tokens = [token.encode() for token in admin_tokens]
         self._key = key
         self._issued = 0
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def read(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[Identity, tuple[str, ...]]:
         """Who holds the token, and which of the audiences it is for. Raises BadToken."""
@@ -63,30 +67,31 @@ class Tokens:
         bound = claims.bound
         if self._clock.now() > claims.exp:
             return "service account token has expired"
-        account = self._found("serviceaccounts", bound.namespace, bound.serviceaccount.name)
+        account = self._found(SERVICE_ACCOUNTS, bound.namespace, bound.serviceaccount.name)
         if account is None:
             return f'serviceaccounts "{bound.serviceaccount.name}" not found'
         if account["metadata"]["uid"] != bound.serviceaccount.uid:
             return f"service account UID ({account['metadata']['uid']}) does not match claim ({bound.serviceaccount.uid})"
-        for plural, named in (("pods", bound.pod), ("secrets", bound.secret)):
-            if named is not None and self._uid(plural, bound.namespace, named.name) != named.uid:
+        for ref, named in ((PODS, bound.pod), (SECRETS, bound.secret)):
+            if named is not None and self._uid(ref, bound.namespace, named.name) != named.uid:
                 return "service account token has been invalidated"
         is_of_node = bound.node is not None and bound.pod is None
-        if is_of_node and bound.node is not None and self._uid("nodes", None, bound.node.name) != bound.node.uid:
+        if is_of_node and bound.node is not None and self._uid(NODES, None, bound.node.name) != bound.node.uid:
             return "service account token has been invalidated"
         return ""
 
-    def _found(self, plural: str, namespace: str | None, name: str) -> Object | None:
-        return self._store.get(_core_kind(self._store, plural), namespace, name)
+    def _found(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
+        return self._store.get(ref, namespace, name)
 
-    def _uid(self, plural: str, namespace: str | None, name: str) -> str:
-        found = self._found(plural, namespace, name)
+    def _uid(self, ref: ResourceKind, namespace: str | None, name: str) -> str:
+        found = self._found(ref, namespace, name)
         return str(found["metadata"]["uid"]) if found else ""
 
-    # --- issuing -----------------------------------------------------------------------------------------------------------------
+    # --- issuing --------------------------------------------------------------------------------------------
 
     def issue(self, account: Object, wish: Object) -> Object:
-        """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what cannot be had."""
+        """The answer to a TokenRequest for a ServiceAccount. Raises 400, 404, 409 or 422 for what cannot
+        be had."""
         metadata, spec = account["metadata"], wish.get("spec") or {}
         _check_addressed(wish.get("metadata") or {}, metadata)
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
@@ -118,13 +123,13 @@ class Tokens:
         if not reference:
             return bound
         kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))
-        plural = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}.get(kind)
-        if plural is None or reference.get("apiVersion") != "v1":
+        ref = {"Pod": PODS, "Secret": SECRETS, "Node": NODES}.get(kind)
+        if ref is None or reference.get("apiVersion") != "v1":
             version = reference.get("apiVersion", "")
             raise bad_request(f"cannot bind token to object of type {'/' if '/' not in version else ''}{version}, Kind={kind}")
-        found = self._found(plural, None if kind == "Node" else namespace, name)
+        found = self._found(ref, None if kind == "Node" else namespace, name)
         if found is None:
-            raise not_found(_core_kind(self._store, plural), name)
+            raise not_found(ref, name)
         named = Named(name, found["metadata"]["uid"])
         if reference.get("uid") and reference["uid"] != named.uid:
             told = f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record."
@@ -138,12 +143,8 @@ class Tokens:
         account, node = bound.serviceaccount.name, pod["spec"].get("nodeName")
         if pod["spec"].get("serviceAccountName") != account:
             raise bad_request(f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.')
-        at = Named(node, self._uid("nodes", None, node)) if node else None
+        at = Named(node, self._uid(NODES, None, node)) if node else None
         return Bound(bound.namespace, bound.serviceaccount, pod=named, node=at)
-
-
-def _core_kind(store: ObjectStore, plural: str) -> ResourceKind:
-    return next(ref for ref in store.kinds() if ref.group == "" and ref.plural == plural)
 
 
 def _identity(claims: Claims) -> Identity:

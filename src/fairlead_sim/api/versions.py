@@ -1,6 +1,6 @@
-"""How do objects get from the version in which they are asked for to the one in which they are stored, and back?
+"""A store in front of the store, which knows every served version of every kind.
 
-A store in front of a store. What the schema of a custom resource refuses or fills in, it does here, at the door: controllers inside the
+What the schema of a custom resource refuses or fills in, it does here, at the door: controllers inside the
 cluster write to the store itself. Objects that need no change pass as they are.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from fairlead_sim.api.store import Object, Objects, ObjectStore, Predicate, StoreEvent, StoreWatch
+from fairlead_sim.objects.watch_log import Object, Objects, Predicate, Subscription
 from fairlead_sim.schema.crd_schema import defaulted, schema_errors
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import bad_request, forbidden, invalid
 from fairlead_sim.schema.versions import from_stored, to_stored
+from fairlead_sim.store.cluster import StoredCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +29,27 @@ class VersionedEvent:
 class VersionedWatch:
     """A watch of the store, its objects in another version."""
 
-    def __init__(self, watch: StoreWatch, view: ResourceKind) -> None:
+    def __init__(self, watch: Subscription, view: ResourceKind) -> None:
         self._watch = watch
         self._view = view
         self.wait = watch.wait
         self.bookmark_version = watch.bookmark_version
         self.close = watch.close
 
-    def poll(self, limit: int = 500) -> Sequence[StoreEvent]:
+    def poll(self, limit: int = 500) -> list[VersionedEvent]:
         return [VersionedEvent(event.type, _shown(event.object, self._view)) for event in self._watch.poll(limit)]
 
 
-class Versions:
-    """An `ObjectStore` that knows every served version of every kind."""
+Watch = Subscription | VersionedWatch
 
-    def __init__(self, store: ObjectStore) -> None:
+
+class Versions:
+    """The store as the API serves it: it knows every served version of every kind."""
+
+    def __init__(self, store: StoredCluster) -> None:
         self._store = store
+        self.bind, self.evict = store.bind, store.evict
+        self.scale, self.scale_of = store.scale, store.scale_of
         self._kinds: Sequence[ResourceKind] = ()
         self._named: dict[tuple[object, object], ResourceKind] = {}
 
@@ -55,7 +62,7 @@ class Versions:
 
     served_kinds = kinds
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
         obj = self._store.get(ref.stored_as or ref, namespace, name)
@@ -65,15 +72,13 @@ class Versions:
         objects = self._store.list(ref.stored_as or ref, namespace)
         return objects if ref.stored_as is None else [_shown(obj, ref) for obj in objects]
 
-    def watch(
-        self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None
-    ) -> StoreWatch:
+    def watch(self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None) -> Watch:
         if ref.stored_as is None:
             return self._store.watch(ref, namespace, since, matches)
         shown = matches and (lambda obj: matches(_shown(obj, ref)))
         return VersionedWatch(self._store.watch(ref.stored_as, namespace, since, shown), ref)
 
-    # --- writing -----------------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "") -> Object:
         ref = self._kind_of(obj)
@@ -100,32 +105,11 @@ class Versions:
             _check(ref, obj, self._old(ref, obj))
         return _shown(self._store.update_status(to_stored(obj, ref)), ref)
 
-    def delete(
-        self,
-        ref: ResourceKind,
-        namespace: str | None,
-        name: str,
-        grace_seconds: int | None = None,
-        uid: str | None = None,
-        propagation: str = "Background",
-        resource_version: str | None = None,
-    ) -> Object:
-        obj = self._store.delete(ref.stored_as or ref, namespace, name, grace_seconds, uid, propagation, resource_version)
-        return _shown(obj, ref)
+    def delete(self, ref: ResourceKind, namespace: str | None, name: str, **options: Any) -> Object:
+        """`options` are those of the store."""
+        return _shown(self._store.delete(ref.stored_as or ref, namespace, name, **options), ref)
 
-    def bind(self, namespace: str, name: str, binding: Object, user: str = "") -> Object:
-        return self._store.bind(namespace, name, binding, user)
-
-    def evict(self, namespace: str, name: str, options: Object) -> None:
-        self._store.evict(namespace, name, options)
-
-    def scale(self, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
-        return self._store.scale(ref, namespace, name, wish)
-
-    def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
-        return self._store.scale_of(ref, obj)
-
-    def rehearsal(self) -> ObjectStore:
+    def rehearsal(self) -> Versions:
         return Versions(self._store.rehearsal())
 
     def _kind_of(self, obj: Object) -> ResourceKind:
@@ -147,7 +131,8 @@ def _without_status(obj: Object) -> Object:
 
 
 def _shown(obj: Object, view: ResourceKind) -> Object:
-    """A stored object in the version of `view`, with the defaults that came into the schema after it was stored."""
+    """A stored object in the version of `view`, with the defaults that came into the schema after it was
+    stored."""
     if view.custom is not None:
         obj = defaulted(view.custom.stored_schema, obj)
     return from_stored(obj, view)

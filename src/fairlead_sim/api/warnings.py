@@ -1,4 +1,4 @@
-"""Of what does the API server warn who writes a Service? Of fields that its type leaves unused, and of those that will go."""
+"""The API server's warnings to who writes a Service: fields without effect, and fields that will go."""
 
 from __future__ import annotations
 

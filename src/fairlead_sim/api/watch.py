@@ -1,7 +1,8 @@
-"""How do watchers follow a kind over HTTP?
+"""Watches over HTTP.
 
-One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the watcher asked for too old a
-version or read too slowly. Nothing is queued for a watcher: a slow one blocks itself, falls behind the log, and is told so.
+One JSON document a line: writes in order, bookmarks in between, and an ERROR with a 410 inside when the
+watcher asked for too old a version or read too slowly. Nothing is queued for a watcher: a slow one blocks
+itself, falls behind the log, and is told so.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Final
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from fairlead.model.change import ChangeType
 from fairlead_sim.api.reads import OBJECT_FORMS, Reads, request_version, too_new
-from fairlead_sim.api.request import ApiRequest, wanted_form
-from fairlead_sim.api.store import Object, ObjectStore, StoreWatch
+from fairlead_sim.api.request import ReceivedRequest, wanted_form
+from fairlead_sim.api.versions import Versions, Watch
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import ApiStatus, render_status
 from fairlead_sim.tables.table import partial_metadata
 
@@ -32,7 +35,8 @@ _Shape = Callable[[Object], Object]
 
 
 class LineStream:
-    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for `STALL_SECONDS`, or `ending` is set."""
+    """An ASGI answer that streams pieces until they end, the client goes or takes nothing for
+    `STALL_SECONDS`, or `ending` is set."""
 
     def __init__(self, pieces: AsyncIterator[bytes], content_type: str, ending: asyncio.Event) -> None:
         self._pieces = pieces
@@ -70,14 +74,15 @@ async def _until_gone(receive: Receive) -> None:
 class Watches:
     """`watch` over a store."""
 
-    def __init__(self, store: ObjectStore, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
+    def __init__(self, store: Versions, reads: Reads, bookmark_seconds: float, ending: asyncio.Event) -> None:
         self._store = store
         self._reads = reads
         self._bookmark_seconds = bookmark_seconds
         self._ending = ending
 
-    def open(self, request: ApiRequest) -> LineStream:
-        """The stream of one watch request. Refuses versions from the future (504) before the stream begins."""
+    def open(self, request: ReceivedRequest) -> LineStream:
+        """The stream of one watch request. Refuses versions from the future (504) before the stream
+        begins."""
         form = wanted_form(request.http.headers.get("accept", ""), OBJECT_FORMS)
         since = request_version(request)
         if since is not None and since > self._store.resource_version:
@@ -85,7 +90,7 @@ class Watches:
         wants_initial = not since if "sendInitialEvents" not in request.query else request.is_true("sendInitialEvents")
         shape = self._shape(request, form)
         objects = self._reads.matching(request) if wants_initial else []
-        initial: Iterable[bytes] = (_line("ADDED", shape(obj)) for obj in objects)
+        initial: Iterable[bytes] = (_line(ChangeType.ADDED, shape(obj)) for obj in objects)
         if request.is_true("sendInitialEvents"):
             initial = chain(initial, [_bookmark(request, self._store.resource_version, {INITIAL_EVENTS_END: "true"})])
         try:
@@ -95,7 +100,7 @@ class Watches:
             return LineStream(_only(_line("ERROR", render_status(error))), _JSON, self._ending)
         return LineStream(self._lines(request, watch, initial, shape), _JSON, self._ending)
 
-    def _shape(self, request: ApiRequest, form: str) -> _Shape:
+    def _shape(self, request: ReceivedRequest, form: str) -> _Shape:
         """What each event carries of its object. Of many tables only the first has column definitions."""
         if form != "Table":
             return partial_metadata if form else lambda obj: obj
@@ -109,7 +114,7 @@ class Watches:
 
         return table
 
-    async def _lines(self, request: ApiRequest, watch: StoreWatch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
+    async def _lines(self, request: ReceivedRequest, watch: Watch, initial: Iterable[bytes], shape: _Shape) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + (request.number("timeoutSeconds") or DEFAULT_WATCH_SECONDS)
         wants_bookmarks = request.is_true("allowWatchBookmarks")
@@ -138,7 +143,8 @@ class Watches:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read is one or two of them."""
+    """The lines in pieces of about `PIECE_BYTES`: what the server buffers for a client that does not read
+    is one or two of them."""
     held: list[bytes] = []
     size = 0
     for line in lines:
@@ -155,7 +161,7 @@ def _line(kind: str, obj: Object) -> bytes:
     return _encode({"type": kind, "object": obj}) + b"\n"
 
 
-def _bookmark(request: ApiRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
+def _bookmark(request: ReceivedRequest, version: int, annotations: dict[str, str] | None = None) -> bytes:
     metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
     if annotations:
         metadata["annotations"] = annotations

@@ -1,7 +1,7 @@
-"""How are objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs?
+"""Objects written over HTTP: create, replace, patch, delete, and the subresources that are verbs.
 
-A patch is computed here and stored as an update of the object it was computed from; nothing can come between, because the store is
-only ever used from one event loop.
+A patch is computed here and stored as an update of the object it was computed from; nothing can come between,
+because the store is only ever used from one event loop.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from fairlead.model.access import Identity
 from fairlead_sim.api.options import check_delete_options
 from fairlead_sim.api.patches import Patch
 from fairlead_sim.api.reads import Reads, render_list
-from fairlead_sim.api.request import ApiRequest, decode_object
-from fairlead_sim.api.store import Object, ObjectStore
+from fairlead_sim.api.request import ReceivedRequest, decode_object
+from fairlead_sim.api.versions import Versions
 from fairlead_sim.api.warnings import service_warnings
+from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.crd import ignored_parts
 from fairlead_sim.schema.crd_schema import Schema
 from fairlead_sim.schema.schema import Unhandled, check_kind, strict_error, typed
@@ -34,20 +35,21 @@ _ANSWER_WITH_OBJECT = frozenset(
 class Writes:
     """All verbs that change a store. Each returns (HTTP status, answer).
 
-    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what their writer may not write.
+    `check` looks at whole objects before they are stored (new, and old if there is one) and raises for what
+    their writer may not write.
     """
 
     def __init__(
-        self, store: ObjectStore, reads: Reads, check: Callable[[Identity, ApiRequest, Object, Object | None], None] | None = None
+        self, store: Versions, reads: Reads, check: Callable[[Identity, ReceivedRequest, Object, Object | None], None] | None = None
     ) -> None:
         self._store = store
         self._reads = reads
         self._check = check
 
-    def create(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def create(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         return 201, self._create(request, self._addressed(request, self._decoded(request, body)))
 
-    def update(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def update(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         decoded = self._decoded(request, body)
         obj = self._addressed(request, decoded)
         if not (decoded.get("metadata") or {}).get("name"):
@@ -57,7 +59,7 @@ class Writes:
             raise update_without_version(request.ref, request.path.name)
         return 200, self._write(request, obj)
 
-    def patch(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def patch(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         patch = Patch(request, body)
         old = self._store.get(request.ref, request.path.namespace, request.path.name)
         if old is None:
@@ -68,7 +70,7 @@ class Writes:
             old = self._store.scale_of(request.ref, old)
         return 200, self._write(request, patch.applied(old, lambda new: self._addressed(request, new)))
 
-    def delete(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def delete(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         options = _delete_options(request, body)
         obj = self._delete(request, request.path.name, options)
         metadata = obj["metadata"]
@@ -78,22 +80,22 @@ class Writes:
         details = {"name": metadata["name"], "group": request.ref.group, "kind": request.ref.plural, "uid": metadata["uid"]}
         return 200, _success({key: value for key, value in details.items() if value})
 
-    def delete_collection(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def delete_collection(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         options = _delete_options(request, body)
         deleted = [self._delete(request, obj["metadata"]["name"], options, obj) for obj in self._reads.matching(request)]
         return 200, render_list(request.ref, deleted, {"resourceVersion": str(self._store.resource_version)})
 
-    def bind(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def bind(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         binding = self._named_like_path(request, body, "v1", "Binding")
         self._store_for(request).bind(request.namespace, request.path.name, binding, request.who.name)
         return 201, _success()
 
-    def evict(self, request: ApiRequest, body: bytes) -> tuple[int, Object]:
+    def evict(self, request: ReceivedRequest, body: bytes) -> tuple[int, Object]:
         options = self._named_like_path(request, body, "policy/v1", "Eviction").get("deleteOptions") or {}
         self._store_for(request, options).evict(request.namespace, request.path.name, options)
         return 201, _success()
 
-    def _named_like_path(self, request: ApiRequest, body: bytes, api_version: str, kind: str) -> Object:
+    def _named_like_path(self, request: ReceivedRequest, body: bytes, api_version: str, kind: str) -> Object:
         obj = decode_object(body, request.http.headers.get("content-type", ""), kind)
         check_kind(obj, api_version, kind)
         read = _typed(request, api_version, kind, obj)
@@ -101,19 +103,19 @@ class Writes:
             raise bad_request(f"name in URL does not match name in {kind} object")
         return read
 
-    def _decoded(self, request: ApiRequest, body: bytes) -> Object:
+    def _decoded(self, request: ReceivedRequest, body: bytes) -> Object:
         kind = "Scale" if request.path.subresource == "scale" else request.ref.kind
         return decode_object(body, request.http.headers.get("content-type", ""), kind)
 
-    def _store_for(self, request: ApiRequest, options: Any = None) -> ObjectStore:
+    def _store_for(self, request: ReceivedRequest, options: Any = None) -> Versions:
         return self._store.rehearsal() if request.is_dry_run(options) else self._store
 
-    def _create(self, request: ApiRequest, obj: Object) -> Object:
+    def _create(self, request: ReceivedRequest, obj: Object) -> Object:
         if self._check is not None:
             self._check(request.who, request, obj, None)
         return _warned_of(request, self._store_for(request).create(obj, request.who.name))
 
-    def _write(self, request: ApiRequest, obj: Object) -> Object:
+    def _write(self, request: ReceivedRequest, obj: Object) -> Object:
         store = self._store_for(request)
         if self._check is not None:
             self._check(request.who, request, obj, self._reads.existing(request))
@@ -123,7 +125,7 @@ class Writes:
             return store.update_status(obj)
         return _warned_of(request, store.update(obj, request.who.name))
 
-    def _delete(self, request: ApiRequest, name: str, options: Object, found: Object | None = None) -> Object:
+    def _delete(self, request: ReceivedRequest, name: str, options: Object, found: Object | None = None) -> Object:
         conditions = options.get("preconditions") or {}
         namespace = found["metadata"].get("namespace") if found else request.path.namespace
         return self._store_for(request, options).delete(
@@ -136,8 +138,9 @@ class Writes:
             resource_version=conditions.get("resourceVersion"),
         )
 
-    def _addressed(self, request: ApiRequest, obj: Object) -> Object:
-        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says something else."""
+    def _addressed(self, request: ReceivedRequest, obj: Object) -> Object:
+        """The body with kind, name and namespace of the path filled in. Raises 400 where the body says
+        something else."""
         ref, path = request.ref, request.path
         given = obj.get("metadata")
         if not isinstance(given or {}, dict):
@@ -160,14 +163,15 @@ class Writes:
         return read
 
 
-def _warned_of(request: ApiRequest, stored: Object) -> Object:
+def _warned_of(request: ReceivedRequest, stored: Object) -> Object:
     if (request.ref.group, request.ref.kind) == ("", "Service"):
         request.warnings.extend(service_warnings(stored))
     return stored
 
 
-def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
-    """The object with the fields that its kind has; others are refused, told or dropped, as `fieldValidation` asks."""
+def _typed(request: ReceivedRequest, api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> Object:
+    """The object with the fields that its kind has; others are refused, told or dropped, as
+    `fieldValidation` asks."""
     read, unknown = typed(api_version, kind, obj, schema)
     told = [f'unknown field "{path}"' for path in unknown]
     wanted = request.query.get("fieldValidation") or "Warn"
@@ -178,7 +182,7 @@ def _typed(request: ApiRequest, api_version: str, kind: str, obj: Object, schema
     return read
 
 
-def _delete_options(request: ApiRequest, body: bytes) -> Object:
+def _delete_options(request: ReceivedRequest, body: bytes) -> Object:
     """`DeleteOptions` of the body, and what the query says of them."""
     options = _read_delete_options(body, request.http.headers.get("content-type", "")) if body.strip() else {}
     options |= {key: request.query[key] for key in ("propagationPolicy",) if request.query.get(key)}
@@ -209,5 +213,5 @@ def _success(details: Object | None = None) -> Object:
     return body
 
 
-def no_such_verb(request: ApiRequest, verb: str) -> Exception:
+def no_such_verb(request: ReceivedRequest, verb: str) -> Exception:
     return method_not_allowed(request.ref, verb)

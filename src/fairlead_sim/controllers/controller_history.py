@@ -1,4 +1,4 @@
-"""Which templates did a StatefulSet or DaemonSet have before? One numbered ControllerRevision each; `kubectl rollout undo` reads them.
+"""The numbered ControllerRevisions of StatefulSets and DaemonSets, which `kubectl rollout undo` reads.
 
 The newest number is the wanted template, also when that came back: then its old revision gets a new number.
 """
@@ -16,7 +16,8 @@ HASH_LABEL = "controller-revision-hash"
 
 
 def sync_history(obj: Object, view: View, plan: Plan) -> tuple[list[Object], Object]:
-    """All revisions, the oldest first, and the one of the wanted template, which is made or renumbered if need be."""
+    """All revisions, the oldest first, and the one of the wanted template, which is made or renumbered if
+    need be."""
     known = sorted(claim(obj, "ControllerRevision", view, plan), key=lambda item: (item["revision"], item["metadata"]["name"]))
     data = {"spec": {"template": {**obj["spec"]["template"], "$patch": "replace"}}}
     wanted = next((item for item in reversed(known) if item["data"] == data), None)

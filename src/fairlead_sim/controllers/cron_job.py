@@ -1,4 +1,4 @@
-"""What does the CronJob controller do? A Job at every strike of its schedule, as its concurrency policy allows; it forgets old ones."""
+"""The CronJob controller: a Job at every strike of the schedule, as the concurrency policy allows."""
 
 from __future__ import annotations
 
@@ -98,8 +98,9 @@ def _is_among(job: Object, jobs: list[Object]) -> bool:
 def latest_strike(schedule: Schedule, since: float, now: float) -> tuple[float | None, float | None]:
     """The last strike after `since` and up to `now`, and the first after it; None where there is none.
 
-    Far behind, it does not count every strike: it looks from one or two of the first gaps before `now` on, as `mostRecentScheduleTime`
-    of the real controller does, and as there a strike before that (of Friday, on Sunday) is lost.
+    Far behind, it does not count every strike: it looks from one or two of the first gaps before `now` on, as
+    `mostRecentScheduleTime` of the real controller does, and as there a strike before that (of Friday, on
+    Sunday) is lost.
     """
     first = schedule.next_after(since)
     if first is None or first > now:

@@ -1,4 +1,5 @@
-"""What does the DaemonSet controller do? One pod on every node that suits it, pinned by node affinity and bound by the scheduler."""
+"""The DaemonSet controller: one pod on every node that suits it, pinned by node affinity, bound by the
+scheduler."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def _target(pod: Object) -> str:
 
 
 def _should_run(obj: Object, node: Object) -> tuple[bool, bool]:
-    """Whether a pod shall start on the node, and whether one that is there may stay: only `NoExecute` drives it away."""
+    """Whether a pod shall start on the node, and whether one that is there may stay: only `NoExecute`
+    drives it away."""
     spec, metadata = obj["spec"]["template"]["spec"], node["metadata"]
     if not suits_node(spec, metadata["name"], metadata.get("labels") or {}):
         return False, False
@@ -88,7 +90,8 @@ def _hash(pod: Object) -> str:
 
 
 def _outdated(obj: Object, wanted: list[str], on_node: OnNode, label: str, now: float) -> tuple[list[Object], list[str]]:
-    """Pods of an old template that may go now, and nodes that get a new pod beside their old one (`maxSurge`)."""
+    """Pods of an old template that may go now, and nodes that get a new pod beside their old one
+    (`maxSurge`)."""
     rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge") or 0, len(wanted), round_up=True)
     pairs = {node: _old_and_new(found, label) for node, found in on_node.items()}

@@ -1,4 +1,4 @@
-"""What does the Deployment controller do? One ReplicaSet per template, and the rolling update between them.
+"""The Deployment controller: one ReplicaSet for each template, and the rolling update between them.
 
 As the real controller it takes one small step at a time, and each step's change makes it look again.
 """
@@ -69,7 +69,7 @@ def reconcile(obj: Object, view: View) -> Plan:
     return plan
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 
 def _is_template_of(obj: Object, item: Object) -> bool:
@@ -128,7 +128,7 @@ def _is_scaling(rollout: _Rollout) -> bool:
     return any(number is not None and number != _wanted(rollout.obj) for number in desired)
 
 
-# --- revisions -------------------------------------------------------------------------------------------------------------------------
+# --- revisions ----------------------------------------------------------------------------------------------
 
 
 def _sync_revision(rollout: _Rollout) -> None:
@@ -178,7 +178,7 @@ def _forget_old(rollout: _Rollout) -> None:
     rollout.plan.delete += [item for item in surplus if not _size(item) and not status_of(item).get("replicas")]
 
 
-# --- sizes -----------------------------------------------------------------------------------------------------------------------------
+# --- sizes --------------------------------------------------------------------------------------------------
 
 
 def _roll(rollout: _Rollout) -> None:
@@ -204,7 +204,8 @@ def _allowed(rollout: _Rollout, size: int) -> int:
 
 
 def _shrink_old(rollout: _Rollout, current: Object) -> bool:
-    """Old pods that do not work go first, then those that the new ones replace, as far as enough stay available."""
+    """Old pods that do not work go first, then those that the new ones replace, as far as enough stay
+    available."""
     old_total = sum(_size(item) for item in rollout.others)
     least = _wanted(rollout.obj) - _bounds(rollout.obj)[1]
     room = old_total + _size(current) - least - (_size(current) - _available(current))
@@ -295,7 +296,8 @@ def _fraction(obj: Object, item: Object, most: int) -> int:
 
 
 def _scale(rollout: _Rollout, item: Object, target: int, *, is_forced: bool = False) -> bool:
-    """Set the size of a set and note for which Deployment that was; forced: note it even when the size stays."""
+    """Set the size of a set and note for which Deployment that was; forced: note it even when the size
+    stays."""
     size, wanted = _size(item), _wanted(rollout.obj)
     annotations = {**_annotations(item), DESIRED: str(wanted), MOST: str(wanted + _bounds(rollout.obj)[0])}
     if size == target and not (is_forced and annotations != _annotations(item)):
@@ -307,7 +309,7 @@ def _scale(rollout: _Rollout, item: Object, target: int, *, is_forced: bool = Fa
     return size != target
 
 
-# --- the new set -----------------------------------------------------------------------------------------------------------------------
+# --- the new set --------------------------------------------------------------------------------------------
 
 
 def _create(rollout: _Rollout) -> None:
@@ -352,7 +354,7 @@ def replica_set(obj: Object, label: str, replicas: int, revision: int) -> Object
     }
 
 
-# --- status ----------------------------------------------------------------------------------------------------------------------------
+# --- status -------------------------------------------------------------------------------------------------
 
 
 def _counts(rollout: _Rollout) -> Counts:

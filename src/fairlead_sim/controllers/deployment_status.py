@@ -1,4 +1,4 @@
-"""How far is a Deployment? Its counts, and the conditions `Available` and `Progressing` as the real controller sets them. Pure.
+"""The status of a Deployment: its counts, and the conditions `Available` and `Progressing`. Pure.
 
 A condition changes only with its status or its reason: a message alone is never written.
 """
@@ -46,7 +46,8 @@ class Counts(Struct, frozen=True, gc=False):
 
 
 def _with(conditions: list[Object], kind: str, state: State, time: str, *, is_progress: bool = False) -> list[Object]:
-    """The conditions with one set, at the end of the list; the same ones when status and reason stand already and nothing moved on."""
+    """The conditions with one set, at the end of the list; the same ones when status and reason stand
+    already and nothing moved on."""
     old = find_condition(conditions, kind)
     if old is not None and (old["status"], old.get("reason")) == state[:2] and not is_progress:
         return conditions
@@ -73,7 +74,8 @@ def with_progressing(obj: Object, conditions: list[Object], state: State, time: 
 
 
 def with_pause(obj: Object, conditions: list[Object], time: str) -> list[Object]:
-    """A pause is told in `Progressing`, and its end too, so that the deadline begins anew; a rollout that timed out stays so."""
+    """A pause is told in `Progressing`, and its end too, so that the deadline begins anew; a rollout that
+    timed out stays so."""
     reason = (find_condition(conditions, "Progressing") or {}).get("reason")
     is_paused = bool(obj["spec"].get("paused"))
     if reason == "ProgressDeadlineExceeded" or is_paused == (reason == "DeploymentPaused"):
@@ -83,7 +85,8 @@ def with_pause(obj: Object, conditions: list[Object], time: str) -> list[Object]
 
 
 def progress_of(obj: Object, conditions: list[Object], counts: Counts, name: str, view: View, plan: Plan) -> list[Object]:
-    """`Progressing` after a step of the rollout: done, going on, or out of time; wakes the controller for the deadline."""
+    """`Progressing` after a step of the rollout: done, going on, or out of time; wakes the controller for
+    the deadline."""
     deadline = _deadline(obj)
     if deadline is None:
         return [item for item in conditions if item["type"] != "Progressing"]

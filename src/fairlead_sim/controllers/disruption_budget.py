@@ -1,4 +1,4 @@
-"""What does the disruption controller do? It says in a budget's status how many of its pods may be evicted now."""
+"""The disruption controller: how many pods of a budget may be evicted now."""
 
 from __future__ import annotations
 

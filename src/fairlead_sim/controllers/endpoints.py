@@ -1,7 +1,7 @@
-"""Which pods stand behind a Service? One EndpointSlice for each Service that selects pods, as the real controller writes it.
+"""One EndpointSlice for each Service that selects pods, as the real controller writes it.
 
-No packet goes that way: it is what `kubectl describe service` prints. Services that a job's controller made get none: they come and go by
-the thousand, and nobody looks at them.
+No packet goes that way: it is what `kubectl describe service` prints. Services that a job's controller made
+get none: they come and go by the thousand, and nobody looks at them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def selects_pod(service: Object, pod: Object) -> bool:
 
 
 def stand(pod: Object) -> tuple[Any, ...]:
-    """All that an endpoint says of a pod, and what it is chosen by; first its address, "" while it has none or when it is over."""
+    """All that an endpoint says of a pod, and what it is chosen by; first its address, "" while it has
+    none or when it is over."""
     address = "" if phase_of(pod) in ("Succeeded", "Failed") else status_of(pod).get("podIP", "")
     return address, is_true(pod, "Ready"), is_going(pod), pod["metadata"].get("labels")
 

@@ -1,4 +1,5 @@
-"""What does the Job controller do? Pods until enough succeeded, again after failures with growing pauses, then the end and its TTL.
+"""The Job controller: pods until enough succeeded, again after failures with growing pauses, then the end and
+its TTL.
 
 A pod is counted once, when its tracking finalizer is taken off: so one that somebody deletes still counts.
 """
@@ -35,7 +36,8 @@ _TARGETS = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
 
 @dataclass(slots=True)
 class _Work:
-    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes or pods up to now."""
+    """One look at a Job. `status` is what will be written; `succeeded` and `failed` count indexes or pods
+    up to now."""
 
     obj: Object
     view: View
@@ -89,7 +91,7 @@ def is_finished(obj: Object) -> bool:
     return is_true(obj, "Complete") or is_true(obj, "Failed")
 
 
-# --- counting ------------------------------------------------------------------------------------------------------------------------
+# --- counting -----------------------------------------------------------------------------------------------
 
 
 def _is_tracked(pod: Object) -> bool:
@@ -134,7 +136,7 @@ def _is_index_lost(work: _Work, pod: Object) -> bool:
     return action == FAIL_INDEX or (action != IGNORE and failure_count(pod) >= int(work.spec["backoffLimitPerIndex"]))
 
 
-# --- the end -------------------------------------------------------------------------------------------------------------------------
+# --- the end ------------------------------------------------------------------------------------------------
 
 
 def _target(work: _Work) -> tuple[str, str, str] | None:
@@ -216,7 +218,7 @@ def _expire(obj: Object, view: View, plan: Plan) -> None:
         plan.wake(ended + ttl)
 
 
-# --- on the way ----------------------------------------------------------------------------------------------------------------------
+# --- on the way ---------------------------------------------------------------------------------------------
 
 
 def _suspend(work: _Work) -> None:
@@ -235,7 +237,8 @@ def _resume(work: _Work) -> None:
 
 
 def _go_on(work: _Work) -> None:
-    """Delete pods that are too many, or create those that are missing, or come back when the pause after a failure is over."""
+    """Delete pods that are too many, or create those that are missing, or come back when the pause after a
+    failure is over."""
     active, wanted = work.active, _wanted(work)
     surplus = duplicates(active) if work.is_indexed else []
     rest = [pod for pod in least_valuable(active) if pod not in surplus]
@@ -263,7 +266,8 @@ def _wanted(work: _Work) -> int:
 
 
 def _paused_until(pods: list[Object]) -> float:
-    """10, 20, 40 … seconds after the last failure, as many times doubled as pods failed since the last success."""
+    """10, 20, 40 … seconds after the last failure, as many times doubled as pods failed since the last
+    success."""
     last_success = max((_finished_at(pod) for pod in pods if phase_of(pod) == "Succeeded"), default=0.0)
     failures = [at for pod in pods if phase_of(pod) == "Failed" and (at := _finished_at(pod)) > last_success]
     if not failures:
@@ -352,7 +356,7 @@ def _delete(work: _Work, pods: list[Object]) -> None:
         work.plan.normal("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
 
-# --- status --------------------------------------------------------------------------------------------------------------------------
+# --- status -------------------------------------------------------------------------------------------------
 
 
 def _set(work: _Work, kind: str, value: str, reason: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Which indexes of an Indexed Job are done, and which come next? They are written as ranges: `0-3,7`."""
+"""The indexes of an Indexed Job that are done and that come next, written as ranges: `0-3,7`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do a Job's own rules say? `podFailurePolicy` decides what a failure means, `successPolicy` when enough is enough."""
+"""A Job's own rules: `podFailurePolicy` says what a failure means, `successPolicy` when enough is enough."""
 
 from __future__ import annotations
 

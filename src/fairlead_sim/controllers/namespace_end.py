@@ -1,4 +1,5 @@
-"""What holds a namespace that is being deleted? It says so in its conditions, in the words of the real namespace controller."""
+"""The conditions of a namespace that is being deleted: what still holds it, in the real controller's
+words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a node that is not ready? Taints by its Ready condition, and the eviction of pods that tolerate them no longer."""
+"""What follows from a node that is not ready: taints, and the eviction of pods that do not tolerate them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What does a controller want done? The vocabulary between the pure controllers and the loop that carries their plans out.
+"""The vocabulary between the pure controllers and the loop that carries out their plans.
 
-A controller module has `reconcile(obj, view) -> Plan` and decides from what it sees alone; it never touches the store.
+A controller module has `reconcile(obj, view) -> Plan` and decides from what it sees alone; it never touches
+the store.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class View:
-    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation), nodes, volumes, pods, owners.
+    """What a controller may look at: the time, who is owned by whom (by uid, in the order of creation),
+    nodes, volumes, pods, owners.
 
     `orphans` are the objects of a kind in a namespace that nobody controls, in the order in which they came.
     """
@@ -58,10 +60,11 @@ class View:
 
 @dataclass(slots=True)
 class Plan:
-    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by `force`, and come back at `wake_at`.
+    """What to do, in this order: create, change, delete, write `status` (None: as it is), delete by `force`,
+    and come back at `wake_at`.
 
-    A change carries over all but the status and what only the store writes. `tell` are events about the object itself, `tell_about`
-    normal ones about others.
+    A change carries over all but the status and what only the store writes. `tell` are events about the
+    object itself, `tell_about` normal ones about others.
     """
 
     create: list[Object] = field(default_factory=list)
@@ -95,7 +98,8 @@ def is_controlled_by(child: Object, uid: str) -> bool:
 
 
 def claim(obj: Object, kind: str, view: View, plan: Plan) -> list[Object]:
-    """The children of a kind that the object selects: its own, and orphans that it adopts. Whom it no longer selects it releases."""
+    """The children of a kind that the object selects: its own, and orphans that it adopts. Whom it no
+    longer selects it releases."""
     chooses = selects(obj["spec"].get("selector"))
     mine = []
     for child in view.controlled(obj, kind):
@@ -131,7 +135,8 @@ def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str] 
 
 
 def generated_pod(template: Object, owner: Object, name: str, labels: dict[str, str] | None = None) -> Object:
-    """As `pod_from`, for a name that ends in five generated characters: the pod says what they were added to."""
+    """As `pod_from`, for a name that ends in five generated characters: the pod says what they were added
+    to."""
     pod = pod_from(template, owner, name, labels)
     return {**pod, "metadata": {"generateName": name[:-5], **pod["metadata"]}}
 

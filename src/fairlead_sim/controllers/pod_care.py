@@ -1,4 +1,4 @@
-"""What becomes of pods that nobody looks after? Those on a node that is no more are collected; those of a Job that is gone are let go."""
+"""Pods that nobody looks after: those of a lost node are collected, those of a lost Job are let go."""
 
 from __future__ import annotations
 

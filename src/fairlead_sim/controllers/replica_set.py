@@ -1,4 +1,5 @@
-"""What does the ReplicaSet controller do? As many active pods as asked: it adopts or creates the missing, deletes the least valuable."""
+"""The ReplicaSet controller: as many active pods as asked; it adopts or creates, and deletes the least
+valuable."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def least_valuable(pods: list[Object]) -> list[Object]:
-    """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on crowded nodes, the younger ones."""
+    """Unbound before bound, pending before running, not ready before ready, cheaper ones, those on crowded
+    nodes, the younger ones."""
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
 
     def value(item: tuple[int, Object]) -> tuple[Any, ...]:

@@ -1,4 +1,5 @@
-"""What does the StatefulSet controller do? Pods 0 … n-1 with stable names: each when the one before is ready, or all at once.
+"""The StatefulSet controller: pods 0 … n-1 with stable names, each when the one before is ready, or all at
+once.
 
 Below the partition pods are made from the template that was current before. Volume claims are left out.
 """
@@ -21,7 +22,8 @@ REVISION_LABEL = "controller-revision-hash"
 
 @dataclass(slots=True)
 class _Set:
-    """One look at a StatefulSet: its pods by ordinal, the ordinals it wants, and the revisions it had and shall have."""
+    """One look at a StatefulSet: its pods by ordinal, the ordinals it wants, and the revisions it had and
+    shall have."""
 
     obj: Object
     view: View
@@ -75,7 +77,8 @@ def _revision_of(pod: Object) -> str:
 
 
 def _fill(look: _Set) -> bool:
-    """Create what is missing and delete what is finished, in order; whether the controller may go on to shrink and update."""
+    """Create what is missing and delete what is finished, in order; whether the controller may go on to
+    shrink and update."""
     for ordinal in look.wanted:
         pod = look.pods.get(ordinal)
         if pod is None:

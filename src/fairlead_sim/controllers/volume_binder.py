@@ -1,6 +1,6 @@
-"""Which volume does a claim get? The one that it names or that names it, else the smallest that fits; nothing is provisioned.
+"""The volume of each claim: the one that it names or that names it, else the smallest that fits.
 
-Pods do not wait for their claims: no volume is ever mounted here.
+Nothing is provisioned, and pods do not wait for their claims: no volume is ever mounted here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One simulated GPU: who holds it, what runs on it, and what it would answer at any instant.
 
-Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and counters are exact:
-a run that ends adds its whole integral as an integer, a live one adds its integral so far. A reading never changes a card.
+Nothing ticks. What runs is a list of loads with closed-form integrals, so levels are functions of time and
+counters are exact: a run that ends adds its whole integral as an integer, a live one adds its integral so
+far. A reading never changes a card.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Run:
 
 @dataclass(slots=True)
 class Hold:
-    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run` is None between its runs."""
+    """A grant of (a part of) a card to a container, from its admission until its pod is gone. `run` is
+    None between its runs."""
 
     namespace: str
     pod: str
@@ -86,7 +88,8 @@ class Counters:
 
 @dataclass(slots=True)
 class Card:
-    """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a little, as real ones do."""
+    """`booted_at` is when its counters began. `ambient` and `efficiency` make equal models differ a
+    little, as real ones do."""
 
     node: str
     index: int
@@ -158,7 +161,8 @@ class Card:
         return self.model.idle_watts + self._span_watts * worked / (now - since)
 
     def celsius(self, now: float) -> float:
-        """Temperature of the chip: a rise in proportion to the mean power, over a room that breathes slowly."""
+        """Temperature of the chip: a rise in proportion to the mean power, over a room that breathes
+        slowly."""
         rise = 46.0 * self.mean_watts(now) / self.model.limit_watts
         return self.ambient + rise + 0.6 * sin(now / 900.0 + self.index)
 

@@ -1,6 +1,7 @@
-"""Which GPU models does the simulated world know, and what are their numbers?
+"""The GPU models that the simulated world knows, and their numbers.
 
-Memory sizes and limits are those the drivers report for the real cards; a model not listed here cannot be simulated.
+Memory sizes and limits are those the drivers report for the real cards; a model not listed here cannot be
+simulated.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from msgspec.structs import replace
 
 
 class CardModel(Struct, frozen=True, gc=False):
-    """Memory in MiB (`reserved_mib` is the driver's), power in watts, clocks in MHz, links in bytes per second at full load.
+    """Memory in MiB (`reserved_mib` is the driver's), power in watts, clocks in MHz, links in bytes per
+    second at full load.
 
-    `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle. `has_gpm`: the driver measures
-    how busy each part of the chip is (Hopper and later); other cards have no `DCGM_FI_PROF_*` (telemetry contract 1.6).
+    `memory_idle_mhz` differs from `memory_mhz` only on cards that lower their memory clock when idle.
+    `has_gpm`: the driver measures how busy each part of the chip is (Hopper and later); other cards have no
+    `DCGM_FI_PROF_*` (telemetry contract 1.6).
     """
 
     name: str
@@ -59,7 +62,8 @@ def known_memory_mib(name: str) -> int:
 
 
 def card_model(name: str, memory_mib: int) -> CardModel:
-    """The model called `name` with so much memory for containers; one that is not known has the numbers of a middling card."""
+    """The model called `name` with so much memory for containers; one that is not known has the numbers of
+    a middling card."""
     known = _known(name)
     if known is not None and known.memory_mib == memory_mib:
         return known

@@ -1,6 +1,7 @@
-"""Which GPUs does the simulated cluster have, and who got which? The port `Devices`, over all nodes.
+"""The GPUs of the simulated cluster and who holds them: the port `Devices`, over all nodes.
 
-Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for samples.
+Kubelets come here for whole cards (as to a device plugin) and report what starts and ends; exporters come for
+samples.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Owner = tuple[str, str, str]
 """Namespace, pod, uid."""
 
 
-class Devices:
+class SimulatedDevices:
     def __init__(self, seed: int, clock: SimClock) -> None:
         self._seed = seed
         self._clock = clock
@@ -32,13 +33,15 @@ class Devices:
         self._holds: dict[str, list[tuple[Card, Hold]]] = {}
 
     def add_node(self, node: str, model: CardModel, count: int, *, shared: bool, is_silent: bool = False) -> None:
-        """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do not answer)."""
+        """A node with so many cards; nobody gets readings of a silent one (its kubelet and its exporter do
+        not answer)."""
         self._cards[node] = [self._new_card(node, index, model, shared) for index in range(count)]
         if not is_silent:
             insort(self._answering, node)
 
     def restore_node(self, node: str, inventory: Sequence[Mapping[str, Any]], *, is_silent: bool) -> None:
-        """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters begin anew."""
+        """A node with the cards that its inventory (annotation `fairlead.io/gpus`) tells; their counters
+        begin anew."""
         self._cards[node] = [self._told_card(node, entry) for entry in inventory]
         self.set_silent(node, is_silent)
 
@@ -82,8 +85,8 @@ class Devices:
         return [HeldCard(hold.container, card.index, hold.mode, hold.limit_mib) for card, hold in self._holds.get(uid, ())]
 
     def start(self, uid: str, container: str, load: str, fixed_mib: int | None = None, lived_seconds: float = 0.0) -> None:
-        """The container began to work on its cards, now or `lived_seconds` ago. Its load is drawn from its names, and differs a little from
-        card to card."""
+        """The container began to work on its cards, now or `lived_seconds` ago. Its load is drawn from its
+        names, and differs a little from card to card."""
         began = self._clock.now() - lived_seconds
         for card, hold in self.held(uid, container):
             ceiling = hold.limit_mib / card.model.memory_mib if hold.mode == GpuMode.SHARE else 1.0

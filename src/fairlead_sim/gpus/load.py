@@ -1,8 +1,9 @@
-"""How busy does a container keep a GPU, at any instant, without ticking?
+"""How busy a container keeps a GPU at any instant, without ticking.
 
-A load is a shape with a closed-form integral: a ramp, then equal periods of work that end in a dip (a checkpoint, a validation),
-with a ripple of harmonics on the work and a slow drift over all. Counters (energy, bytes) are therefore exact integrals:
-`level_integral(b) - level_integral(a)` is what happened between a and b, however often anybody looked.
+A load is a shape with a closed-form integral: a ramp, then equal periods of work that end in a dip (a
+checkpoint, a validation), with a ripple of harmonics on the work and a slow drift over all. Counters (energy,
+bytes) are therefore exact integrals: `level_integral(b) - level_integral(a)` is what happened between a and
+b, however often anybody looked.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Wave(Struct, frozen=True, gc=False):
 class Load(Struct, frozen=True, gc=False):
     """One container's demand on its GPU. Seconds count from the container's start; levels are ratios 0..1.
 
-    Invariant (kept by `make_load`): low - drift >= 0 and high + ripple + drift <= 1, so no level ever needs clamping,
-    which would break the integral. Ripple periods divide `period`.
+    Invariant (kept by `make_load`): low - drift >= 0 and high + ripple + drift <= 1, so no level ever needs
+    clamping, which would break the integral. Ripple periods divide `period`.
     """
 
     warm_up: float
@@ -67,7 +68,8 @@ class Load(Struct, frozen=True, gc=False):
         return total + (self.drift.integral(t) if self.drift else 0.0)
 
     def peak_seconds(self, s: float) -> float:
-        """How many of the first s seconds were spent working at `high` (what power and thermal caps act on)."""
+        """How many of the first s seconds were spent working at `high` (what power and thermal caps act
+        on)."""
         t = s - self.warm_up
         if t <= 0:
             return 0.0
@@ -79,7 +81,8 @@ class Load(Struct, frozen=True, gc=False):
         return s >= self.warm_up and (s - self.warm_up) % self.period < self.period - self.dip
 
     def memory_filled(self, s: float) -> float:
-        """Share of its memory that the container has taken after s seconds: it grows during the ramp, then stays."""
+        """Share of its memory that the container has taken after s seconds: it grows during the ramp, then
+        stays."""
         return min(1.0, max(0.0, s) / self.warm_up)
 
     def _base(self, u: float) -> float:
@@ -98,11 +101,13 @@ IDLE = Load(warm_up=30.0, period=600.0, dip=0.0, high=0.0, low=0.0, memory_ratio
 """Allocated and doing nothing: a context on the card, no kernels."""
 
 LOADS = ("training", "input-bound", "inference", "notebook", "idle")
-"""What a person may ask for. The tests of dcgmproftester are beside them: `tensor-cores`, `memory-bandwidth`, `full`."""
+"""What a person may ask for. The tests of dcgmproftester are beside them: `tensor-cores`,
+`memory-bandwidth`, `full`."""
 
 
 class _Shape(Struct, frozen=True, gc=False):
-    """Ranges from which one container's load is drawn. `is_steady`: its parts of the chip are as busy every time."""
+    """Ranges from which one container's load is drawn. `is_steady`: its parts of the chip are as busy
+    every time."""
 
     warm_up: tuple[float, float]
     period: tuple[float, float]
@@ -126,11 +131,13 @@ _SHAPES = {
     "memory-bandwidth": _Shape((2, 3), (60, 90), (0, 0), (0.978, 0.986), 0.6, 0.02, (0.03, 0.03), 0.0, 0.93, is_steady=True),
     "full": _Shape((2, 3), (60, 90), (0, 0), (0.978, 0.986), 0.6, 0.02, (0.03, 0.03), 0.0, 0.05, is_steady=True),
 }
-"""The tensor cores' test: 98 % of the time at work and 87 % of it in the tensor cores, as document 002 shows it."""
+"""The tensor cores' test: 98 % of the time at work and 87 % of it in the tensor cores, as document 002
+shows it."""
 
 
 def make_load(name: str, random: Random, ceiling: float = 1.0) -> Load:
-    """Draw a load of the given name (one of `LOADS`). `ceiling` is the largest level: the granted part of a shared card."""
+    """Draw a load of the given name (one of `LOADS`). `ceiling` is the largest level: the granted part of
+    a shared card."""
     if name == "idle":
         return IDLE
     shape = _SHAPES[name]

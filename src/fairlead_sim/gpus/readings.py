@@ -1,6 +1,7 @@
-"""What does a driver say about a card right now? A `Card` at an instant, as a `DeviceSample` with DCGM's field names and units.
+"""What a driver says about a card at an instant: a `DeviceSample` with DCGM's field names and units.
 
-A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is False and it has no fields.
+A card that has fallen off the bus (XID 79) answers nothing more: its sample is there, `up` is False and it
+has no fields.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ def _counters(moment: _Moment) -> Values:
 
 
 def _faults(card: Card) -> Values:
-    """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a page retired), 64 one that was not."""
+    """Error counters follow the XIDs: 48 is a double-bit error, 63 a row that was remapped (or a page
+    retired), 64 one that was not."""
     double_bit, remapped, failed = (card.xids[code].count if code in card.xids else 0 for code in (48, 63, 64))
     values: Values = {"XID_ERRORS": card.last_xid, "GPU_RECOVERY_ACTION": 1 if card.failed_by else 0}
     for scope in ("VOL", "AGG"):
@@ -191,7 +193,8 @@ def _faults(card: Card) -> Values:
 def _profile(moment: _Moment) -> Values:
     """Profiling ratios: how much of the chip is at work, not only whether any of it is.
 
-    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as `0`.
+    Ratios are floats and rates ints, at rest too: an exporter prints the one as `0.000000` and the other as
+    `0`.
     """
     model, level, flow = moment.card.model, moment.level, moment.weighted("bandwidth_ratio")
     values: Values = {

@@ -1,4 +1,5 @@
-"""How do the containers of a pod fare, judging by its status alone? What a kubelet asks that finds pods when it starts. Pure.
+"""The state of a pod's containers judged by its status alone, for a kubelet that finds pods when it starts.
+Pure.
 
 The back-off is not in the status: the number of restarts stands for the crashes in a row.
 """
@@ -54,7 +55,8 @@ def _take_container(container: ContainerRun, told: Object) -> None:
 
 
 def _as_before(container: ContainerRun, ended: Object) -> Behaviour:
-    """Of an image whose name does not tell: what could not be pulled cannot be pulled, and what crashes again and again crashes again."""
+    """Of an image whose name does not tell: what could not be pulled cannot be pulled, and what crashes
+    again and again crashes again."""
     if container.reason in ("ErrImagePull", "ImagePullBackOff"):
         return replace(container.behaviour, can_pull=False)
     if container.reason == "CrashLoopBackOff" and ended and container.behaviour.run_seconds is None:

@@ -1,6 +1,7 @@
-"""Which cards does a pod's container get on its node? What a device plugin answers in Allocate.
+"""The cards of a pod's container on its node: what a device plugin answers in Allocate.
 
-Whole cards (`nvidia.com/gpu`) are chosen here; parts of shared cards were chosen by the scheduler's extender, whose annotation is read.
+Whole cards (`nvidia.com/gpu`) are chosen here; parts of shared cards were chosen by the scheduler's extender,
+whose annotation is read.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.names import ANNOTATION_ALLOCATION
-from fairlead_sim.gpus.devices import Devices, Owner
+from fairlead_sim.gpus.devices import Owner, SimulatedDevices
 from fairlead_sim.objects.saved import HeldCard
 from fairlead_sim.scheduler.needs import limit_of
 
 Object = dict[str, Any]
 
 
-def allocate(pod: Object, node: str, devices: Devices) -> str:
+def allocate(pod: Object, node: str, devices: SimulatedDevices) -> str:
     """Take the pod's cards, all of them or none; the reason when that is impossible, else ""."""
     metadata = pod["metadata"]
     owner: Owner = (metadata["namespace"], metadata["name"], metadata["uid"])
@@ -33,8 +34,9 @@ def allocate(pod: Object, node: str, devices: Devices) -> str:
     return ""
 
 
-def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Devices) -> None:
-    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it keeps running without, too."""
+def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: SimulatedDevices) -> None:
+    """Give a pod that runs the cards back that it held. Where nobody knows which, those that are free: it
+    keeps running without, too."""
     metadata = pod["metadata"]
     cards = devices.cards(node)
     for hold in held:
@@ -46,7 +48,7 @@ def hold_again(pod: Object, node: str, held: Sequence[HeldCard], devices: Device
         allocate(pod, node, devices)
 
 
-def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_whole(container: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     wanted = limit_of(container, NVIDIA_GPU)
     free = [card for card in devices.free_cards(node) if not card.is_shared]
     if wanted > len(free):
@@ -57,7 +59,7 @@ def _allocate_whole(container: Object, node: str, owner: Owner, devices: Devices
     return ""
 
 
-def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: Devices) -> str:
+def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, devices: SimulatedDevices) -> str:
     if not limit_of(container, GPU_MEMORY):
         return ""
     by_uuid = {card.uuid: card for card in devices.cards(node)}
@@ -73,7 +75,8 @@ def _allocate_shared(container: Object, pod: Object, node: str, owner: Owner, de
 
 
 def granted(pod: Object) -> dict[str, list[Object]]:
-    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where there is none or it is not JSON."""
+    """The extender's choice by container (annotation `fairlead.io/gpu-allocation`); empty where there is
+    none or it is not JSON."""
     text = (pod["metadata"].get("annotations") or {}).get(ANNOTATION_ALLOCATION, "")
     try:
         return dict(json.loads(text)) if text else {}

@@ -1,13 +1,13 @@
-"""What does a container do once it runs? Its image tells, by name and tag, or its command.
+"""What a container does once it runs: its image tells, by name and tag, or its command.
 
     train:10m       works for ten minutes, then exits 0        fail:3s    exits 1 after three seconds
     crash:20s       dies of a segmentation fault (139)         missing:x  can never be pulled
     cuda-malloc:3G  takes 3 GiB of GPU memory and runs on      (dies at once where its grant is smaller)
     nginx, pause …  servers: just run
 
-The registry and path before the name do not matter: `hub.example/team/train:10m` is `train:10m`. Where the image does not tell, the
-command does (`kubelet/program`); where neither does, a container of a pod that is not started again for ever ends well after a while, and
-any other just runs.
+The registry and path before the name do not matter: `hub.example/team/train:10m` is `train:10m`. Where the
+image does not tell, the command does (`kubelet/program`); where neither does, a container of a pod that is
+not started again for ever ends well after a while, and any other just runs.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ CUDA_CONTEXT_MIB = 121
 """What a CUDA context itself takes (document 001: 3 GiB allocated show as 3193 MiB used)."""
 
 INIT_SECONDS = 3.0
-"""An init container without a scripted image ends well after this long: one that just ran would block its pod for ever."""
+"""An init container without a scripted image ends well after this long: one that just ran would block its
+pod for ever."""
 
 SHORT_SECONDS, LONG_SECONDS = (5.0, 30.0), (600.0, 1800.0)
-"""How long a container runs of which nobody knows what it does, in a pod that is not started again for ever: long where it trains (it holds
-a GPU, or is part of a training job)."""
+"""How long a container runs of which nobody knows what it does, in a pod that is not started again for
+ever: long where it trains (it holds a GPU, or is part of a training job)."""
 
 # fmt: off
 SERVERS = frozenset((
@@ -76,10 +77,11 @@ _LOAD_BY_NAME = (
 
 
 class Behaviour(Struct, frozen=True, gc=False):
-    """`run_seconds` None = until somebody ends it. `load` is the default use of a held GPU; `gpu_mib` a fixed amount of its memory.
+    """`run_seconds` None = until somebody ends it. `load` is the default use of a held GPU; `gpu_mib` a fixed
+    amount of its memory.
 
-    `is_scripted`: the image tells it all. `serves`: it runs on, if its command says nothing else. `program`: what its command does, where
-    that was understood; `test`: what dcgmproftester was told to do.
+    `is_scripted`: the image tells it all. `serves`: it runs on, if its command says nothing else. `program`:
+    what its command does, where that was understood; `test`: what dcgmproftester was told to do.
     """
 
     run_seconds: float | None = None
@@ -94,9 +96,11 @@ class Behaviour(Struct, frozen=True, gc=False):
 
 
 class Surroundings(Struct, frozen=True, gc=False):
-    """What decides how a container behaves whose image does not tell. `ends`: its pod is not started again for ever. `long`: it trains.
+    """What decides how a container behaves whose image does not tell. `ends`: its pod is not started again
+    for ever. `long`: it trains.
 
-    `draw` is the seed and the names from which its run time is drawn. `is_known`: whether what it says of its command is all there is.
+    `draw` is the seed and the names from which its run time is drawn. `is_known`: whether what it says of its
+    command is all there is.
     """
 
     ends: bool = False
@@ -135,7 +139,8 @@ def _tester(test: ProfTest) -> Behaviour:
 
 @lru_cache(maxsize=4096)
 def behaviour_of(image: str, program: str = "") -> Behaviour:
-    """What the image alone tells. `program` is the first word of the container's command: an sshd or a Ray node serves for ever.
+    """What the image alone tells. `program` is the first word of the container's command: an sshd or a Ray
+    node serves for ever.
 
     >>> behaviour_of("hub.example/vision/train:1h30m").run_seconds, behaviour_of("fail:3s").exit_code
     (5400.0, 1)
@@ -155,20 +160,24 @@ def behaviour_of(image: str, program: str = "") -> Behaviour:
 
 
 def is_prof_tester(image: str, program: str) -> bool:
-    """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the name or tag of its image.
+    """Whether the container runs NVIDIA's dcgmproftester: by the word of its command, or by the name or tag
+    of its image.
 
-    >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", ""), is_prof_tester("dcgm:4", "/usr/bin/dcgmproftester12")
-    (True, True)
+    >>> is_prof_tester("nvidia/samples:dcgmproftester-2.0.10", "")
+    True
+    >>> is_prof_tester("dcgm:4", "/usr/bin/dcgmproftester12")
+    True
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
     return any(word.startswith(PROGRAM) for word in ((program.rpartition("/")[2],) if program else (name, tag)))
 
 
 def starts_notebook(image: str) -> bool:
-    """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12 and those for notebooks do.
+    """Whether the image starts Jupyter where it is given no command, as TensorFlow's did up to 1.12 and those
+    for notebooks do.
 
-    >>> starts_notebook("tensorflow/tensorflow:1.4.1-gpu-py3"), starts_notebook("tensorflow/tensorflow:2.16.1-gpu")
-    (True, False)
+    >>> [starts_notebook(f"tensorflow/tensorflow:{tag}") for tag in ("1.4.1-gpu-py3", "2.16.1-gpu")]
+    [True, False]
     """
     name, _, tag = image.rpartition("/")[2].partition(":")
     return name == "tensorflow" and bool(_JUPYTER_TAG.match(tag))

@@ -1,6 +1,7 @@
-"""What does NVIDIA's dcgmproftester do with its flags: how long, how hard it works its cards, and what it prints (document 002).
+"""NVIDIA's dcgmproftester: how long it runs, how hard it works its cards, what it prints (document 002).
 
-It tests one profiling field after another. The words of the tensor cores' test are the document's; what the others report is not played.
+It tests one profiling field after another. The words of the tensor cores' test are the document's; what the
+others report is not played.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _REACHED = 0.43
 
 
 class Chip(Struct, frozen=True, gc=False):
-    """What CUDA says of a model's chip, and the peak of its tensor cores for half-precision matrices as NVIDIA states it."""
+    """What CUDA says of a model's chip, and the peak of its tensor cores for half-precision matrices as
+    NVIDIA states it."""
 
     threads: int
     processors: int
@@ -48,7 +50,8 @@ _CHIPS = {
 
 
 class ProfTest(Struct, frozen=True, gc=False):
-    """One call: the fields it tests, so many seconds each. `validates`: whether it compares with what DCGM measured."""
+    """One call: the fields it tests, so many seconds each. `validates`: whether it compares with what DCGM
+    measured."""
 
     fields: tuple[int, ...] = ALL_FIELDS
     seconds: float = DURATION_SECONDS
@@ -70,7 +73,8 @@ class ProfTest(Struct, frozen=True, gc=False):
 
 
 def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
-    """As its command line is read: `-t 1004` may be one argument or two; what makes no sense counts as not given.
+    """As its command line is read: `-t 1004` may be one argument or two; what makes no sense counts as not
+    given.
 
     >>> parse_prof_test(["--no-dcgm-validation", "-t 1004", "-d 120"])
     ProfTest(fields=(1004,), seconds=120.0, validates=False)
@@ -84,7 +88,8 @@ def parse_prof_test(arguments: Sequence[str]) -> ProfTest:
 
 
 def tester_lines(test: ProfTest, model: CardModel, seconds: float, jitters: Sequence[float]) -> list[Line]:
-    """What it has printed after `seconds` on cards of `model`: the chip, then a line every second of the tensor cores' test.
+    """What it has printed after `seconds` on cards of `model`: the chip, then a line every second of the
+    tensor cores' test.
 
     `jitters` are numbers of [0, 1), taken in turn: no two seconds reach quite the same.
     """

@@ -1,4 +1,4 @@
-"""Is this text the name of an image? The grammar of `distribution/reference`, in whose words a kubelet refuses what is none."""
+"""The grammar of image names (`distribution/reference`), in whose words a kubelet refuses what is none."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _HUB: Final = "docker.io"
 def image_name_fault(text: str) -> str:
     """Why no image can have this name; "" for a good one.
 
-    >>> image_name_fault("nvcr.io/nvidia/pytorch:24.01"), image_name_fault("bad image"), image_name_fault("Team/App")
-    ('', 'invalid reference format', 'invalid reference format: repository name (App) must be lowercase')
+    >>> image_name_fault("nvcr.io/nvidia/pytorch:24.01"), image_name_fault("bad image")
+    ('', 'invalid reference format')
+    >>> image_name_fault("Team/App")
+    'invalid reference format: repository name (App) must be lowercase'
     """
     if _is_identifier(text):
         return f"invalid repository name ({text}), cannot specify 64-byte hexadecimal strings"
@@ -32,7 +34,8 @@ def image_name_fault(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The registry, and what it holds: a first part that looks like a host is one, everything else is the Docker Hub's."""
+    """The registry, and what it holds: a first part that looks like a host is one, everything else is the
+    Docker Hub's."""
     host, slash, rest = text.partition("/")
     if not slash:
         return _HUB, f"library/{text}"

@@ -1,7 +1,8 @@
-"""What happens to a pod on its node? The kubelets of all nodes: admit, pull, start, restart, end.
+"""The kubelets of all nodes: they admit, pull, start, restart and end the pods.
 
-One `PodRun` per bound pod, moved by timers; the API only ever sees the rendered status. A kubelet never looks at the phase it
-wrote: what it knows is in the run, so a status patched by a person is simply written over at the next change.
+One `PodRun` per bound pod, moved by timers; the API only ever sees the rendered status. A kubelet never looks
+at the phase it wrote: what it knows is in the run, so a status patched by a person is simply written over at
+the next change.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from fairlead.wire.kube.time import parse_time
 from fairlead.wire.names import ANNOTATION_GPU_ASSIGNED, ANNOTATION_REFERENCE_ASSIGNED
 from fairlead_sim.gpus.cards import CardModel
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.gpus.load import LOADS
 from fairlead_sim.kubelet.adoption import take_status
 from fairlead_sim.kubelet.allocation import allocate, hold_again
@@ -25,10 +26,10 @@ from fairlead_sim.objects.chance import between
 from fairlead_sim.objects.conditions import is_true, phase_of, status_of
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.objects.saved import HeldCard
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.needs import is_sidecar
 from fairlead_sim.scheduler.pod_shape import unreadable
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
 
@@ -54,9 +55,12 @@ Behaves = Callable[[Object, Object, bool], Behaviour]
 
 
 class Kubelets:
-    """`goes_on`: whether a container whose image and command tell nothing just runs, also in a pod that is not started again for ever."""
+    """`goes_on`: whether a container whose image and command tell nothing just runs, also in a pod that is
+    not started again for ever."""
 
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder, seed: int, *, goes_on: bool = False) -> None:
+    def __init__(
+        self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder, seed: int, *, goes_on: bool = False
+    ) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
@@ -89,7 +93,8 @@ class Kubelets:
             self._exit(run, container, container.restarts, exit_code)
 
     def adopt(self, pod: Object, node: Object) -> Object:
-        """Take over a pod as running, with its cards; returns its status. For worlds that do not begin empty."""
+        """Take over a pod as running, with its cards; returns its status. For worlds that do not begin
+        empty."""
         now = self._timers.clock.now()
         run = self._runs[pod["metadata"]["uid"]] = _new_run(pod, node, now, self._behaviour)
         allocate(pod, run.node, self._devices)
@@ -101,7 +106,8 @@ class Kubelets:
         return render_status(run, status_of(pod), now)
 
     def take_over(self, pod: Object, node: Object, held: Sequence[HeldCard], lived_since: Callable[[float], float]) -> None:
-        """Go on with a pod of an earlier life from where its status stands, on the cards that it `held`; nothing is written.
+        """Go on with a pod of an earlier life from where its status stands, on the cards that it `held`;
+        nothing is written.
 
         `lived_since` says for how long the world has lived since an instant: what a program has left to run.
         """
@@ -153,9 +159,9 @@ class Kubelets:
             else:
                 self._write(run)
 
-    # --- what the API tells ------------------------------------------------------------------------------------------------------
+    # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
         if event.type == DELETED:
@@ -180,7 +186,7 @@ class Kubelets:
         if "deletionTimestamp" in pod["metadata"]:
             self._begin_end(run, pod)
 
-    # --- a pod's life ------------------------------------------------------------------------------------------------------------
+    # --- a pod's life ---------------------------------------------------------------------------------------
 
     def _admit(self, run: PodRun) -> None:
         pod = self._pod(run)
@@ -386,7 +392,7 @@ class Kubelets:
             self._devices.release(run.uid)
         self._write(run)
 
-    # --- its end by deletion -----------------------------------------------------------------------------------------------------
+    # --- its end by deletion --------------------------------------------------------------------------------
 
     def _begin_end(self, run: PodRun, pod: Object) -> None:
         if run.node in self._silent:
@@ -416,7 +422,7 @@ class Kubelets:
         if pod is not None:
             self._recorder.normal(pod, "Killing", f"Stopping container {container.name}", COMPONENT, run.node)
 
-    # --- small things ------------------------------------------------------------------------------------------------------------
+    # --- small things ---------------------------------------------------------------------------------------
 
     def _behaviour(self, pod: Object, container: Object, is_init: bool) -> Behaviour:
         sidecar = is_init and is_sidecar(container)

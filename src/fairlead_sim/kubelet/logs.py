@@ -1,6 +1,7 @@
-"""What would a container have written? Its lines as a function of its run, so that `kubectl logs` has something to show.
+"""The lines that a container would have written, as a function of its run.
 
-Nothing is stored: the lines of a run are computed when somebody asks, equal for equal runs, and grow only at their end.
+Nothing is stored: the lines of a run are computed when somebody asks, equal for equal runs, and grow only at
+their end.
 """
 
 from __future__ import annotations

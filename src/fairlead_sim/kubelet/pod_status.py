@@ -1,4 +1,4 @@
-"""What does a kubelet write into a pod's status? The runs of its containers, rendered as Kubernetes prints them. Pure."""
+"""The status of a pod, rendered from the runs of its containers as a kubelet writes it. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ WAITING, RUNNING, TERMINATED = "waiting", "running", "terminated"
 
 @dataclass(slots=True)
 class ContainerRun:
-    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for the back-off."""
+    """One container of one pod, as its kubelet knows it. `failures` counts crashes in a row, for the
+    back-off."""
 
     name: str
     image: str
@@ -88,7 +89,8 @@ class PodRun:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a container waits for something that nobody here brings: a volume, a Secret, a name that can be an image's."""
+        """Whether a container waits for something that nobody here brings: a volume, a Secret, a name that
+        can be an image's."""
         return any(run.state == WAITING and run.reason not in _PASSING for run in self.containers)
 
     @property
@@ -144,7 +146,8 @@ def render_status(run: PodRun, before: Object, now: float) -> Object:
 
 
 def _rejected(run: PodRun, before: Object) -> Object:
-    """Of a pod that never came to its node: why, and what was known before. Containers that were never tried have no status."""
+    """Of a pod that never came to its node: why, and what was known before. Containers that were never
+    tried have no status."""
     kept: Object = {key: before[key] for key in ("conditions", "qosClass") if key in before}
     return {"phase": run.phase, **kept, "reason": run.reason, "message": run.message, "startTime": render_time(run.admitted_at)}
 
@@ -229,7 +232,8 @@ def _with_all(before: list[Object], told: _Told, time: str) -> list[Object]:
 
 @lru_cache(maxsize=256)
 def _first_conditions(told: _Told, time: str) -> list[Object]:
-    """One list for all pods that begin alike at the same time: a settled world's fifty thousand would hold five conditions each."""
+    """One list for all pods that begin alike at the same time: a settled world's fifty thousand would hold
+    five conditions each."""
     return _with_all([], told, time)
 
 

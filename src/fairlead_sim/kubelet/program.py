@@ -1,7 +1,9 @@
-"""What does a container's command do, as far as its words tell: what it prints, how long it takes, how it ends? Pure.
+"""What a container's command does as far as its words tell: what it prints, how long it takes, how it ends.
+Pure.
 
-The commands that tutorials type: `true`, `false`, `echo`, `date`, `sleep`, `exit`, `tail -f`, and a shell's one-liner of these. Where
-anything else stands in it, the whole is not understood (None): half a script would be a wrong one.
+The commands that tutorials type: `true`, `false`, `echo`, `date`, `sleep`, `exit`, `tail -f`, and a shell's
+one-liner of these. Where anything else stands in it, the whole is not understood (None): half a script would
+be a wrong one.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 
 
 class Program(Struct, frozen=True, gc=False):
-    """`run_seconds` None = for ever. `loop`: the lines of one round of an endless loop; the first begins at `loop_from`, each takes
-    `loop_seconds`."""
+    """`run_seconds` None = for ever. `loop`: the lines of one round of an endless loop; the first begins
+    at `loop_from`, each takes `loop_seconds`."""
 
     run_seconds: float | None
     exit_code: int = 0
@@ -60,12 +62,15 @@ class Program(Struct, frozen=True, gc=False):
 
 
 def program_of(command: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]) -> Program | None:
-    """What a container does with this `command` and these `args`, None when its words are not understood (or there are none).
+    """What a container does with this `command` and these `args`, None when its words are not understood (or
+    there are none).
 
     >>> program_of(["sh", "-c", "echo hi; sleep 5; exit 3"], [], {})
     Program(run_seconds=5.0, exit_code=3, lines=((0.0, 'hi'),), loop=(), loop_from=0.0, loop_seconds=0.0)
-    >>> program_of([], ["sleep", "infinity"], {}).run_seconds is None, program_of(["python", "train.py"], [], {})
-    (True, None)
+    >>> program_of([], ["sleep", "infinity"], {}).run_seconds is None
+    True
+    >>> program_of(["python", "train.py"], [], {}) is None
+    True
     """
     words = (*command, *arguments)
     return _understood(words, tuple(environment.items())) if words else None
@@ -139,8 +144,8 @@ def _commands(text: str, values: Mapping[str, str]) -> _Commands:
 
 
 def _word(text: str, values: Mapping[str, str]) -> str:
-    """A word without its quotes, with the values of the names in it; a name without a value, or with one that a shell would split, is not
-    understood."""
+    """A word without its quotes, with the values of the names in it; a name without a value, or with one
+    that a shell would split, is not understood."""
     parts = []
     for single, double, plain in _PIECE.findall(text):
         names = [braced or bare for braced, bare in _NAME.findall(double or plain)]
@@ -236,7 +241,8 @@ _RUN = {
 
 
 def _name(words: Sequence[str]) -> str:
-    """Of the program; "" for one that stands where no system has its own: `/app/echo` is somebody's server."""
+    """Of the program; "" for one that stands where no system has its own: `/app/echo` is somebody's
+    server."""
     found = _PROGRAM.fullmatch(words[0])
     return found[1] if found else ""
 

@@ -1,7 +1,7 @@
-"""Where does chance come from?
+"""Chance from the seed and the names of what is decided, never from one shared stream.
 
-From the seed and the names of what is decided, never from one shared stream: adding a pod does not move another pod's numbers.
-The hash is BLAKE2, not `hash()`, so that `PYTHONHASHSEED` changes nothing.
+So adding a pod does not move another pod's numbers. The hash is BLAKE2, not `hash()`, so that
+`PYTHONHASHSEED` changes nothing.
 """
 
 from __future__ import annotations

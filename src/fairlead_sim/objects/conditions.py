@@ -1,7 +1,7 @@
-"""What does an object's status say, and how do conditions change?
+"""The conditions of an object's status, and how they change.
 
-By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same object. People may have patched a status
-away, so it is read through `status_of`.
+By type; `lastTransitionTime` moves only with `status`, and an equal condition stays the same object. People
+may have patched a status away, so it is read through `status_of`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Object = dict[str, Any]
 def with_condition(
     conditions: Sequence[Object], kind: str, status: str, reason: str, message: str, time: str, *, updated: str = ""
 ) -> list[Object]:
-    """The conditions with one set; a new type goes to the end. `updated` fills `lastUpdateTime` where the kind has it."""
+    """The conditions with one set; a new type goes to the end. `updated` fills `lastUpdateTime` where the
+    kind has it."""
     old = find_condition(conditions, kind)
     new: Object = {"type": kind, "status": status}
     if updated:

@@ -1,4 +1,4 @@
-"""Where do uids and generated names come from, when nothing may be random?
+"""Uids and generated names without randomness.
 
 Both are hashes of (seed, counter): different for every object, equal in every run.
 """

@@ -1,6 +1,6 @@
-"""How many pods may one object ask for, and how many of them does its controller make at once?
+"""How many pods one object may ask for, and how many of them its controller makes at once.
 
-What a newcomer gets wrong: everything here runs on the event loop that answers people, so a controller that made a million pods in one
+Everything here runs on the event loop that answers people, so a controller that made a million pods in one
 step would stop the whole laptop. The API refuses such a number, and what it lets through is made in bursts.
 """
 
@@ -13,10 +13,12 @@ from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import FieldError
 
 MOST_PODS: Final = 2_000
-"""Of one object, or of one role of a training job: several such objects leave the laptop answering within a second or two."""
+"""Of one object, or of one role of a training job: several such objects leave the laptop answering within
+a second or two."""
 
 BURST: Final = 500
-"""As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods they made do, by being changes."""
+"""As the real ReplicaSet and Job controllers have it. Nothing wakes them for the rest: the pods they made
+do, by being changes."""
 
 _COUNTS: Final = {
     served.DEPLOYMENTS: "replicas",

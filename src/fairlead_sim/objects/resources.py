@@ -25,9 +25,9 @@ def _core(kind: str, plural: str, short: tuple[str, ...] = (), **more: Any) -> R
     return _of("", "v1", kind, plural, short, **more)
 
 
-CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",))
-ENDPOINTS = _core("Endpoints", "endpoints", ("ep",))
-EVENTS = _core("Event", "events", ("ev",))
+CONFIG_MAPS = _core("ConfigMap", "configmaps", ("cm",), has_generation=False)
+ENDPOINTS = _core("Endpoints", "endpoints", ("ep",), has_generation=False)
+EVENTS = _core("Event", "events", ("ev",), has_generation=False)
 NAMESPACES = _core(
     "Namespace",
     "namespaces",
@@ -35,14 +35,15 @@ NAMESPACES = _core(
     namespaced=False,
     subresources=_STATUS,
     verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+    has_generation=False,
 )
-NODES = _core("Node", "nodes", ("no",), namespaced=False, subresources=_STATUS)
-PERSISTENT_VOLUME_CLAIMS = _core("PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), subresources=_STATUS)
-PERSISTENT_VOLUMES = _core("PersistentVolume", "persistentvolumes", ("pv",), namespaced=False, subresources=_STATUS)
+NODES = _core("Node", "nodes", ("no",), namespaced=False, subresources=_STATUS, has_generation=False)
+PERSISTENT_VOLUME_CLAIMS = _core("PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), subresources=_STATUS, has_generation=False)
+PERSISTENT_VOLUMES = _core("PersistentVolume", "persistentvolumes", ("pv",), namespaced=False, subresources=_STATUS, has_generation=False)
 PODS = _core("Pod", "pods", ("po",), categories=_ALL, subresources=("binding", "eviction", "log", "status"))
-SECRETS = _core("Secret", "secrets")
-SERVICE_ACCOUNTS = _core("ServiceAccount", "serviceaccounts", ("sa",), subresources=("token",))
-SERVICES = _core("Service", "services", ("svc",), categories=_ALL, subresources=_STATUS)
+SECRETS = _core("Secret", "secrets", has_generation=False)
+SERVICE_ACCOUNTS = _core("ServiceAccount", "serviceaccounts", ("sa",), subresources=("token",), has_generation=False)
+SERVICES = _core("Service", "services", ("svc",), categories=_ALL, subresources=_STATUS, has_generation=False)
 
 CUSTOM_RESOURCE_DEFINITIONS = _of(
     "apiextensions.k8s.io",
@@ -55,7 +56,7 @@ CUSTOM_RESOURCE_DEFINITIONS = _of(
     subresources=_STATUS,
 )
 
-CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions")
+CONTROLLER_REVISIONS = _of("apps", "v1", "ControllerRevision", "controllerrevisions", has_generation=False)
 DAEMON_SETS = _of("apps", "v1", "DaemonSet", "daemonsets", ("ds",), categories=_ALL, subresources=_STATUS)
 DEPLOYMENTS = _of("apps", "v1", "Deployment", "deployments", ("deploy",), categories=_ALL, subresources=_STATUS_SCALE)
 REPLICA_SETS = _of("apps", "v1", "ReplicaSet", "replicasets", ("rs",), categories=_ALL, subresources=_STATUS_SCALE)
@@ -64,7 +65,7 @@ STATEFUL_SETS = _of("apps", "v1", "StatefulSet", "statefulsets", ("sts",), categ
 CRON_JOBS = _of("batch", "v1", "CronJob", "cronjobs", ("cj",), categories=_ALL, subresources=_STATUS)
 JOBS = _of("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS)
 
-LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases")
+LEASES = _of("coordination.k8s.io", "v1", "Lease", "leases", has_generation=False)
 
 MPI_JOBS = _of("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS, is_custom=True)
 PYTORCH_JOBS = _of("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_STATUS_SCALE, is_custom=True)
@@ -76,10 +77,10 @@ RAY_JOBS = _of("ray.io", "v1", "RayJob", "rayjobs", subresources=_STATUS, catego
 POD_DISRUPTION_BUDGETS = _of("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", ("pdb",), subresources=_STATUS)
 
 _RBAC = "rbac.authorization.k8s.io"
-CLUSTER_ROLE_BINDINGS = _of(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
-CLUSTER_ROLES = _of(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False)
-ROLE_BINDINGS = _of(_RBAC, "v1", "RoleBinding", "rolebindings")
-ROLES = _of(_RBAC, "v1", "Role", "roles")
+CLUSTER_ROLE_BINDINGS = _of(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False, has_generation=False)
+CLUSTER_ROLES = _of(_RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False, has_generation=False)
+ROLE_BINDINGS = _of(_RBAC, "v1", "RoleBinding", "rolebindings", has_generation=False)
+ROLES = _of(_RBAC, "v1", "Role", "roles", has_generation=False)
 
 PRIORITY_CLASSES = _of("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", ("pc",), namespaced=False)
 ELASTIC_QUOTA_TREES = _of(
@@ -94,7 +95,7 @@ ELASTIC_QUOTA_TREES = _of(
 
 CRONS = _of("apps.kubedl.io", "v1alpha1", "Cron", "crons", subresources=_STATUS, is_custom=True)
 
-STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False)
+STORAGE_CLASSES = _of("storage.k8s.io", "v1", "StorageClass", "storageclasses", ("sc",), namespaced=False, has_generation=False)
 
 EVENTS_V1 = _of("events.k8s.io", "v1", "Event", "events", ("ev",), stored_as=EVENTS)
 

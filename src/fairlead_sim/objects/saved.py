@@ -1,6 +1,6 @@
-"""What is left of a world when its process ends? Its objects, who held which card, and a few numbers: enough to go on.
+"""What is kept of a world when its process ends: its objects, who held which card, and a few numbers.
 
-What a newcomer gets wrong: the world stood still while nobody ran it. Its clock jumps to the present, so that ages are true, but nothing
+The world stood still while nobody ran it. Its clock jumps to the present, so that ages are true, but nothing
 was lived in between: programs go on with what was left of them, as after a hibernation of all machines.
 """
 
@@ -29,11 +29,12 @@ class HeldCard(Struct, frozen=True, gc=False, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class SavedWorld:
-    """`objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream (`namespace/name`).
+    """`objects` in the order in which they came; `held` by pod uid; `submitted` jobs by stream
+    (`namespace/name`).
 
-    The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have begun had it never stood still.
-    `standstills` are earlier ones, as (from, to). `is_whole`: whether what is not among the objects was deleted; of another cluster some
-    are not known.
+    The world stopped at `stopped_at` and goes on at `now`. `epoch` is where its history would have begun had
+    it never stood still. `standstills` are earlier ones, as (from, to). `is_whole`: whether what is not among
+    the objects was deleted; of another cluster some are not known.
     """
 
     objects: Iterable[Object]
@@ -48,18 +49,20 @@ class SavedWorld:
     is_whole: bool = True
 
     def lived_since(self, at: float) -> float:
-        """Seconds that the world has lived from `at` until it stopped; negative for an instant that it had still to reach.
+        """Seconds that the world has lived from `at` until it stopped; negative for an instant that it had
+        still to reach.
 
         >>> world = SavedWorld([], stopped_at=100.0, now=500.0, epoch=0.0, standstills=[(20.0, 60.0)])
-        >>> world.lived_since(10.0), world.lived_since(30.0), world.lived_since(90.0), world.lived_since(130.0)
-        (50.0, 40.0, 10.0, -30.0)
+        >>> [world.lived_since(at) for at in (10.0, 30.0, 90.0, 130.0)]
+        [50.0, 40.0, 10.0, -30.0]
         """
         stood = sum(max(0.0, end - max(begin, at)) for begin, end in self.standstills)
         return self.stopped_at - at - stood
 
 
 FIRST_KINDS = ("CustomResourceDefinition", "ServiceAccount", "ConfigMap", "Namespace", "PriorityClass", "Node")
-"""What others need to be there: kinds before their objects, what a namespace is given before it, machines before pods."""
+"""What others need to be there: kinds before their objects, what a namespace is given before it, machines
+before pods."""
 
 
 def in_order(objects: Iterable[Object]) -> list[Object]:

@@ -1,6 +1,8 @@
-"""The kinds that the simulated cluster keeps without doing anything about them, as `stored_kinds.toml` tells them.
+"""The kinds that the simulated cluster keeps without doing anything about them, as `stored_kinds.toml` tells
+them.
 
-People and charts create them, so they are stored, listed, watched, checked and filled in as the real server does it.
+People and charts create them, so they are stored, listed, watched, checked and filled in as the real server
+does it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from fairlead_sim.schema.resource import ResourceKind
 
 
 class StoredKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says of a kind; it tells what the fields mean. `is_view`: stored as the kind of this name that stands before it."""
+    """What the file says of a kind; it tells what the fields mean. `is_view`: stored as the kind of this
+    name that stands before it."""
 
     kind: str
     plural: str
@@ -41,8 +44,8 @@ def _read() -> dict[ResourceKind, StoredKind]:
     for one in told:
         stored_as = next(ref for ref in kinds if ref.kind == one.kind) if one.is_view else None
         names = (one.group, one.version, one.kind, one.plural, one.kind.lower(), one.short_names, one.namespaced)
-        more: dict[str, Any] = {"categories": one.categories, "subresources": one.subresources, "stored_as": stored_as, "note": one.note}
-        kinds[ResourceKind(*names, **more)] = one
+        shared = {key: getattr(one, key) for key in ("categories", "subresources", "note", "has_generation")}
+        kinds[ResourceKind(*names, stored_as=stored_as, **shared)] = one
     return kinds
 
 

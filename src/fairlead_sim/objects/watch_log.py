@@ -1,7 +1,7 @@
-"""What happened to the objects of one kind, in order, and who reads along?
+"""The writes to the objects of one kind in order, and the cursors that read along.
 
-A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads costs nothing; when the
-log has moved past its cursor it is told so with 410 (`Gone`) and starts anew.
+A reader has no queue of its own: it is a cursor into one bounded log, so a reader that never reads costs
+nothing; when the log has moved past its cursor it is told so with 410 (`Gone`) and starts anew.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.model.change import ChangeType
 from fairlead_sim.schema.status import ApiStatus, too_old
 
 Object = dict[str, Any]
+Objects = list[Object]  # for classes in which `list` is a method
 Predicate = Callable[[Object], bool]
 
-ADDED = "ADDED"
-MODIFIED = "MODIFIED"
-DELETED = "DELETED"
+ADDED, MODIFIED, DELETED = ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED
 
 
 @dataclass(slots=True, eq=False)
-class WatchEvent:
-    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state under a new version."""
+class LoggedChange:
+    """One write. `previous` is the object before it (None at ADDED); at DELETED `object` is the last state
+    under a new version."""
 
-    type: str
+    type: ChangeType
     object: Object
     previous: Object | None
     resource_version: int
@@ -36,7 +37,7 @@ class EventLog:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._events: list[WatchEvent] = []
+        self._events: list[LoggedChange] = []
         self._first = 0  # index, counted since the beginning of time, of _events[0]
         self.forgotten_version = 0  # the highest resourceVersion that is no longer kept
         self._subscriptions: dict[Subscription, None] = {}
@@ -49,7 +50,7 @@ class EventLog:
     def readers(self) -> int:
         return len(self._subscriptions)
 
-    def append(self, event: WatchEvent) -> None:
+    def append(self, event: LoggedChange) -> None:
         self._events.append(event)
         if len(self._events) >= 2 * self._capacity:
             self.forget(len(self._events) - self._capacity)
@@ -65,13 +66,14 @@ class EventLog:
         self._first += len(dropped)
         self.forgotten_version = dropped[-1].resource_version
 
-    def read(self, cursor: int, limit: int) -> list[WatchEvent] | None:
+    def read(self, cursor: int, limit: int) -> list[LoggedChange] | None:
         """At most `limit` events from `cursor` on, or None when the log no longer reaches back that far."""
         start = cursor - self._first
         return None if start < 0 else self._events[start : start + limit]
 
     def cursor_after(self, version: int) -> int:
-        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too long ago."""
+        """Where a reader starts that knows everything up to `version`. Raises 410 when that is too long
+        ago."""
         if version < self.forgotten_version:
             raise too_old(version, self.forgotten_version)
         low, high = 0, len(self._events)
@@ -93,7 +95,8 @@ class EventLog:
 class Subscription:
     """One reader of a log: `poll` for what is there, or iterate asynchronously for ever (until `close`).
 
-    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED, whatever really happened.
+    With a filter, an object that starts to match is ADDED and one that stops matching is DELETED, whatever
+    really happened.
     """
 
     def __init__(self, log: EventLog, cursor: int, matches: Predicate | None, version: Callable[[], int]) -> None:
@@ -114,15 +117,17 @@ class Subscription:
         self._news.set()
 
     def bookmark_version(self) -> int:
-        """The resourceVersion up to which this reader has seen everything, also while something waits to be read."""
+        """The resourceVersion up to which this reader has seen everything, also while something waits to
+        be read."""
         unread = self._log.read(self._cursor, 1)
         if unread is None:
             raise self._fallen_behind()
         return unread[0].resource_version - 1 if unread else self._version()
 
-    def poll(self, limit: int = 500) -> list[WatchEvent]:
-        """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410 when it fell behind."""
-        told: list[WatchEvent] = []
+    def poll(self, limit: int = 500) -> list[LoggedChange]:
+        """The next events, oldest first, without waiting; empty when the reader is up to date. Raises 410
+        when it fell behind."""
+        told: list[LoggedChange] = []
         while not told:
             events = self._log.read(self._cursor, limit)
             if events is None:
@@ -136,7 +141,7 @@ class Subscription:
     def _fallen_behind(self) -> ApiStatus:
         return ApiStatus(410, "Expired", f"too old resource version: the watcher was too slow ({self._log.forgotten_version})")
 
-    def _as_seen(self, event: WatchEvent) -> WatchEvent | None:
+    def _as_seen(self, event: LoggedChange) -> LoggedChange | None:
         matches = self._matches
         if matches is None:
             return event
@@ -147,10 +152,10 @@ class Subscription:
         if before and after:
             return event
         if after:
-            return event if event.type == ADDED else WatchEvent(ADDED, event.object, event.previous, event.resource_version)
+            return event if event.type == ADDED else LoggedChange(ADDED, event.object, event.previous, event.resource_version)
         if event.type == DELETED:
             return event
-        return WatchEvent(DELETED, _last_matching(event), event.previous, event.resource_version)
+        return LoggedChange(DELETED, _last_matching(event), event.previous, event.resource_version)
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for news (True) or the end of `seconds` of real time (False)."""
@@ -164,14 +169,15 @@ class Subscription:
             return self._cursor < self._log.end  # news may come together with the end
         return True
 
-    async def __aiter__(self) -> AsyncIterator[WatchEvent]:
+    async def __aiter__(self) -> AsyncIterator[LoggedChange]:
         while not self._closed:
             for event in self.poll():
                 yield event
             await self.wait()
 
 
-def _last_matching(event: WatchEvent) -> Object:
-    """What a filtered watch sends when an object stops matching: the last state that matched, under the new version."""
+def _last_matching(event: LoggedChange) -> Object:
+    """What a filtered watch sends when an object stops matching: the last state that matched, under the
+    new version."""
     previous = event.previous or event.object
     return {**previous, "metadata": {**previous["metadata"], "resourceVersion": str(event.resource_version)}}

@@ -1,6 +1,8 @@
-"""What does KubeDL's controller do for a Cron? A job from its template at every strike of its schedule, and a memory of those it made.
+"""KubeDL's controller of Crons: a job from the template at every strike of the schedule, and a memory of
+them.
 
-Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in the schedule itself (`TZ=…`).
+Unlike a CronJob it deletes none of them, and it may make jobs of any kind. A time zone stands in the schedule
+itself (`TZ=…`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def _history(spec: Object, before: list[Object], jobs: list[Object], view: View)
 
 
 def _entry(template: Object, job: Object, before: Object, view: View) -> Object:
-    """`apiGroup` holds the version, too, and the end is when the controller saw it: as the real one writes them."""
+    """`apiGroup` holds the version, too, and the end is when the controller saw it: as the real one writes
+    them."""
     conditions = (job.get("status") or {}).get("conditions") or [{"type": ""}]
     named = {"apiGroup": template["apiVersion"], "kind": template["kind"], "name": job["metadata"]["name"]}
     entry = {"object": named, "status": conditions[-1]["type"], "created": job["metadata"]["creationTimestamp"]}

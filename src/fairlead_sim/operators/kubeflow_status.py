@@ -1,4 +1,4 @@
-"""How do the kubeflow operators write a job's status? The conditions that exclude each other, and the counts by role. Pure."""
+"""The status of Kubeflow's jobs: conditions that exclude each other, and counts by role. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def is_over(obj: Object) -> bool:
 def set_state(status: Object, kind: str, value: str, reason: str, message: str, view: View) -> bool:
     """Set a condition as the operators do; False when one with this value and reason stood there.
 
-    What changes goes to the end. Running and Restarting take each other's place; when the job ends Running becomes False where it stands.
+    What changes goes to the end. Running and Restarting take each other's place; when the job ends Running
+    becomes False where it stands.
     """
     conditions = status.get("conditions") or []
     old = find_condition(conditions, kind)
@@ -36,7 +37,8 @@ def set_state(status: Object, kind: str, value: str, reason: str, message: str, 
 
 
 def run_policy(obj: Object) -> Object:
-    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write some of them."""
+    """`spec.runPolicy` over the same fields of the spec itself, where manifests of MPIJob v1 write some of
+    them."""
     return {**obj["spec"], **(obj["spec"].get("runPolicy") or {})}
 
 

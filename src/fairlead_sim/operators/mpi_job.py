@@ -1,6 +1,7 @@
-"""What does mpi-operator (v2beta1) do? Worker pods that serve ssh, and a launcher Job whose end is the job's end.
+"""mpi-operator (v2beta1): worker pods that serve ssh, and a launcher Job whose end is the job's end.
 
-One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not only its launcher: a world that runs for weeks stays small.
+One liberty: `runPolicy.ttlSecondsAfterFinished` removes the MPIJob too, not only its launcher: a world that
+runs for weeks stays small.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _told(obj: Object, what: str) -> str:
     return f"MPIJob {obj['metadata']['namespace']}/{obj['metadata']['name']} {what}"
 
 
-# --- what it creates -----------------------------------------------------------------------------------------------------------------
+# --- what it creates ----------------------------------------------------------------------------------------
 
 
 def _fill(obj: Object, children: list[Object], workers: list[Object], launcher: Object | None, plan: Plan, view: View) -> None:
@@ -167,7 +168,7 @@ def _metadata(obj: Object, name: str, labels: dict[str, str]) -> Object:
     return {"name": name, "namespace": obj["metadata"]["namespace"], "labels": labels, "ownerReferences": owned_by(obj)}
 
 
-# --- what it sees --------------------------------------------------------------------------------------------------------------------
+# --- what it sees -------------------------------------------------------------------------------------------
 
 
 def _running(pods: list[Object]) -> int:
@@ -200,7 +201,8 @@ def _observe(obj: Object, workers: list[Object], launcher: Object | None, status
 
 
 def _failure(launcher: Object, view: View) -> tuple[str, str]:
-    """Of a launcher out of tries with the last pod's words behind, empty as they are: `BackoffLimitExceeded/`."""
+    """Of a launcher out of tries with the last pod's words behind, empty as they are:
+    `BackoffLimitExceeded/`."""
     condition = find_condition(launcher["status"]["conditions"], "Failed") or {}
     reason, message = condition.get("reason", "MPIJobFailed"), str(condition.get("message", ""))
     failed = [pod for pod in view.pods_of(launcher) if phase_of(pod) == "Failed"]
@@ -233,7 +235,8 @@ def _tell_pause(obj: Object, status: Object, view: View, plan: Plan) -> None:
 
 
 def _pause(obj: Object, workers: list[Object], launcher: Object | None, status: Object, view: View, plan: Plan) -> None:
-    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers that have ended stay."""
+    """The launcher's Job removes its own pod. Where only running pods are to be removed, workers that have
+    ended stay."""
     takes_all = run_policy(obj).get("cleanPodPolicy") != "Running"
     plan.delete += [pod for pod in workers if is_active(pod) or (takes_all and "deletionTimestamp" not in pod["metadata"])]
     set_state(status, "Running", "False", "MPIJobSuspended", _told(obj, "is suspended."), view)

@@ -1,4 +1,5 @@
-"""What does kuberay-operator do for a RayCluster? A head pod with its Service, and the workers of each group; who is lost is made anew.
+"""kuberay-operator's RayClusters: a head pod with its Service, and workers by group; who is lost is made
+anew.
 
 Left out: autoscaling, the redis of a head that survives, ingress, and the names of hosts of one worker.
 """

@@ -1,7 +1,8 @@
-"""What does kuberay-operator do for a RayJob? A RayCluster of its own, then a Job that submits the program to it; the Job's end is the end.
+"""kuberay-operator's RayJobs: a RayCluster of its own, then a Job that submits the program; its end is the
+end.
 
-The program runs in the submitter here: nothing is sent to a Ray. Left out: `clusterSelector`, other submission modes, retries of the
-whole (`backoffLimit`), deletion rules.
+The program runs in the submitter here: nothing is sent to a Ray. Left out: `clusterSelector`, other
+submission modes, retries of the whole (`backoffLimit`), deletion rules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What does training-operator do for TFJobs and PyTorchJobs? One pod and one Service per replica; the chief's end is the job's end.
+"""training-operator's TFJobs and PyTorchJobs: a pod and a Service per replica; the chief's end is the job's
+end.
 
-The two kinds differ in a few words (`_KINDS`, `_told`) and in who is chief; everything else is the operator's common code. One liberty: a
-job that is active too long fails at that moment, not when the real one happens to look at it next.
+The two kinds differ in a few words (`_KINDS`, `_told`) and in who is chief; everything else is the operator's
+common code. One liberty: a job that is active too long fails at that moment, not when the real one happens to
+look at it next.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ def _by_role(obj: Object, pods: list[Object]) -> dict[str, list[Object]]:
     return roles
 
 
-# --- what it creates -----------------------------------------------------------------------------------------------------------------
+# --- what it creates ----------------------------------------------------------------------------------------
 
 
 def _fill(obj: Object, pods: Pods, view: View, plan: Plan) -> None:
@@ -164,14 +166,15 @@ def _service(obj: Object, role: str, index: int, name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None", "selector": labels, "ports": ports}}
 
 
-# --- what it sees --------------------------------------------------------------------------------------------------------------------
+# --- what it sees -------------------------------------------------------------------------------------------
 
 
 _RESTARTED = ("OnFailure", "Always")
 
 
 def _lost(obj: Object, pods: Pods) -> list[Object]:
-    """Failed pods that are deleted and made again: of an `ExitCode` role those that died of a signal (128 and above)."""
+    """Failed pods that are deleted and made again: of an `ExitCode` role those that died of a signal (128
+    and above)."""
     policies = {role: spec.get("restartPolicy") for role, spec in _roles(obj).items()}
     return [
         pod
@@ -257,7 +260,8 @@ def _deadline(obj: Object, status: Object) -> float | None:
 
 
 def _is_beyond_limit(obj: Object, pods: Pods, status: Object) -> bool:
-    """Containers restarted as often as the limit says; of a limit of 0, any pod that has failed since the last look."""
+    """Containers restarted as often as the limit says; of a limit of 0, any pod that has failed since the
+    last look."""
     limit = run_policy(obj).get("backoffLimit")
     if limit is None:
         return False
@@ -284,7 +288,8 @@ def _is_at_work(obj: Object, pods: Pods) -> bool:
 
 
 def _is_done(obj: Object, pods: Pods) -> bool:
-    """All of the leaders have succeeded; of a TFJob led by its workers the first is enough, unless it wants all of them."""
+    """All of the leaders have succeeded; of a TFJob led by its workers the first is enough, unless it
+    wants all of them."""
     for role in _leaders(obj):
         succeeded = [pod["metadata"]["labels"][LABEL_REPLICA_INDEX] for pod in pods.get(role, ()) if phase_of(pod) == "Succeeded"]
         if role in pods and len(succeeded) == _replicas(_roles(obj)[role]):

@@ -1,7 +1,8 @@
-"""How is a scenario read, and what is said when it is wrong?
+"""Scenarios read from TOML files, and what is said when one is wrong.
 
-Every refusal names the file, the line and the key: `tomllib` forgets lines, so `locate_keys` reads them from the text.
-Checks that need more than one key (an unknown namespace, a card that does not exist) stand in `scenario_rules`.
+Every refusal names the file, the line and the key: `tomllib` forgets lines, so `locate_keys` reads them from
+the text. Checks that need more than one key (an unknown namespace, a card that does not exist) stand in
+`rules`.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def _written(scenario: Scenario, path: KeyPath) -> KeyPath:
 
 
 def locate_keys(text: str) -> dict[KeyPath, int]:
-    """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages, not a parser.
+    """Line (from 1) of every table and key that stands at the beginning of a line. Good enough for messages,
+    not a parser.
 
     >>> locate_keys('a = 1\\n[[b]]\\nc = 2')
     {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}

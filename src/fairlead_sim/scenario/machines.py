@@ -1,4 +1,4 @@
-"""What does a node look like to the API? A machine of a pool as a Node object, kept in step with its cards. Pure."""
+"""A machine of a pool as a Node object, kept in step with its cards. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _SILENT = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.
 
 
 def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], created_at: float, now: float) -> Object:
-    """The Node of the `number`-th machine of the cluster (from 1): its address and pod network follow from the number."""
+    """The Node of the `number`-th machine of the cluster (from 1): its address and pod network follow from
+    the number."""
     high, low = divmod(number, 250)
     spec: Object = {"podCIDR": f"10.{244 + high}.{low}.0/24", "podCIDRs": [f"10.{244 + high}.{low}.0/24"], "providerID": f"sim://{name}"}
     if pool.taints:
@@ -64,7 +65,8 @@ def render_node(pool: NodePool, name: str, number: int, cards: Sequence[Card], c
 def with_cards(node: Object, cards: Sequence[Card]) -> Object:
     """The node with what its cards offer now: a failed card stays in capacity and leaves allocatable.
 
-    A card that is still held by pods of the mode that the node had before offers nothing in the new mode, and in the old one no more.
+    A card that is still held by pods of the mode that the node had before offers nothing in the new mode, and
+    in the old one no more.
     """
     if not cards:
         return node
@@ -97,9 +99,11 @@ def with_cards(node: Object, cards: Sequence[Card]) -> Object:
 
 
 def _with_isolation(node: Object, *, is_sharing: bool) -> dict[str, str]:
-    """The node agent says what keeps sharers apart as long as there may be some: here the guard, unless labels ask for something else.
+    """The node agent says what keeps sharers apart as long as there may be some: here the guard, unless
+    labels ask for something else.
 
-    The simulated containers do keep to their grants (`card.Hold`), as programs do under the guard. Other words stay as they are.
+    The simulated containers do keep to their grants (`card.Hold`), as programs do under the guard. Other
+    words stay as they are.
     """
     labels = node["metadata"].get("labels") or {}
     if not is_sharing:
@@ -128,7 +132,8 @@ def with_voice(node: Object, now: float, is_heard: bool) -> Object:
 
 
 def render_lease(node: Object, now: float) -> Object:
-    """The node's Lease. Renewed with the node's report, not every ten seconds: those writes nobody would read."""
+    """The node's Lease. Renewed with the node's report, not every ten seconds: those writes nobody would
+    read."""
     metadata = node["metadata"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
     return {

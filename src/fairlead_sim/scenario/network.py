@@ -1,4 +1,4 @@
-"""Which Services does a cluster have without anybody's asking, and who gives them addresses outside?
+"""The Services that a cluster has without anybody's asking, and the addresses that it gives outside.
 
 No packet ever goes anywhere: a Service is an object with addresses, as `kubectl get svc` prints them.
 """
@@ -11,10 +11,10 @@ from typing import Any
 
 from fairlead_sim.objects.chance import digest
 from fairlead_sim.objects.resources import SERVICES
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.scenario import NetworkService
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
@@ -64,14 +64,14 @@ def _port(text: str, count: int) -> Object:
     return found if count == 1 else {"name": f"{protocol.lower()}-{port}", **found}
 
 
-def keep_api_service(cluster: Cluster, timers: Timers) -> None:
+def keep_api_service(cluster: StoredCluster, timers: Timers) -> None:
     """From now on."""
 
     def make() -> None:
         with suppress(ApiStatus):  # somebody was quicker
             cluster.create(API_SERVICE)
 
-    def on_service(event: WatchEvent) -> None:
+    def on_service(event: LoggedChange) -> None:
         if event.type == DELETED and _is_api_service(event.object):
             timers.after(API_SERVICE_SECONDS, make)
 
@@ -87,13 +87,13 @@ def _is_api_service(service: Object) -> bool:
 class LoadBalancers:
     """The cloud's part of a cluster: a Service that wants a load balancer has its address after a moment."""
 
-    def __init__(self, cluster: Cluster, timers: Timers, seed: int) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, seed: int) -> None:
         self._cluster = cluster
         self._timers = timers
         self._seed = seed
         cluster.subscribe(SERVICES, self._on_service)
 
-    def _on_service(self, event: WatchEvent) -> None:
+    def _on_service(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         if event.type != DELETED and event.object["spec"].get("type") == "LoadBalancer" and not _addresses(event.object):
             self._timers.after(BALANCER_SECONDS, partial(self._balance, metadata["namespace"], metadata["name"]))

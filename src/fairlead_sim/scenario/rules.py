@@ -1,6 +1,7 @@
-"""Does a scenario contradict itself? What one key alone cannot tell: names given twice, references to nothing, work that no machine holds.
+"""What in a scenario contradicts itself: names given twice, references to nothing, work that no machine
+holds.
 
-Each rule yields the way to the key and a sentence; `scenario_file` knows the line.
+Each rule yields the way to the key and a sentence; `file` knows the line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fairlead.wire.kube.quantity import parse_amounts, parse_quantity
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.objects.pod_counts import MOST_PODS
 from fairlead_sim.scenario.network import API_SERVICE, split_port
-from fairlead_sim.scenario.scenario import Asks, NodePool, Quota, Scenario, Service, Stream, pool_nodes
+from fairlead_sim.scenario.scenario import Asks, NodePool, Quota, Scenario, ScenarioService, Stream, pool_nodes
 from fairlead_sim.store.cluster import FIRST_NAMESPACES
 from fairlead_sim.store.service_allocation import NODE_PORTS, SERVICE_NETWORK
 
@@ -47,7 +48,7 @@ def _twice(section: str, names: Iterable[tuple[str, str]], pattern: re.Pattern[s
         seen.setdefault((namespace, name), index)
 
 
-# --- machines --------------------------------------------------------------------------------------------------------------------
+# --- machines -----------------------------------------------------------------------------------------------
 
 
 def _bad_pools(scenario: Scenario) -> Faults:
@@ -95,7 +96,7 @@ def _bad_node_names(scenario: Scenario) -> Faults:
             addresses.setdefault(address, index)
 
 
-# --- people and quotas -----------------------------------------------------------------------------------------------------------
+# --- people and quotas --------------------------------------------------------------------------------------
 
 
 def _bad_teams(scenario: Scenario) -> Faults:
@@ -196,14 +197,14 @@ def _bad_priorities(scenario: Scenario) -> Faults:
         default = default or (item.name if item.global_default else "")
 
 
-# --- work ------------------------------------------------------------------------------------------------------------------------
+# --- work ---------------------------------------------------------------------------------------------------
 
 
 def _bad_asks(scenario: Scenario) -> Faults:
     """What services and streams have in common."""
     known = set(scenario.namespaces)
     classes = {item.name for item in scenario.priority_classes}
-    work: dict[str, Sequence[Service | Stream]] = {"services": scenario.services, "streams": scenario.streams}
+    work: dict[str, Sequence[ScenarioService | Stream]] = {"services": scenario.services, "streams": scenario.streams}
     for section, parts in work.items():
         yield from _twice(section, ((part.namespace, part.name) for part in parts))
         for index, part in enumerate(parts):
@@ -276,7 +277,7 @@ def _bad_stream(stream: Stream) -> Iterator[tuple[str, str]]:
         yield "failing", "`failing` and `crashing` together are more than 1"
 
 
-# --- single pods, Services, faults -----------------------------------------------------------------------------------------------
+# --- single pods, Services, faults --------------------------------------------------------------------------
 
 
 def _bad_pods(scenario: Scenario) -> Faults:
@@ -350,7 +351,8 @@ def _bad_address(text: str) -> str:
 
 
 def _bad_holding(number: str | int, name: str, held: dict[str | int, str]) -> str:
-    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among those `held` now."""
+    """Why the Service `name` cannot hold this address or port on the nodes; "" when it is among those
+    `held` now."""
     if isinstance(number, str) and IPv4Address(number) not in SERVICE_NETWORK:
         return f"`{number}` is not in {SERVICE_NETWORK}, where the cluster's Services are"
     if isinstance(number, int) and number not in NODE_PORTS:

@@ -1,7 +1,8 @@
-"""What world is asked for? The parts of a scenario, as values.
+"""The parts of a scenario, as values.
 
-A scenario says what a company has and wants (machines, teams, quotas, services, jobs that keep coming), never what happens:
-that follows from it and the seed. Field names here are the keys of the TOML file; `docs/scenarios.md` explains them by example.
+A scenario says what a company has and wants (machines, teams, quotas, services, jobs that keep coming), never
+what happens: that follows from it and the seed. Field names here are the keys of the TOML file;
+`docs/scenarios.md` explains them by example.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ Span = tuple[Duration, Duration]
 """Shortest and longest; the seed draws between them."""
 
 
-class Taint(Struct, frozen=True, forbid_unknown_fields=True):
+class PoolTaint(Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     value: str = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
 
 
 class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
-    """`count` equal machines, named `<name>-1` …, or those of `names`; with `gpus` each has so many cards of `gpu_model` (`gpus/cards.py`).
+    """`count` equal machines, named `<name>-1` …, or those of `names`; with `gpus` each has so many cards of
+    `gpu_model` (`gpus/cards.py`).
 
-    A machine's address is that of `addresses`, else the one its name ends in (`cn-beijing.192.168.1.151`), else follows from its number.
+    A machine's address is that of `addresses`, else the one its name ends in (`cn-beijing.192.168.1.151`),
+    else follows from its number.
     """
 
     name: str = ""
@@ -60,13 +63,14 @@ class NodePool(Struct, frozen=True, forbid_unknown_fields=True):
     instance_type: str = ""
     zone: str = ""
     labels: Mapping[str, str] = {}
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[PoolTaint, ...] = ()
     ready: bool = True
     cordoned: bool = False
 
 
 class Xid(Struct, frozen=True, forbid_unknown_fields=True):
-    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of the history."""
+    """A driver error on a card: `node` and `gpu` (index) name it, `at` counts from the beginning of the
+    history."""
 
     node: str
     gpu: int
@@ -75,7 +79,8 @@ class Xid(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Outage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`, comes back."""
+    """A node whose kubelet falls silent `at` (from the beginning of the history) and, with `until`, comes
+    back."""
 
     node: str
     at: Duration
@@ -90,7 +95,8 @@ class Team(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Quota(Struct, frozen=True, forbid_unknown_fields=True):
-    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from `max` is unlimited."""
+    """One node of the quota tree. `path` is dotted and unique (`root.vision`); a key absent from `max` is
+    unlimited."""
 
     path: str
     min: Mapping[str, str | int] = {}
@@ -122,7 +128,7 @@ class Asks(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     oversized: bool = False
 
 
-class Service(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ScenarioService(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A Deployment that stands from the beginning. `load` is how its containers use the GPUs they hold."""
 
     name: str
@@ -147,7 +153,8 @@ class StandingPod(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
-    """A Service that is there from the beginning. `ports` as kubectl prints them: `443/TCP`, `9090:30090/TCP`."""
+    """A Service that is there from the beginning. `ports` as kubectl prints them: `443/TCP`,
+    `9090:30090/TCP`."""
 
     name: str
     namespace: str
@@ -157,7 +164,8 @@ class NetworkService(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them wait and `max_active` exist.
+    """Jobs of one sort that keep coming, on average one per `every`, while fewer than `max_waiting` of them
+    wait and `max_active` exist.
 
     `gpus` and the other asks are per worker. `standing` of them are there when the history begins.
     """
@@ -185,9 +193,11 @@ class Stream(Asks, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """`history` is how long the world has already run when a person first sees it; if `settled`, services run from its first instant.
+    """`history` is how long the world has already run when a person first sees it; if `settled`, services run
+    from its first instant.
 
-    `load_balancers`: whether a cloud gives Services of that type an address outside; without one they wait for ever.
+    `load_balancers`: whether a cloud gives Services of that type an address outside; without one they wait
+    for ever.
     """
 
     title: str
@@ -198,7 +208,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     teams: tuple[Team, ...] = ()
     quota: tuple[Quota, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
-    services: tuple[Service, ...] = ()
+    services: tuple[ScenarioService, ...] = ()
     pods: tuple[StandingPod, ...] = ()
     network_services: tuple[NetworkService, ...] = ()
     load_balancers: bool = False
@@ -212,7 +222,8 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_copy(self) -> bool:
-        """Whether its machines are taken over from another cluster: no pool of its own says which there are."""
+        """Whether its machines are taken over from another cluster: no pool of its own says which there
+        are."""
         return not self.node_pools
 
 
@@ -221,7 +232,8 @@ COUNTED = ("teams", "quota", "services", "streams")
 
 
 def expanded(scenario: Scenario) -> Scenario:
-    """The scenario in which an entry with `count` n stands n times: `-1` … `-n` is added to its name or path, and to its namespaces."""
+    """The scenario in which an entry with `count` n stands n times: `-1` … `-n` is added to its name or
+    path, and to its namespaces."""
     return replace(scenario, **{section: tuple(one for item in getattr(scenario, section) for one in _copies(item)) for section in COUNTED})
 
 

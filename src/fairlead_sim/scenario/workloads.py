@@ -1,4 +1,5 @@
-"""How does a job or service of the scenario look as an object? As `arena submit` and people's manifests write them. Pure."""
+"""The jobs and services of a scenario as objects, as `arena submit` and people's manifests write them.
+Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire import names
 from fairlead_sim.kubelet.behaviour import LOAD_ANNOTATION
 from fairlead_sim.objects.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, TF_JOBS
-from fairlead_sim.scenario.scenario import Asks, JobKind, PriorityClass, Quota, Service, StandingPod, Stream
+from fairlead_sim.scenario.scenario import Asks, JobKind, PriorityClass, Quota, ScenarioService, StandingPod, Stream
 from fairlead_sim.schema.resource import ResourceKind
 
 Object = dict[str, Any]
@@ -21,7 +22,7 @@ REGISTRY = "registry.example.com"
 JOB_RESOURCES: dict[JobKind, ResourceKind] = {"mpijob": MPI_JOBS, "tfjob": TF_JOBS, "pytorchjob": PYTORCH_JOBS, "job": JOBS}
 
 
-def render_service(service: Service) -> Object:
+def render_service(service: ScenarioService) -> Object:
     """A Deployment of the scenario."""
     labels = {"app": service.name, **service.labels}
     spec: Object = {"containers": [_container("main", service.image, service)]}

@@ -1,7 +1,7 @@
-"""Does a place suit a pod by labels? Node selectors and affinity with all operators, pod affinity and anti-affinity. Pure.
+"""Whether a place suits a pod by labels: node selectors and affinity, pod affinity and anti-affinity. Pure.
 
-Affinity to pods is about topology: "beside" means a node with the same value of the term's `topologyKey`. A term's namespaceSelector
-sees of a namespace only its name (`kubernetes.io/metadata.name`).
+Affinity to pods is about topology: "beside" means a node with the same value of the term's `topologyKey`. A
+term's namespaceSelector sees of a namespace only its name (`kubernetes.io/metadata.name`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ def _terms(spec: Object, kind: str, strength: str) -> Any:
     return ((spec.get("affinity") or {}).get(kind) or {}).get(strength) or ()
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------------------
 
 
 def suits_node(spec: Object, name: str, labels: Labels) -> bool:
-    """Whether nodeSelector and required node affinity allow the node: one term of several must hold, an empty one never does."""
+    """Whether nodeSelector and required node affinity allow the node: one term of several must hold, an
+    empty one never does."""
     if not selects(spec.get("nodeSelector") or {}, labels):
         return False
     required = _terms(spec, "nodeAffinity", _REQUIRED)
@@ -61,7 +62,8 @@ def _term_holds(term: Object, name: str, labels: Labels) -> bool:
 
 def _holds(expression: Object, labels: Labels) -> bool:
     """
-    >>> [_holds({"key": "gpus", "operator": operator, "values": ["4"]}, {"gpus": "8"}) for operator in ("In", "NotIn", "Gt", "Lt")]
+    >>> asked = [{"key": "gpus", "operator": word, "values": ["4"]} for word in ("In", "NotIn", "Gt", "Lt")]
+    >>> [_holds(each, {"gpus": "8"}) for each in asked]
     [False, True, True, False]
     """
     held, operator, values = labels.get(expression["key"]), expression["operator"], expression.get("values") or ()
@@ -75,7 +77,7 @@ def _holds(expression: Object, labels: Labels) -> bool:
     return int(held) > bound if operator == "Gt" else int(held) < bound
 
 
-# --- other pods -----------------------------------------------------------------------------------------------------------------
+# --- other pods ---------------------------------------------------------------------------------------------
 
 
 def keeps_others_away(spec: Object) -> bool:
@@ -91,7 +93,8 @@ def prefers_others(spec: Object) -> bool:
 
 
 def leanings(pod: Object, placed: Iterable[Placed]) -> dict[tuple[str, str], int]:
-    """How much the pod would like to stand in a domain (key and value of a topology), for the sake of those who stand there."""
+    """How much the pod would like to stand in a domain (key and value of a topology), for the sake of
+    those who stand there."""
     wished = [
         (sign * item["weight"], item["podAffinityTerm"]["topologyKey"], _chooser(item["podAffinityTerm"], pod))
         for kind, sign in zip(_POD_KINDS, (1, -1), strict=True)
@@ -119,7 +122,8 @@ class Neighbourhood:
     """Spread constraints that are only wishes."""
 
     def refusal(self, labels: Labels) -> tuple[str, bool]:
-        """Why a node with these labels is out, and whether that is final (no preemption helps); "" when it is not."""
+        """Why a node with these labels is out, and whether that is final (no preemption helps); "" when it
+        is not."""
         if self.spreads and (uneven := spread_refusal(self.spreads, labels))[0]:
             return uneven
         if any(key not in labels or (values and labels[key] not in values) for key, values in self.near):
@@ -131,7 +135,8 @@ class Neighbourhood:
         return "", False
 
     def liking(self, labels: Labels) -> tuple[int, int]:
-        """Smaller is better: what the pod would like for the sake of others, then how uneven it would make them."""
+        """Smaller is better: what the pod would like for the sake of others, then how uneven it would make
+        them."""
         wished = sum(weight for (key, value), weight in self.leanings.items() if labels.get(key) == value)
         return -wished, sum(spread.skew(labels) for spread in self.evenness if spread.key in labels)
 
@@ -141,7 +146,8 @@ _NOWHERE = frozenset(("",))
 
 
 def neighbourhood(pod: Object, placed: Iterable[Placed]) -> Neighbourhood:
-    """What the placed pods mean for `pod`. `placed` may be only those that keep others away if the pod itself looks at nobody."""
+    """What the placed pods mean for `pod`. `placed` may be only those that keep others away if the pod
+    itself looks at nobody."""
     near, far = (_compiled(pod, kind) for kind in ("podAffinity", "podAntiAffinity"))
     beside: list[set[str]] = [set() for _ in near]
     avoided: set[tuple[str, str]] = set()

@@ -1,6 +1,6 @@
-"""Where does the simulated cluster ask somebody outside? At the places where a real one does: the scheduler's extender, and admission.
+"""The places where a real cluster asks somebody outside: the scheduler's extender, and admission.
 
-What a newcomer gets wrong: nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
+Nothing is decided here. `sim` knows no rule of ours; whoever builds a world fills the hooks, and a world
 without any runs, too: pods that need the extender then wait, as they do when a real one is down.
 """
 
@@ -12,27 +12,28 @@ from typing import Any, NamedTuple, Protocol
 
 from fairlead.wire.names import LABEL_SHARED
 from fairlead_sim.store.admission import Admission
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 
 Object = dict[str, Any]
 
 
 class Unfit(NamedTuple):
-    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even if others were pushed aside."""
+    """Nodes that cannot take a pod, each with the reason to show: `failed` may later, `hopeless` not even
+    if others were pushed aside."""
 
     failed: Mapping[str, str]
     hopeless: Mapping[str, str]
 
 
-class Victims(NamedTuple):
+class HookVictims(NamedTuple):
     """Uids of pods to evict from a node, and how many disruption budgets that breaks."""
 
     uids: Sequence[str]
     violations: int
 
 
-class SchedulingHook(Protocol):
+class SchedulerHook(Protocol):
     """What the simulated scheduler asks about some pods, verb by verb as kube-scheduler does over HTTP."""
 
     def wants(self, pod: Object) -> bool:
@@ -49,7 +50,7 @@ class SchedulingHook(Protocol):
         """Bind the pod through the API; "" when that is done, else why not."""
         ...
 
-    def preempt(self, pod: Object, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: Object, victims: Mapping[str, HookVictims]) -> Mapping[str, HookVictims]:
         """The victims that would really help, by node; nodes where none would are left out."""
         ...
 
@@ -62,11 +63,11 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 class Hooks:
     """`shares`: whether the labels of a node ask its agent to share the GPUs."""
 
-    extender: SchedulingHook | None = None
+    extender: SchedulerHook | None = None
     admission: Admission | None = None
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
 
 
-def no_hooks(cluster: Cluster, recorder: Recorder) -> Hooks:
+def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     """A world that asks nobody."""
     return Hooks()

@@ -1,4 +1,4 @@
-"""What does a pod ask of a node, and does it tolerate it? Kubernetes' own arithmetic, on plain objects."""
+"""What a pod asks of a node, and whether it tolerates it: Kubernetes' own arithmetic on plain objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def container_needs(container: Object) -> Amounts:
 
 
 def pod_needs(pod: Object) -> Amounts:
-    """Containers and sidecars together, or the largest init container where that is more, plus overhead, plus one pod.
+    """Containers and sidecars together, or the largest init container where that is more, plus overhead, plus
+    one pod.
 
     >>> pod_needs({"spec": {"containers": [{"resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "2"}}}]}})
     {'cpu': 1000, 'nvidia.com/gpu': 2, 'pods': 1}

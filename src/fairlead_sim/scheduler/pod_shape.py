@@ -1,6 +1,7 @@
-"""Can the world read this pod? The API takes what people send; the scheduler and the kubelets look here before they touch it.
+"""Whether the world can read a pod: the scheduler and the kubelets look here before they touch it.
 
-A real API server would have refused such an object by its types. Here it is stored and simply never runs, with an event that says why.
+A real API server would have refused such an object by its types. Here it is stored and simply never runs,
+with an event that says why.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Whom does a waiting pod push aside? kube-scheduler's default preemption: lower priorities on one node, as few as will do.
+"""kube-scheduler's default preemption: lower priorities on one node, as few as will do.
 
-Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the extender corrects the victims. Pure.
+Budgets are kept where that is possible, not at any price. Shares of cards are not looked at here: the
+extender corrects the victims. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of
 from fairlead_sim.scheduler.affinity import Neighbourhood
-from fairlead_sim.scheduler.rooms import Refused, Room, Tenant
+from fairlead_sim.scheduler.rooms import Lodger, NoRoom, Room
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
 
@@ -29,7 +30,7 @@ class Preemption:
     """The victims on one node, the most important first, and how many of them a budget would have kept."""
 
     room: Room
-    victims: list[Tenant]
+    victims: list[Lodger]
     violations: int
 
     @staticmethod
@@ -40,13 +41,14 @@ class Preemption:
 
     @property
     def cost(self) -> tuple[int, int, int, int, str]:
-        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the number, the later start."""
+        """Smaller is better: broken budgets, the most important victim, the sum of priorities, the number,
+        the later start."""
         priorities = [victim.priority for victim in self.victims]
         oldest = min(_started(victim) for victim in self.victims if victim.priority == priorities[0])
         return self.violations, priorities[0], sum(priority + 2**31 for priority in priorities), len(priorities), _descending(oldest)
 
 
-def refused_to_preempt(asker: Tenant, promised_room: Room | None) -> str:
+def refused_to_preempt(asker: Lodger, promised_room: Room | None) -> str:
     """Why the pod may push nobody aside (again); "" if it may."""
     if asker.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
@@ -56,13 +58,14 @@ def refused_to_preempt(asker: Tenant, promised_room: Room | None) -> str:
 
 
 def find_candidates(
-    asker: Tenant,
+    asker: Lodger,
     rooms: Mapping[str, Room],
-    refused: Mapping[str, Refused],
+    refused: Mapping[str, NoRoom],
     budgets: Sequence[Object],
     neighbours: Callable[[set[str]], Neighbourhood],
 ) -> tuple[list[Preemption], dict[str, list[str]]]:
-    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean once those uids are gone."""
+    """Preemptions that would help, and per node why none does. `neighbours` tells what other pods mean
+    once those uids are gone."""
     found: list[Preemption] = []
     why: dict[str, list[str]] = {}
     for name, refusal in refused.items():
@@ -80,7 +83,7 @@ def find_candidates(
 
 
 def _victims_on(
-    room: Room, asker: Tenant, budgets: Sequence[Object], neighbours: Callable[[set[str]], Neighbourhood]
+    room: Room, asker: Lodger, budgets: Sequence[Object], neighbours: Callable[[set[str]], Neighbourhood]
 ) -> Preemption | list[str]:
     lower = sorted((tenant for tenant in room.tenants.values() if tenant.priority < asker.priority), key=_importance)
     if not lower:
@@ -102,7 +105,7 @@ def _victims_on(
     return Preemption(room, sorted(victims, key=_importance), violations) if victims else [f'{NO_VICTIM_ON}"{room.name}"']
 
 
-def _kept_by_budget(tenants: Iterable[Tenant], budgets: Sequence[Object]) -> set[str]:
+def _kept_by_budget(tenants: Iterable[Lodger], budgets: Sequence[Object]) -> set[str]:
     """Those whose eviction would break a budget, were they evicted in this order."""
     left = [status_of(budget).get("disruptionsAllowed", 0) for budget in budgets]
     chosen = [_chooser(budget) for budget in budgets]
@@ -126,12 +129,12 @@ def _chooser(budget: Object) -> Callable[[Object], bool]:
         return lambda pod: False
 
 
-def _importance(tenant: Tenant) -> tuple[int, str, str]:
+def _importance(tenant: Lodger) -> tuple[int, str, str]:
     """Sorts the more important first: higher priority, then the earlier start."""
     return -tenant.priority, _started(tenant), tenant.uid
 
 
-def _started(tenant: Tenant) -> str:
+def _started(tenant: Lodger) -> str:
     return str(status_of(tenant.pod).get("startTime") or "9999")
 
 
@@ -140,7 +143,7 @@ def _descending(time: str) -> str:
     return "".join(chr(0x7E - ord(letter) + 0x20) for letter in time)
 
 
-def _is_leaving(victim: Tenant, asker: Tenant) -> bool:
+def _is_leaving(victim: Lodger, asker: Lodger) -> bool:
     if victim.priority >= asker.priority or "deletionTimestamp" not in victim.pod["metadata"]:
         return False
     target = find_condition(conditions_of(victim.pod), "DisruptionTarget")

@@ -1,4 +1,4 @@
-"""Who lives where, and to whom is a place promised? All rooms of the cluster and the pods that count in them."""
+"""The rooms of all nodes, the pods that count in them, and the places that are promised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead_sim.scheduler.affinity import (
     prefers_others,
     suits_node,
 )
-from fairlead_sim.scheduler.rooms import Room, Tenant, room_of
+from fairlead_sim.scheduler.rooms import Lodger, Room, room_of
 from fairlead_sim.scheduler.topology_spread import spreads
 
 Object = dict[str, Any]
@@ -29,8 +29,8 @@ class RoomLedger:
 
     def __init__(self) -> None:
         self.rooms: dict[str, Room] = {}
-        self.tenants: dict[str, Tenant] = {}
-        self._loners: dict[str, Tenant] = {}
+        self.tenants: dict[str, Lodger] = {}
+        self._loners: dict[str, Lodger] = {}
         self._priorities: Counter[int] = Counter()
         self._promises: dict[str, str] = {}
         self._by_free_gpus: dict[int, dict[str, None]] = {}
@@ -48,7 +48,7 @@ class RoomLedger:
         self.rooms.pop(name, None)
         self._sort_in(name, None)
 
-    def admit(self, tenant: Tenant) -> None:
+    def admit(self, tenant: Lodger) -> None:
         self.tenants[tenant.uid] = tenant
         self._priorities[tenant.priority] += 1
         if keeps_others_away(tenant.pod["spec"]):
@@ -92,9 +92,9 @@ class RoomLedger:
         if free is not None:
             self._by_free_gpus.setdefault(free, {})[name] = None
 
-    # --- promises ----------------------------------------------------------------------------------------------------------------
+    # --- promises -------------------------------------------------------------------------------------------
 
-    def promise(self, asker: Tenant, room: Room) -> None:
+    def promise(self, asker: Lodger, room: Room) -> None:
         self.take_back(asker.uid)
         self._promises[asker.uid] = room.name
         room.promised[asker.uid] = asker
@@ -108,7 +108,7 @@ class RoomLedger:
     def promised_room(self, uid: str) -> Room | None:
         return self.rooms.get(self._promises.get(uid, ""))
 
-    # --- what others mean --------------------------------------------------------------------------------------------------------
+    # --- what others mean -----------------------------------------------------------------------------------
 
     def is_lowest(self, priority: int) -> bool:
         """Whether nobody of lower priority has a place."""

@@ -1,4 +1,4 @@
-"""How much room has each node? The scheduler's running account: allocatable less what bound, unfinished pods ask.
+"""The room of each node: allocatable less what bound, unfinished pods ask.
 
 A pod that is terminating still counts: it holds what it holds until its object is gone.
 """
@@ -20,15 +20,16 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
-class Refused(NamedTuple):
-    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others pushed aside."""
+class NoRoom(NamedTuple):
+    """Why a node cannot take a pod, in Kubernetes' words; `is_final` if it could not even were others
+    pushed aside."""
 
     reasons: list[str]
     is_final: bool
 
 
 @dataclass(slots=True)
-class Tenant:
+class Lodger:
     """A pod that holds, or asks for, a place; `pod` is its newest object."""
 
     pod: Object
@@ -51,8 +52,8 @@ class Room:
     is_cordoned: bool
     allocatable: Amounts
     used: dict[str, int] = field(default_factory=dict)
-    tenants: dict[str, Tenant] = field(default_factory=dict)
-    promised: dict[str, Tenant] = field(default_factory=dict)
+    tenants: dict[str, Lodger] = field(default_factory=dict)
+    promised: dict[str, Lodger] = field(default_factory=dict)
 
     @property
     def has_gpus(self) -> bool:
@@ -61,15 +62,15 @@ class Room:
     def free(self, resource: str) -> int:
         return self.allocatable.get(resource, 0) - self.used.get(resource, 0)
 
-    def admit(self, tenant: Tenant) -> None:
+    def admit(self, tenant: Lodger) -> None:
         self.tenants[tenant.uid] = tenant
         self._take(tenant.needs, 1)
 
-    def release(self, tenant: Tenant) -> None:
+    def release(self, tenant: Lodger) -> None:
         if self.tenants.pop(tenant.uid, None) is not None:
             self._take(tenant.needs, -1)
 
-    def without(self, tenants: Iterable[Tenant]) -> Room:
+    def without(self, tenants: Iterable[Lodger]) -> Room:
         """A copy in which these pods are gone."""
         other = replace(self, used=dict(self.used), tenants=dict(self.tenants))
         for tenant in tenants:
@@ -80,24 +81,25 @@ class Room:
         for name, amount in needs.items():
             self.used[name] = self.used.get(name, 0) + sign * amount
 
-    def refusal(self, asker: Tenant, neighbours: Neighbourhood = NO_NEIGHBOURS) -> Refused | None:
+    def refusal(self, asker: Lodger, neighbours: Neighbourhood = NO_NEIGHBOURS) -> NoRoom | None:
         """Why the pod cannot run here; None if it can. The first failing check alone speaks."""
         spec = asker.pod["spec"]
         tolerations = spec.get("tolerations") or ()
         if self.is_cordoned and untolerated([_CORDON], tolerations):
-            return Refused(["node(s) were unschedulable"], True)
+            return NoRoom(["node(s) were unschedulable"], True)
         if self.taints and untolerated(self.taints, tolerations):
-            return Refused(["node(s) had untolerated taint(s)"], True)
+            return NoRoom(["node(s) had untolerated taint(s)"], True)
         if not suits_node(spec, self.name, self.labels):
-            return Refused(["node(s) didn't match Pod's node affinity/selector"], True)
+            return NoRoom(["node(s) didn't match Pod's node affinity/selector"], True)
         if lacking := self._lacking(asker):
             is_final = any(asker.needs[name] > self.allocatable.get(name, 0) for name in lacking)
-            return Refused(["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking], is_final)
+            return NoRoom(["Too many pods" if name == "pods" else f"Insufficient {name}" for name in lacking], is_final)
         reason, is_final = neighbours.refusal(self.labels)
-        return Refused([reason], is_final) if reason else None
+        return NoRoom([reason], is_final) if reason else None
 
-    def _lacking(self, asker: Tenant) -> list[str]:
-        """Resources of which too little is free. What is promised to pods of equal or higher priority is not free."""
+    def _lacking(self, asker: Lodger) -> list[str]:
+        """Resources of which too little is free. What is promised to pods of equal or higher priority is
+        not free."""
         if not self.promised:
             return [name for name, amount in asker.needs.items() if amount > self.free(name)]
         ahead = [other.needs for uid, other in self.promised.items() if uid != asker.uid and other.priority >= asker.priority]

@@ -1,7 +1,7 @@
-"""Which node gets a waiting pod? Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
+"""Kubernetes' default scheduler in small: a queue (`waiting_pods`), filters, a score, binding.
 
-It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted others is only promised
-its node: it is bound in a later round, when the victims are gone.
+It looks at waiting pods when something changed that could help them, never on a tick. A pod that preempted
+others is only promised its node: it is bound in a later round, when the victims are gone.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from fairlead.model.resources import GPU_MEMORY, NVIDIA_GPU
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.conditions import conditions_of, find_condition, phase_of, status_of, with_condition
 from fairlead_sim.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scheduler.affinity import NO_NEIGHBOURS, Neighbourhood, has_preferences, looks_at_others, preference
-from fairlead_sim.scheduler.hooks import SchedulingHook, Victims
+from fairlead_sim.scheduler.hooks import HookVictims, SchedulerHook
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.pod_shape import unreadable
 from fairlead_sim.scheduler.preemption import NO_VICTIM_ON, PREEMPTED, Preemption, find_candidates, refused_to_preempt
 from fairlead_sim.scheduler.room_ledger import RoomLedger
-from fairlead_sim.scheduler.rooms import Refused, Room, Tenant
-from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, Waiting, WaitingPods
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.scheduler.rooms import Lodger, NoRoom, Room
+from fairlead_sim.scheduler.waiting_pods import FORGOTTEN_SECONDS, Group, WaitingPod, WaitingPods
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timer, Timers
 
@@ -33,7 +33,8 @@ Object = dict[str, Any]
 
 COMPONENT = "default-scheduler"
 SCHEDULERS = frozenset({COMPONENT, "fairlead-scheduler"})
-"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of another scheduler waits for it."""
+"""The scheduler's profiles: names under which pods are ours, and whose events tell of them. A pod of
+another scheduler waits for it."""
 
 NO_EXTENDER = f"the scheduler extender for {GPU_MEMORY} does not answer: this cluster runs without it"
 NEW_POD_SECONDS = 0.05
@@ -46,7 +47,7 @@ MOST_ALIKE = 64
 
 
 class Scheduler:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, extender: SchedulingHook | None) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, extender: SchedulerHook | None) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -62,9 +63,9 @@ class Scheduler:
         cluster.subscribe(NODES, self._on_node)
         cluster.subscribe(PODS, self._on_pod)
 
-    # --- what the API tells ------------------------------------------------------------------------------------------------------
+    # --- what the API tells ---------------------------------------------------------------------------------
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         name = event.object["metadata"]["name"]
         if event.type == DELETED:
             left = self.ledger.rooms.get(name)
@@ -79,7 +80,7 @@ class Scheduler:
             self._pods_moved = True
             self._wake(WAKE_SECONDS)
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         uid = pod["metadata"]["uid"]
         if event.type == DELETED or phase_of(pod) in ("Succeeded", "Failed"):
@@ -91,7 +92,7 @@ class Scheduler:
                 self._pods_moved |= event.previous is not None and _looks_other(event.previous, pod)
                 self.ledger.tenants[uid].pod = pod
             elif not unreadable(pod):
-                self.ledger.admit(Tenant(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
+                self.ledger.admit(Lodger(pod, pod_needs(pod), _priority(pod), pod["spec"]["nodeName"]))
                 self._pods_moved = True
                 self._wake(WAKE_SECONDS)
         elif pod["spec"].get("schedulerName", COMPONENT) in SCHEDULERS and (
@@ -124,13 +125,13 @@ class Scheduler:
         needs, priority, uid = pod_needs(pod), _priority(pod), metadata["uid"]
         is_social = looks_at_others(spec)
         signature = (tuple(needs.items()), priority, self._alike(pod, is_social=is_social))
-        waiting = Waiting(
+        waiting = WaitingPod(
             uid, metadata["namespace"], metadata["name"], priority, metadata["creationTimestamp"], needs, signature, is_social
         )
         self._waiting.add(waiting)
         promised = self.ledger.rooms.get(status_of(pod).get("nominatedNodeName", ""))
         if promised is not None:  # in an earlier life of the world, whose victims are going
-            self.ledger.promise(Tenant(pod, needs, priority), promised)
+            self.ledger.promise(Lodger(pod, needs, priority), promised)
         self._wake(NEW_POD_SECONDS)
 
     def _alike(self, pod: Object, *, is_social: bool) -> str:
@@ -143,7 +144,7 @@ class Scheduler:
             alike += (metadata.get("labels"), metadata.get("annotations"), spec["containers"], spec.get("initContainers"))
         return str(alike)
 
-    # --- a round -----------------------------------------------------------------------------------------------------------------
+    # --- a round --------------------------------------------------------------------------------------------
 
     def _wake(self, seconds: float) -> None:
         """Look at the waiting pods soon; a sooner wish replaces a later one."""
@@ -159,7 +160,8 @@ class Scheduler:
         self._round = self._timers.at(at, self._run_round)
 
     def _run_round(self) -> None:
-        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of its own."""
+        """Try who may be tried, for a short while; the rest comes at the same instant, but in a step of
+        its own."""
         self._round = None
         self.looks = 0
         self._rouse()
@@ -188,8 +190,9 @@ class Scheduler:
             if everybody or is_old or group.example is None or self._is_helped(group.example, changed, has_moved=moved):
                 self._waiting.rouse(group)
 
-    def _is_helped(self, asker: Tenant, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
-        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it was the node that changed."""
+    def _is_helped(self, asker: Lodger, changed: Mapping[str, bool], *, has_moved: bool) -> bool:
+        """Whether one of these rooms has, or might make, room for the pod now; `changed` says whether it
+        was the node that changed."""
         if has_moved and looks_at_others(asker.pod["spec"]):
             return True
         for name, is_node in changed.items():
@@ -200,7 +203,8 @@ class Scheduler:
         return False
 
     def _try_group(self, group: Group) -> None:
-        """Place the pods of a group, one after the other, until one is refused what all of them would be refused."""
+        """Place the pods of a group, one after the other, until one is refused what all of them would be
+        refused."""
         group.tried_at = self._timers.clock.now()
         is_refused = False
         for uid in list(group.untried):
@@ -219,9 +223,10 @@ class Scheduler:
                 group.skip_who_knows()
         group.failures = group.failures + 1 if is_refused else 0
 
-    def _try(self, pod: Object, waiting: Waiting, group: Group) -> bool:
-        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's answer."""
-        asker = group.example = Tenant(pod, waiting.needs, waiting.priority)
+    def _try(self, pod: Object, waiting: WaitingPod, group: Group) -> bool:
+        """Place one pod; whether it got its place. What holds for equal pods too becomes the group's
+        answer."""
+        asker = group.example = Lodger(pod, waiting.needs, waiting.priority)
         self.looks += 1
         if self._extender is None and waiting.needs.get(GPU_MEMORY):
             group.answer = "SchedulerError", NO_EXTENDER
@@ -242,8 +247,9 @@ class Scheduler:
         self._tell(pod, message)
         return False
 
-    def _fullest(self, asker: Tenant, neighbours: Neighbourhood) -> Room | None:
-        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None: look at all."""
+    def _fullest(self, asker: Lodger, neighbours: Neighbourhood) -> Room | None:
+        """For a pod with whole GPUs the fullest room that fits, found without looking at all others; None:
+        look at all."""
         wanted = asker.needs.get(NVIDIA_GPU)
         spec = asker.pod["spec"]
         if not wanted or self.ledger.promised_room(asker.uid) or self._extender_of(asker.pod) or has_preferences(spec):
@@ -254,15 +260,16 @@ class Scheduler:
                 return min(fitting, key=lambda room: (room.busy_ratio(), room.name))
         return None
 
-    def _filter(self, asker: Tenant, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, Refused]]:
-        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time going on where it stopped."""
+    def _filter(self, asker: Lodger, neighbours: Neighbourhood) -> tuple[list[Room], dict[str, NoRoom]]:
+        """Rooms that fit, and why the others do not. In a large cluster it stops at enough, each time
+        going on where it stopped."""
         promised = self.ledger.promised_room(asker.uid)
         if promised is not None and promised.refusal(asker, neighbours) is None and not self._refused_outside(asker.pod, [promised]):
             return [promised], {}
         rooms = list(self.ledger.rooms.values())
         enough, start = _enough(len(rooms)), self._start
         fitting: list[Room] = []
-        refused: dict[str, Refused] = {}
+        refused: dict[str, NoRoom] = {}
         for offset in range(len(rooms)):
             room = rooms[(start + offset) % len(rooms)]
             if refusal := room.refusal(asker, neighbours):
@@ -275,22 +282,22 @@ class Scheduler:
         refused |= self._refused_outside(asker.pod, fitting)
         return [room for room in fitting if room.name not in refused], refused
 
-    def _extender_of(self, pod: Object) -> SchedulingHook | None:
+    def _extender_of(self, pod: Object) -> SchedulerHook | None:
         """The extender, if the pod is its business."""
         return self._extender if self._extender is not None and self._extender.wants(pod) else None
 
-    def _refused_outside(self, pod: Object, rooms: list[Room]) -> dict[str, Refused]:
+    def _refused_outside(self, pod: Object, rooms: list[Room]) -> dict[str, NoRoom]:
         """What the extender has against these rooms."""
         extender = self._extender_of(pod)
         if extender is None or not rooms:
             return {}
         failed, hopeless = extender.filter(pod, [room.name for room in rooms])
-        refused = {name: Refused([reason], False) for name, reason in failed.items()}
-        return refused | {name: Refused([reason], True) for name, reason in hopeless.items()}
+        refused = {name: NoRoom([reason], False) for name, reason in failed.items()}
+        return refused | {name: NoRoom([reason], True) for name, reason in hopeless.items()}
 
-    def _choose(self, asker: Tenant, fitting: list[Room], neighbours: Neighbourhood) -> Room:
-        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay whole), others keep off GPU nodes
-        and spread by cpu."""
+    def _choose(self, asker: Lodger, fitting: list[Room], neighbours: Neighbourhood) -> Room:
+        """What the pod prefers; then GPU pods go where the fewest GPUs stay free (whole machines stay
+        whole), others keep off GPU nodes and spread by cpu."""
         pod = asker.pod
         extender = self._extender_of(pod)
         if extender is not None:
@@ -306,12 +313,13 @@ class Scheduler:
             return min(fitting, key=lambda room: (liking(room), room.free(NVIDIA_GPU), room.busy_ratio(), room.name))
         return min(fitting, key=lambda room: (liking(room), room.has_gpus, room.free(GPU_MEMORY) > 0, room.busy_ratio(), room.name))
 
-    def _bind(self, asker: Tenant, waiting: Waiting, room: Room) -> bool:
-        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of it come while it is bound."""
+    def _bind(self, asker: Lodger, waiting: WaitingPod, room: Room) -> bool:
+        """The room counts as taken before anybody is asked, as kube-scheduler "assumes" a pod: the news of
+        it come while it is bound."""
         pod = asker.pod
         metadata = pod["metadata"]
         self._forget(asker.uid)
-        self.ledger.admit(Tenant(pod, asker.needs, asker.priority, room.name))
+        self.ledger.admit(Lodger(pod, asker.needs, asker.priority, room.name))
         extender = self._extender_of(pod)
         if extender is None:
             binding = {"target": {"kind": "Node", "name": room.name}, "metadata": {"uid": asker.uid}}
@@ -327,10 +335,11 @@ class Scheduler:
         self._recorder.normal(pod, "Scheduled", message, _profile(pod))
         return True
 
-    # --- pushing others aside ----------------------------------------------------------------------------------------------------
+    # --- pushing others aside -------------------------------------------------------------------------------
 
-    def _preempt(self, asker: Tenant, refused: Mapping[str, Refused]) -> tuple[str, bool]:
-        """Make room by preemption if that can be. The sentence to write, and whether it holds for equal pods too."""
+    def _preempt(self, asker: Lodger, refused: Mapping[str, NoRoom]) -> tuple[str, bool]:
+        """Make room by preemption if that can be. The sentence to write, and whether it holds for equal
+        pods too."""
         sentence = _unschedulable(len(self.ledger.rooms), refused.values())
         if not self.ledger.rooms:
             return sentence, True
@@ -351,17 +360,17 @@ class Scheduler:
             return f"{sentence} preemption: {told if len(strange) == 1 else f'[{told}]'}", False
         return f"{sentence}{_NO_CLAIMS}{_unschedulable(len(self.ledger.rooms), why_not.values())}", True
 
-    def _corrected(self, asker: Tenant, found: list[Preemption]) -> list[Preemption]:
+    def _corrected(self, asker: Lodger, found: list[Preemption]) -> list[Preemption]:
         """The candidates as the extender sees them: it may name other victims, or none."""
         extender = self._extender_of(asker.pod)
         if extender is None:
             return found
-        proposed = {item.room.name: Victims([victim.uid for victim in item.victims], item.violations) for item in found}
+        proposed = {item.room.name: HookVictims([victim.uid for victim in item.victims], item.violations) for item in found}
         rooms = {item.room.name: item.room for item in found}
         answers = extender.preempt(asker.pod, proposed)
         return [Preemption.of(rooms[name], victims.uids, victims.violations) for name, victims in answers.items()]
 
-    def _promise(self, asker: Tenant, found: Preemption) -> None:
+    def _promise(self, asker: Lodger, found: Preemption) -> None:
         self.ledger.promise(asker, found.room)
         self._waiting.single_out(asker, self._timers.clock.now())
         for victim in found.victims:
@@ -384,7 +393,7 @@ class Scheduler:
         if status_of(pod).get("nominatedNodeName", "") != node:
             self._cluster.mutate(PODS, pod["metadata"]["namespace"], pod["metadata"]["name"], change)
 
-    # --- what is written ---------------------------------------------------------------------------------------------------------
+    # --- what is written ------------------------------------------------------------------------------------
 
     def _tell(self, pod: Object, why: str, reason: str = "Unschedulable") -> bool:
         """Say why the pod waits; whether that was news."""
@@ -446,17 +455,19 @@ def _asks_other(before: Object, now: Object) -> bool:
 
 
 _NO_CLAIMS = " no new claims to deallocate, preemption: "
-"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and it says so each time."""
+"""kube-scheduler 1.36 tries to free resource claims before it preempts; there are none here, and it says
+so each time."""
 
 
-def _unschedulable(nodes: int, refused: Iterable[Refused | list[str]]) -> str:
+def _unschedulable(nodes: int, refused: Iterable[NoRoom | list[str]]) -> str:
     """Kubernetes' sentence: reasons counted over nodes, sorted as text.
 
-    >>> _unschedulable(3, [["Insufficient cpu"], ["Insufficient cpu", "Insufficient memory"], ["node(s) were unschedulable"]])
+    >>> two = ["Insufficient cpu", "Insufficient memory"]
+    >>> _unschedulable(3, [["Insufficient cpu"], two, ["node(s) were unschedulable"]])
     '0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Insufficient cpu.'
     """
     if not nodes:
         return "no nodes available to schedule pods"
-    counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, Refused) else item))
+    counts = Counter(reason for item in refused for reason in (item.reasons if isinstance(item, NoRoom) else item))
     told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {told}."

@@ -1,7 +1,7 @@
-"""Who waits for a node, and who is looked at next? The scheduler's queue: by priority and age, with back-off for who was refused.
+"""The scheduler's queue: by priority and age, with back-off for who was refused.
 
-Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod, and a group that was
-refused rests until something changes that could help it.
+Pods that ask for the same are one group: what refuses one refuses all, so a group is tried by its first pod,
+and a group that was refused rests until something changes that could help it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fairlead.model.resources import Amounts
-from fairlead_sim.scheduler.rooms import Tenant
+from fairlead_sim.scheduler.rooms import Lodger
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 10.0
 FORGOTTEN_SECONDS = 300.0
-"""After so long a group that might push others aside is tried again, whatever happened; kube-scheduler does so with all."""
+"""After so long a group that might push others aside is tried again, whatever happened; kube-scheduler
+does so with all."""
 
 Signature = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingPod:
     """A pod without a node. Those of one signature ask for the same."""
 
     uid: str
@@ -46,22 +47,23 @@ class Group:
     `known` is what all members but the `strangers` were told before.
     """
 
-    members: dict[str, Waiting] = field(default_factory=dict)
+    members: dict[str, WaitingPod] = field(default_factory=dict)
     untried: dict[str, None] = field(default_factory=dict)
     answer: tuple[str, str] | None = None
     known: tuple[str, str] | None = None
     strangers: dict[str, None] = field(default_factory=dict)
-    example: Tenant | None = None
+    example: Lodger | None = None
     failures: int = 0
     rests_until: float = 0.0
     tried_at: float = 0.0
 
     @property
-    def first(self) -> Waiting:
+    def first(self) -> WaitingPod:
         return self.members[next(iter(self.untried))]
 
     def skip_who_knows(self) -> None:
-        """Look at nobody again who was told the very answer before: of thousands that wait for the same, one is tried."""
+        """Look at nobody again who was told the very answer before: of thousands that wait for the same,
+        one is tried."""
         if self.answer is None:
             return
         if self.answer == self.known:
@@ -85,7 +87,7 @@ class WaitingPods:
     def __bool__(self) -> bool:
         return bool(self._group_of)
 
-    def add(self, waiting: Waiting) -> Group:
+    def add(self, waiting: WaitingPod) -> Group:
         """Take in a pod that was never tried: it is looked at soon, whatever its group was told."""
         group = self._groups.setdefault(waiting.signature, Group())
         group.members[waiting.uid] = waiting
@@ -94,7 +96,7 @@ class WaitingPods:
         self._push(waiting.signature, group, [waiting.uid])
         return group
 
-    def remove(self, uid: str) -> Waiting | None:
+    def remove(self, uid: str) -> WaitingPod | None:
         signature = self._group_of.pop(uid, None)
         if signature is None:
             return None
@@ -106,8 +108,9 @@ class WaitingPods:
             del self._groups[signature]
         return waiting
 
-    def single_out(self, asker: Tenant, now: float) -> None:
-        """Let a pod that was tried wait for itself alone: it was promised a place, which the others of its group were not."""
+    def single_out(self, asker: Lodger, now: float) -> None:
+        """Let a pod that was tried wait for itself alone: it was promised a place, which the others of its
+        group were not."""
         waiting = self.remove(asker.uid)
         if waiting is not None:
             waiting.signature = (waiting.signature, asker.uid)

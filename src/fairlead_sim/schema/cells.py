@@ -1,4 +1,5 @@
-"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each, and words such as `<none>`."""
+"""The one language of the tables that kubectl prints: columns with a JSONPath or a function each, and
+words such as `<none>`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ NONE = "<none>"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a row that is over and done."""
+    """The columns of a kind and how one object fills them. `condition` gives (reason, message) of a row
+    that is over and done."""
 
     columns: tuple[Column, ...]
     cells: Callable[[Object, float], list[Any]]
@@ -30,10 +32,12 @@ class Layout:
 
 
 def layout(shown: Mapping[str, str | Fill]) -> Layout:
-    """A table from `{Title or Title:type: path or function}`; `+Title` is a wide column, the name stands first unless it is wide.
+    """A table from `{Title or Title:type: path or function}`; `+Title` is a wide column, the name stands
+    first unless it is wide.
 
-    A path is a JSONPath. What is found becomes a text, in columns of integers and booleans one of those; `#.spec.a` is
-    an integer in any column, `.spec.a|<none>` a text that says what stands there when nothing is found.
+    A path is a JSONPath. What is found becomes a text, in columns of integers and booleans one of those;
+    `#.spec.a` is an integer in any column, `.spec.a|<none>` a text that says what stands there when nothing
+    is found.
     """
     shown = shown if f"+{NAME}" in shown else {NAME: ".metadata.name", **shown}
     fills = [fill if callable(fill) else _read(title.partition(":")[2], fill) for title, fill in shown.items()]
@@ -41,7 +45,8 @@ def layout(shown: Mapping[str, str | Fill]) -> Layout:
 
 
 def columns(titles: Iterable[str]) -> tuple[Column, ...]:
-    """Column definitions from `Title` or `Title:type` (`name` is a string in the format of a name); `+Title` has priority 1."""
+    """Column definitions from `Title` or `Title:type` (`name` is a string in the format of a name);
+    `+Title` has priority 1."""
     return tuple(_column(title.removeprefix("+"), int(title.startswith("+"))) for title in titles)
 
 
@@ -72,7 +77,7 @@ def _read(kind: str, path: str) -> Fill:
     return text_of
 
 
-# --- functions that many tables fill cells with -------------------------------------------------------------------------------------
+# --- functions that many tables fill cells with -------------------------------------------------------------
 
 
 def since(text: Any, now: float) -> str:

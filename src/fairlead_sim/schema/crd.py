@@ -1,7 +1,8 @@
-"""What does a CustomResourceDefinition define: which kinds in which versions, with which schema, columns and subresources?
+"""What a CustomResourceDefinition defines: its kinds and versions, each with schema, columns and
+subresources.
 
-Every served version is a `ResourceKind` of its own whose objects live in one place (`stored_as`): conversion is `None`, so they differ
-in their `apiVersion` alone.
+Every served version is a `ResourceKind` of its own whose objects live in one place (`stored_as`): conversion
+is `None`, so they differ in their `apiVersion` alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CustomVersion:
-    """What one version of a definition says beyond names. `stored_schema` is of the version in which objects are kept."""
+    """What one version of a definition says beyond names. `stored_schema` is of the version in which
+    objects are kept."""
 
     list_kind: str
     schema: Mapping[str, Any]
@@ -119,7 +121,7 @@ def _mentions(value: Any, key: str) -> bool:
     return isinstance(value, list) and any(_mentions(item, key) for item in value)
 
 
-# --- printer columns ---------------------------------------------------------------------------------------------------------------
+# --- printer columns ----------------------------------------------------------------------------------------
 
 
 def _layout(shown: list[Mapping[str, Any]]) -> Layout:

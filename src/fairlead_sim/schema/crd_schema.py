@@ -1,7 +1,7 @@
-"""What does the structural schema of a CustomResourceDefinition do to an object: prune, fill in, refuse?
+"""What the structural schema of a CustomResourceDefinition prunes, fills in and refuses.
 
-The words are those of the real server's validator. Not here: CEL (`x-kubernetes-validations`) and string formats but `date-time`.
-Nothing is changed in place: what did not change is shared.
+The words are those of the real server's validator. Not here: CEL (`x-kubernetes-validations`) and string
+formats but `date-time`. Nothing is changed in place: what did not change is shared.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ INT_OR_STRING = "x-kubernetes-int-or-string"
 _META = ("apiVersion", "kind", "metadata")
 
 
-# --- pruning -----------------------------------------------------------------------------------------------------------------------
+# --- pruning ------------------------------------------------------------------------------------------------
 
 
 def pruned(schema: Schema, obj: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
-    """The object without the fields that its schema does not have; their paths are added to `unknown`, sorted."""
+    """The object without the fields that its schema does not have; their paths are added to `unknown`,
+    sorted."""
     found: list[str] = []
     kept = _pruned({**schema, EMBEDDED: True}, obj, "", found)
     unknown.extend(sorted(found))
@@ -56,7 +57,8 @@ _ANYTHING: Schema = {PRESERVE: True}
 
 
 def _field_schema(schema: Schema | None, key: str) -> tuple[bool, Schema | None]:
-    """Whether the schema has such a field, and the field's own; None for one whose content is not described (all of it is pruned)."""
+    """Whether the schema has such a field, and the field's own; None for one whose content is not
+    described (all of it is pruned)."""
     if schema is None:
         return False, None
     if schema.get(EMBEDDED) and key in _META:
@@ -69,11 +71,12 @@ def _field_schema(schema: Schema | None, key: str) -> tuple[bool, Schema | None]
     return bool(schema.get(PRESERVE)), _ANYTHING
 
 
-# --- defaults ----------------------------------------------------------------------------------------------------------------------
+# --- defaults -----------------------------------------------------------------------------------------------
 
 
 def defaulted(schema: Schema | None, value: Any) -> Any:
-    """The value with the schema's defaults where nothing was given, and without nulls that the schema does not allow."""
+    """The value with the schema's defaults where nothing was given, and without nulls that the schema does
+    not allow."""
     if not schema:
         return value
     if isinstance(value, list):
@@ -112,7 +115,7 @@ def _unless_null(schema: Schema | None, item: Any) -> Any:
     return schema["default"] if item is None and schema and "default" in schema and not schema.get("nullable") else item
 
 
-# --- validation --------------------------------------------------------------------------------------------------------------------
+# --- validation ---------------------------------------------------------------------------------------------
 
 
 def schema_errors(schema: Schema, value: Any, path: str = "") -> list[FieldError]:

@@ -1,6 +1,7 @@
 """The fields of Kubernetes' built-in kinds and their types, as `fields.txt` tells them.
 
-The file is generated (`tools/kube_fields.py`); its messages become values one at a time and only when asked for.
+The file is generated (`tools/kube_fields.py`); its messages become values one at a time and only when asked
+for.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import NamedTuple
 class Field(NamedTuple):
     """`shape` is "" (one), "*" (list) or "%" (map from strings); `type` a scalar's letter or a message.
 
-    `merge_key` is the field by which a strategic merge patch knows the items of a list, "" for a set of plain values; None where it
-    replaces the field.
+    `merge_key` is the field by which a strategic merge patch knows the items of a list, "" for a set of plain
+    values; None where it replaces the field.
     """
 
     name: str
@@ -31,7 +32,8 @@ class Field(NamedTuple):
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The message behind a kind, None for those without one; `DeleteOptions` come under the version of what is deleted."""
+    """The message behind a kind, None for those without one; `DeleteOptions` come under the version of
+    what is deleted."""
     return _tables()[0].get(("v1" if kind == "DeleteOptions" else api_version, kind))
 
 
@@ -59,7 +61,8 @@ def fields_by_number(message: str) -> Mapping[int, Field]:
 
 @lru_cache(maxsize=512)
 def fields_by_name(message: str | None) -> Mapping[str, Field]:
-    """As JSON sees them: the fields of inlined messages stand among the message's own; none where the message is not known."""
+    """As JSON sees them: the fields of inlined messages stand among the message's own; none where the
+    message is not known."""
     fields: dict[str, Field] = {}
     for field in fields_by_number(message).values() if message else ():
         fields |= fields_by_name(field.type) if field.is_inline else {field.name: field}

@@ -1,8 +1,54 @@
-"""JSON values as Go's messages name and print them."""
+"""JSON as Go reads it, names its values and prints them, for what `kubectl patch` shows of a patch that is
+none.
+
+Bytes that are no UTF-8 become U+FFFD instead of a fault.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+_AFTER: Final[Mapping[str, str]] = {
+    "trailing characters": "after top-level value",
+    "object keys must be strings": "looking for beginning of object key string",
+    "invalid escape character in string": "in string escape code",
+    "expected ':'": "after object key",
+    "expected ',' or '}'": "after object key:value pair",
+    "expected ',' or ']'": "after array element",
+}
+
+
+def decode_json(body: bytes) -> Any:
+    """The value of a JSON body. Raises ValueError, as Go says it.
+
+    >>> decode_json(b'{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        try:
+            return msgspec.json.decode(body)
+        except UnicodeDecodeError:
+            return msgspec.json.decode(body.decode(errors="replace"))
+    except msgspec.DecodeError as error:
+        raise ValueError(_told(body, str(error))) from error
+
+
+def _told(body: bytes, fault: str) -> str:
+    if "truncated" in fault:
+        return "unexpected end of JSON input"
+    found = re.search(r"malformed: (.*) \(byte (\d+)\)", fault)
+    at = int(found[2]) if found else len(body)
+    if found and found[1] in ("trailing characters", "invalid escape character in string"):
+        at -= 1  # msgspec has read it already
+    if found is None or at >= len(body):
+        return f"invalid character in JSON: {fault}"
+    sign = {"'": r"'\''", "\t": r"'\t'", "\n": r"'\n'"}.get(chr(body[at]), f"'{chr(body[at])}'")
+    inside = "in string literal" if body[at] < 0x20 else "looking for beginning of value"
+    return f"invalid character {sign} {_AFTER.get(found[1], inside)}"
 
 
 def go_type(value: Any) -> str:

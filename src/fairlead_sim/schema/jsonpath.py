@@ -1,7 +1,7 @@
-"""What does the JSONPath of a printer column or a scale subresource find in an object?
+"""The JSONPath of printer columns and scale subresources.
 
-The simple paths that CustomResourceDefinitions may use: fields, indices, slices, `*` and filters. What is missing is no error: it finds
-nothing.
+The simple paths that CustomResourceDefinitions may use: fields, indices, slices, `*` and filters. What is
+missing is no error: it finds nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _SIGNS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator
 
 @lru_cache(maxsize=1024)
 def parse_json_path(text: str) -> tuple[Step, ...]:
-    """The steps of `.status.conditions[?(@.type=="Ready")].status`. Raises ValueError for what is no such path."""
+    """The steps of `.status.conditions[?(@.type=="Ready")].status`. Raises ValueError for what is no such
+    path."""
     steps, at = [], 0
     while at < len(text):
         token = _TOKEN.match(text, at)

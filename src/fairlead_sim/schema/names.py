@@ -1,6 +1,7 @@
-r"""What may names, label keys, label values and the like consist of?
+r"""The rules for names, label keys, label values and the like.
 
-Each function lists the faults of a text in the words of `k8s.io/apimachinery/pkg/util/validation`; an empty list is a good text.
+Each function lists the faults of a text in the words of `k8s.io/apimachinery/pkg/util/validation`; an empty
+list is a good text.
 """
 
 from __future__ import annotations

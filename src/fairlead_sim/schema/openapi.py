@@ -1,8 +1,8 @@
-"""What must an API server's OpenAPI say so that kubectl leaves validation to the server and `kubectl explain` can name fields?
+"""The OpenAPI documents, from which kubectl learns that the server validates and `explain` takes its fields.
 
-Names and types of the fields, which is all that we know of the built-in kinds; custom ones are described as their definitions do it. That
-`PATCH` and `POST` take `fieldValidation` is what `kubectl apply` and `create` look for. Request bodies are left out on purpose: kubectl
-then computes its patches from its own types.
+Names and types of the fields, which is all that we know of the built-in kinds; custom ones are described as
+their definitions do it. That `PATCH` and `POST` take `fieldValidation` is what `kubectl apply` and `create`
+look for. Request bodies are left out on purpose: kubectl then computes its patches from its own types.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _place(ref: ResourceKind) -> str:
     return f"apis/{ref.api_version}" if ref.group else f"api/{ref.version}"
 
 
-# --- paths -------------------------------------------------------------------------------------------------------------------------
+# --- paths --------------------------------------------------------------------------------------------------
 
 
 def _v3_parameter(name: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _gvk(ref: ResourceKind) -> dict[str, str]:
     return {"group": ref.group, "version": ref.version, "kind": ref.kind}
 
 
-# --- schemas -----------------------------------------------------------------------------------------------------------------------
+# --- schemas ------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
 """The three patch dialects of the API: what an object becomes under each.
 
-JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of objects by a
-key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared with the result.
+JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge, which merges lists of
+objects by a key instead of replacing them. Nothing here changes its arguments: unchanged parts are shared
+with the result.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-# --- strategic merge ---------------------------------------------------------------------------------------------------------------
+# --- strategic merge ----------------------------------------------------------------------------------------
 
 
 def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
@@ -40,7 +41,9 @@ def apply_strategic_patch(target: Any, patch: Any, message: str | None) -> Any:
 
     `message` (of `schema.fields`) says which lists are merged by which key; all others are replaced.
 
-    >>> apply_strategic_patch({"containers": [{"name": "a"}, {"name": "b"}]}, {"containers": [{"name": "a", "tty": True}]}, "core.PodSpec")
+    >>> pod = {"containers": [{"name": "a"}, {"name": "b"}]}
+    >>> patch = {"containers": [{"name": "a", "tty": True}]}
+    >>> apply_strategic_patch(pod, patch, "core.PodSpec")
     {'containers': [{'name': 'a', 'tty': True}, {'name': 'b'}]}
     """
     if not isinstance(patch, dict):
@@ -122,9 +125,11 @@ def _without_key(item: Any, key: str | None) -> ApiStatus:
 
 
 def _in_order(items: list[Any], order: Iterable[Any], before: Iterable[Any], key: str | None) -> list[Any]:
-    """The items named by `order` in its order; each of the others keeps its place before those that it stood `before`, and else follows.
+    """The items named by `order` in its order; each of the others keeps its place before those that it stood
+    `before`, and else follows.
 
-    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is added to.
+    Whatever is new therefore comes first, as on the real server: a sidecar stands in front of what it is
+    added to.
 
     >>> _in_order(["a", "b", "new"], ["new"], ["a", "b"], "")
     ['new', 'a', 'b']
@@ -154,13 +159,14 @@ def _identity(item: Any, key: str | None) -> str:
     return repr(item.get(key) if key and isinstance(item, dict) else item)  # whatever a client sends there
 
 
-# --- JSON patch --------------------------------------------------------------------------------------------------------------------
+# --- JSON patch ---------------------------------------------------------------------------------------------
 
 
 def apply_json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902, including `test`. Raises 422 when an operation does not apply, 400 when it is none.
 
-    >>> apply_json_patch({"a": [1, 2]}, [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}])
+    >>> steps = [{"op": "test", "path": "/a/0", "value": 1}, {"op": "add", "path": "/a/-", "value": 3}]
+    >>> apply_json_patch({"a": [1, 2]}, steps)
     {'a': [1, 2, 3]}
     """
     if operations is not None and not isinstance(operations, list):
@@ -226,7 +232,8 @@ def _lookup(target: Any, path: list[str]) -> Any:
 
 
 def _found(target: Any, path: list[str]) -> Any:
-    """The value at a path; None for a field that its object does not have: the real server tests, replaces and copies those, too."""
+    """The value at a path; None for a field that its object does not have: the real server tests, replaces
+    and copies those, too."""
     if not path:
         return target
     parent = _lookup(target, path[:-1])

@@ -1,7 +1,8 @@
-"""What does a request body in Kubernetes' protobuf say?
+"""Request bodies in Kubernetes' protobuf, read into plain values.
 
-Go clients, `kubectl create` among them, send the built-in kinds so and take JSON for an answer, so only reading is needed. Go writes
-every field that is no pointer, empty or not; such fields are left out when they are empty, as their JSON would leave them out.
+Go clients, `kubectl create` among them, send the built-in kinds so and take JSON for an answer, so only
+reading is needed. Go writes every field that is no pointer, empty or not; such fields are left out when they
+are empty, as their JSON would leave them out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _FIXED_LENGTHS = {1: 8, 5: 4}
 
 
 def parse_protobuf(body: bytes) -> dict[str, Any]:
-    """The object in a request body, as its JSON would be. Raises 400 for broken bytes and for kinds that are not known."""
+    """The object in a request body, as its JSON would be. Raises 400 for broken bytes and for kinds that
+    are not known."""
     if not body.startswith(_MAGIC):
         raise bad_request("the body is not in the protobuf form of Kubernetes: it does not begin with `k8s\\0`")
     try:

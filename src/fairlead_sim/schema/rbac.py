@@ -1,4 +1,4 @@
-"""How do roles, bindings and refusals for want of rights look on the wire?
+"""Roles, bindings and the refusals for want of rights, as they look on the wire.
 
 The words of the refusals are the real server's: people copy them into the role that is missing.
 """
@@ -75,7 +75,8 @@ def _cannot(user: str, request: AccessRequest) -> str:
 
 
 def escalation(ref: ResourceKind, name: str, who: Identity, missing: Iterable[PolicyRule], unresolved: str = "") -> ApiStatus:
-    """The 403 for giving away rights that the giver does not have. `unresolved` names roles that could not be looked into."""
+    """The 403 for giving away rights that the giver does not have. `unresolved` names roles that could not
+    be looked into."""
     told = "\n".join(sorted({_compact(rule) for rule in missing}))
     why = f"user {_quoted(who.name)} (groups={_list(who.groups)}) is attempting to grant RBAC permissions not currently held:\n{told}"
     if unresolved:

@@ -1,4 +1,4 @@
-"""How is a kind of Kubernetes object addressed: group, version, plural, scope, verbs?
+"""How a kind of Kubernetes object is addressed: group, version, plural, scope, verbs.
 
 One value describes one served resource. Kinds are compared by identity (they are keys of hot dictionaries):
 take them from a registry, do not build a second one that looks the same.
@@ -18,11 +18,13 @@ READ_VERBS = ("get", "list", "watch")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResourceKind:
-    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`, `log`, …).
+    """A served resource. `subresources` are the names after the object's name in a path (`status`, `scale`,
+    `log`, …).
 
-    `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind` inside of lists; `custom` is
-    the rest of what it says. `stored_as` is the kind in which the objects are stored when this is another view of them; `note` warns
-    whoever writes one of what they might wrongly expect.
+    `is_custom` marks what a CustomResourceDefinition defines: no strategic merge, and its objects keep `kind`
+    inside of lists; `custom` is the rest of what it says. `stored_as` is the kind in which the objects are
+    stored when this is another view of them; `note` warns whoever writes one of what they might wrongly
+    expect. `has_generation`: whether `metadata.generation` counts the writers' wishes.
     """
 
     group: str
@@ -38,6 +40,7 @@ class ResourceKind:
     is_custom: bool = False
     stored_as: ResourceKind | None = None
     note: str = ""
+    has_generation: bool = True
     custom: CustomVersion | None = None
 
     @property

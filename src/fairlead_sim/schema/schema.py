@@ -1,7 +1,7 @@
-"""How does the API server read an object of a built-in kind: which fields does it know, and is each of its type?
+"""Objects of the built-in kinds as the API server reads them: known fields only, each of its type.
 
-Unknown fields are dropped and told, wrong types refused in Go's words, nulls left out, quantities made canonical. Of custom
-resources only the metadata has types here; the rest passes as it is.
+Unknown fields are dropped and told, wrong types refused in Go's words, nulls left out, quantities made
+canonical. Of custom resources only the metadata has types here; the rest passes as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class _Mistyped(Exception):
 
 
 def typed(api_version: str, kind: str, obj: Object, schema: Schema | None = None) -> tuple[Object, list[str]]:
-    """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for wrong types.
+    """The object as the server keeps it, and the paths of the fields that it does not know. Raises 400 for
+    wrong types.
 
     `schema` is a custom resource's: what it does not describe goes, what it has a default for comes.
     """
@@ -75,7 +76,8 @@ def check_kind(obj: Object, api_version: str, kind: str) -> None:
 
 
 def _message(message: str, obj: Object, path: str, place: str, unknown: list[str]) -> Object:
-    """`path` names the field in errors (without indices), `place` in the list of unknown fields (with them)."""
+    """`path` names the field in errors (without indices), `place` in the list of unknown fields (with
+    them)."""
     fields, read = fields_by_name(message), {}
     for key, value in obj.items():
         field = fields.get(key)
@@ -129,7 +131,7 @@ def _wrong(value: Any, struct: str, wanted: str) -> _Mistyped:
     return _Mistyped(f"json: cannot unmarshal {found} into Go struct field {struct} of type {wanted}")
 
 
-# --- scalars -----------------------------------------------------------------------------------------------------------------------
+# --- scalars ------------------------------------------------------------------------------------------------
 
 
 def _text(kind: str, value: Any, struct: str) -> str:

@@ -1,7 +1,7 @@
-"""Which objects does a label or field selector choose?
+"""Label and field selectors, as predicates on objects.
 
-Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a predicate on objects.
-A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
+Both come as one string in the query (`app=web,tier in (a,b),!old` and `spec.nodeName=n1`); a parsed one is a
+predicate on objects. A label that is absent satisfies `!=` and `notin`, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def parse_label_selector(text: str) -> Predicate:
     """A predicate on whole objects. Raises 400 with the place where the text stops to make sense.
 
     >>> chooses = parse_label_selector("app in (a, b),!old")
-    >>> chooses({"metadata": {"labels": {"app": "b"}}}), chooses({"metadata": {"labels": {"app": "b", "old": ""}}})
-    (True, False)
+    >>> [chooses({"metadata": {"labels": labels}}) for labels in ({"app": "b"}, {"app": "b", "old": ""})]
+    [True, False]
     """
     tests = _LabelParser(text).parse()
     return lambda obj: _all(tests, (obj["metadata"].get("labels") or {}))
@@ -147,7 +147,8 @@ def _compares(key: str, operator: str, bound: int) -> _Test:
 
 
 def selects(selector: Mapping[str, Any] | None) -> Predicate:
-    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an empty one everything."""
+    """The predicate of a selector object (`matchLabels`, `matchExpressions`); none selects nothing, an
+    empty one everything."""
     if selector is None:
         return lambda obj: False
     return parse_label_selector(render_label_selector(selector))
@@ -156,7 +157,8 @@ def selects(selector: Mapping[str, Any] | None) -> Predicate:
 def render_label_selector(selector: Mapping[str, Any] | None) -> str:
     """A selector object in the string form, requirements sorted by key.
 
-    >>> render_label_selector({"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]})
+    >>> exists = [{"key": "c", "operator": "Exists"}]
+    >>> render_label_selector({"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": exists})
     'a=1,b=2,c'
     """
     selector = selector or {}

@@ -1,7 +1,7 @@
-"""How does a Kubernetes API server say no?
+"""The refusals of a Kubernetes API server.
 
-`ApiStatus` is the exception and `render_status` its JSON body. The words are those of the real API server: people and
-programs match on them, so a changed letter is a changed interface.
+`ApiStatus` is the exception and `render_status` its JSON body. The words are those of the real API server:
+people and programs match on them, so a changed letter is a changed interface.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def failed_precondition(ref: ResourceKind, name: str, what: str, wanted: str, fo
 
 
 def failed_delete_precondition(ref: ResourceKind, name: str, what: str, wanted: str, found: str) -> ApiStatus:
-    """As `failed_precondition`, in the words that deletion has for it (and with the kind where others name the resource)."""
+    """As `failed_precondition`, in the words that deletion has for it (and with the kind where others name
+    the resource)."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
     why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {guess}"
     message = f'Operation cannot be fulfilled on {ref.group_kind} "{name}": {why}'
@@ -125,7 +126,8 @@ def shown(value: Any) -> str:
 
 
 def shown_as_written(value: Any) -> str:
-    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of their declaration."""
+    """As `shown`, with the keys as they stand: Go shows the fields of a struct in the order of their
+    declaration."""
     return msgspec.json.encode(value).decode()
 
 
@@ -141,7 +143,8 @@ def invalid(ref: ResourceKind, name: str, errors: Sequence[FieldError]) -> ApiSt
 
 
 def update_without_version(ref: ResourceKind, name: str) -> ApiStatus:
-    """The 422 for replacing a custom resource unconditionally; it alone names the resource where others name the kind."""
+    """The 422 for replacing a custom resource unconditionally; it alone names the resource where others
+    name the kind."""
     told = "Invalid value: 0: must be specified for an update"
     causes = [{"reason": "FieldValueInvalid", "message": told, "field": "metadata.resourceVersion"}]
     message = f'{ref.group_resource} "{name}" is invalid: metadata.resourceVersion: {told}'

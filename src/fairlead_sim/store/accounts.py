@@ -1,15 +1,16 @@
-"""What does every namespace have from its first instant? The ServiceAccount `default` and the ConfigMap with the server's authority.
+"""What every namespace has: the ServiceAccount `default` and the ConfigMap with the server's authority.
 
-They come in the very instant of the namespace (on a real cluster a few milliseconds later) and come back when somebody deletes them. The
-authority is not part of the history: it exists from when somebody serves the world, and is another one at every start.
+They come in the very instant of the namespace (on a real cluster a few milliseconds later) and come back when
+somebody deletes them. The authority is not part of the history: it exists from when somebody serves the
+world, and is another one at every start.
 """
 
 from __future__ import annotations
 
 from fairlead_sim.objects.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
-from fairlead_sim.objects.watch_log import DELETED, Object, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange, Object
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 ACCOUNT = "default"
 AUTHORITY = "kube-root-ca.crt"
@@ -22,7 +23,7 @@ _ABOUT = {
 class Accounts:
     """Keeps them there, in all namespaces that are and will be."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
         self._authority = ""
         for ref in (NAMESPACES, SERVICE_ACCOUNTS, CONFIG_MAPS):
@@ -38,7 +39,7 @@ class Accounts:
         for namespace in self._cluster.list(NAMESPACES):
             self._provide(namespace)
 
-    def _on_change(self, event: WatchEvent) -> None:
+    def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         if event.object["kind"] == "Namespace":
             if event.type != DELETED:

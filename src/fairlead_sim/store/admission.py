@@ -1,7 +1,8 @@
-"""What is asked before a write is stored? The shape of admission: mutating policies may change the object, validating ones refuse it.
+"""Admission, asked before a write is stored: mutating policies change the object, validating ones refuse it.
 
-What a newcomer gets wrong: the cluster's own controllers are asked about, too. A pod that a ReplicaSet makes from a template is judged like
-one that a person made; only status and what kubelets note on their pods is not a write of somebody's wish.
+The cluster's own controllers are asked about, too. A pod that a ReplicaSet makes from a template is judged
+like one that a person made; only status and what kubelets note on their pods is not a write of somebody's
+wish.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ UPDATE = "UPDATE"
 
 
 class Write(NamedTuple):
-    """`user` is who asks the API, "" = a part of the cluster itself. `old` is None for a create. `subresource`: `binding`, or ""."""
+    """`user` is who asks the API, "" = a part of the cluster itself. `old` is None for a create.
+    `subresource`: `binding`, or ""."""
 
     verb: str
     ref: ResourceKind

@@ -1,8 +1,8 @@
-"""Which objects does the simulated cluster hold, and what does a write do to them?
+"""The objects of the simulated cluster, and what a write does to them.
 
-The store is the API server without HTTP: versions, graceful deletion, finalizers, owners, watches. Stored objects are immutable
-by convention: a write stores a new dict and shares what did not change, so whoever holds an object holds a snapshot of it.
-Never change a dict that came out of here.
+The store is the API server without HTTP: versions, graceful deletion, finalizers, owners, watches. Stored
+objects are immutable by convention: a write stores a new dict and shares what did not change, so whoever
+holds an object holds a snapshot of it. Never change a dict that came out of here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fairlead.model.change import ChangeType
 from fairlead.ports import Clock
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.object_names import ObjectNames
 from fairlead_sim.objects.resources import NAMESPACES, PODS, RESOURCES, SERVICES
-from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, Object, Predicate, Subscription, WatchEvent
+from fairlead_sim.objects.watch_log import ADDED, DELETED, MODIFIED, EventLog, LoggedChange, Object, Objects, Predicate, Subscription
 from fairlead_sim.schema.patch import apply_merge_patch
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.status import (
@@ -38,8 +39,7 @@ from fairlead_sim.store.priority import with_priority
 from fairlead_sim.store.service_allocation import allocated
 from fairlead_sim.validation import objects as validation
 
-Objects = list[Object]  # inside the class `list` is the method
-Names = list[str]
+Names = list[str]  # inside the class `list` is the method
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 LOG_CAPACITY = 10_000  # events kept per kind: about what the real watch cache keeps for a busy kind
 
@@ -47,11 +47,13 @@ LOG_CAPACITY = 10_000  # events kept per kind: about what the real watch cache k
 _SYSTEM_METADATA = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
-class Cluster:
-    """The object store. Every write raises `resource_version` by one, appends one event and then calls the listeners.
+class StoredCluster:
+    """The object store. Every write raises `resource_version` by one, appends one event and then calls the
+    listeners.
 
-    Listeners are called in the order in which they came, after the write is stored; a write made inside a listener is stored at
-    once and told after the current event has reached everyone, so all listeners see one order.
+    Listeners are called in the order in which they came, after the write is stored; a write made inside a
+    listener is stored at once and told after the current event has reached everyone, so all listeners see one
+    order.
     """
 
     def __init__(self, clock: Clock, seed: int = 0, resources: Sequence[ResourceKind] = RESOURCES, log_capacity: int = LOG_CAPACITY):
@@ -63,10 +65,10 @@ class Cluster:
         self._logs: dict[ResourceKind, EventLog] = {}
         self._order: dict[tuple[ResourceKind, str], list[str]] = {}
         self._dependents: dict[str, dict[tuple[ResourceKind, str, str], None]] = {}
-        self._listeners: dict[ResourceKind, list[Callable[[WatchEvent], None]]] = {}
-        self._witnesses: list[Callable[[WatchEvent], None]] = []
+        self._listeners: dict[ResourceKind, list[Callable[[LoggedChange], None]]] = {}
+        self._witnesses: list[Callable[[LoggedChange], None]] = []
         self._oldest_version = 0
-        self._untold: deque[tuple[ResourceKind, WatchEvent]] = deque()
+        self._untold: deque[tuple[ResourceKind, LoggedChange]] = deque()
         self._telling = False
         self._is_rehearsal = False
         self.admission: Admission | None = None
@@ -83,7 +85,7 @@ class Cluster:
         for definition in builtin_definitions(seed):
             self.load(definition)
 
-    # --- kinds -------------------------------------------------------------------------------------------------------------------
+    # --- kinds ----------------------------------------------------------------------------------------------
 
     def serve(self, ref: ResourceKind, log_capacity: int = LOG_CAPACITY) -> None:
         """Add a kind to those that can be stored."""
@@ -98,13 +100,15 @@ class Cluster:
         return tuple(self._objects)
 
     def served_kinds(self) -> tuple[ResourceKind, ...]:
-        """All kinds that the API shows, in the order of discovery: custom ones only where a definition stands, some in several versions."""
+        """All kinds that the API shows, in the order of discovery: custom ones only where a definition
+        stands, some in several versions."""
         if self._served is None:
             self._served = (*self._builtin, *self._definitions.served)
         return self._served
 
     def set_views(self, before: Sequence[ResourceKind], now: Sequence[ResourceKind]) -> None:
-        """Let objects be named by the versions `now` of their kind instead of `before`; as they are stored they keep their name."""
+        """Let objects be named by the versions `now` of their kind instead of `before`; as they are stored
+        they keep their name."""
         self._served = None
         for view in before:
             if view.stored_as is None or view.api_version != view.stored_as.api_version:
@@ -123,7 +127,7 @@ class Cluster:
     def served(self, api_version: str, kind: str) -> ResourceKind | None:
         return self._kinds.get((api_version, kind))
 
-    # --- reading -----------------------------------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------------
 
     def get(self, ref: ResourceKind, namespace: str | None, name: str) -> Object | None:
         bucket = self._objects[ref].get(namespace or "" if ref.namespaced else "")
@@ -156,15 +160,18 @@ class Cluster:
         found = [self.get(*key) for key in self._dependents.get(uid, ())]
         return [obj for obj in found if obj is not None]
 
-    # --- writing -----------------------------------------------------------------------------------------------------------------
+    # --- writing --------------------------------------------------------------------------------------------
 
     def create(self, obj: Object, user: str = "", *, is_trusted: bool = False) -> Object:
-        """Store a new object with system metadata and the kind's defaults; its status is kept only where the kind has no status of its own.
+        """Store a new object with system metadata and the kind's defaults; its status is kept only where the
+        kind has no status of its own.
 
-        `user` is who asks, "" = a part of the cluster itself; here and below. `is_trusted`: nothing in it comes from a person, so its
-        fields are not checked (events and leases are most of what a world writes).
+        `user` is who asks, "" = a part of the cluster itself; here and below. `is_trusted`: nothing in it
+        comes from a person, so its fields are not checked (events and leases are most of what a world
+        writes).
 
-        Raises 409 AlreadyExists, 404 for a missing namespace, 403 in a namespace that is being deleted, 422 for broken rules.
+        Raises 409 AlreadyExists, 404 for a missing namespace, 403 in a namespace that is being deleted, 422
+        for broken rules.
         """
         ref = self.kind_of(obj)
         metadata = _writers_metadata(obj)
@@ -173,7 +180,7 @@ class Cluster:
         self._name_new(ref, metadata)
         self._check_namespace(ref, metadata)
         metadata |= {"uid": self.names.uid(), "creationTimestamp": render_time(self.clock.now())}
-        if defaults.has_generation(ref):
+        if ref.has_generation:
             metadata["generation"] = 1
         new = {**obj, "metadata": metadata}
         if ref is PODS:
@@ -189,7 +196,8 @@ class Cluster:
         return self._store(ref, new, None, ADDED)
 
     def load(self, obj: Object) -> Object:
-        """Store an object as it stands (status, uid and times included), as from a saved cluster; missing system metadata is filled in."""
+        """Store an object as it stands (status, uid and times included), as from a saved cluster; missing
+        system metadata is filled in."""
         ref = self.kind_of(obj)
         metadata = dict(obj["metadata"])
         if "uid" not in metadata:
@@ -199,13 +207,15 @@ class Cluster:
         return self._store(ref, {**obj, "metadata": metadata}, old, MODIFIED if old else ADDED)
 
     def begin_again(self, resource_version: int) -> None:
-        """Go on after an earlier life, which has handed out versions up to this one: whoever watches from one of them gets 410."""
+        """Go on after an earlier life, which has handed out versions up to this one: whoever watches from
+        one of them gets 410."""
         self.resource_version = self._oldest_version = resource_version
         for log in self._logs.values():
             log.forgotten_version = resource_version
 
     def restore(self, obj: Object) -> None:
-        """Put an object of an earlier life back exactly as it was, version included. Listeners are told; nobody can have watched."""
+        """Put an object of an earlier life back exactly as it was, version included. Listeners are told;
+        nobody can have watched."""
         ref, metadata = self.kind_of(obj), obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         bucket = self._objects[ref].setdefault(namespace, {})
@@ -213,11 +223,12 @@ class Cluster:
         bucket[name] = obj
         self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, obj)
-        self._untold.append((ref, WatchEvent(ADDED, obj, None, int(metadata["resourceVersion"]))))
+        self._untold.append((ref, LoggedChange(ADDED, obj, None, int(metadata["resourceVersion"]))))
         self._tell()
 
     def update(self, obj: Object, user: str = "") -> Object:
-        """Replace everything but system metadata and status. A resourceVersion, where given, must be the stored one (409)."""
+        """Replace everything but system metadata and status. A resourceVersion, where given, must be the
+        stored one (409)."""
         ref, old = self._stored_like(obj)
         validation.check_deletion(ref, obj, old)
         new = {**obj, "metadata": self._kept_metadata(obj, old)}
@@ -237,9 +248,11 @@ class Cluster:
         return self.update_status(new) if subresource == "status" else self.update(new)
 
     def mutate(self, ref: ResourceKind, namespace: str | None, name: str, change: Callable[[Object], Object | None]) -> Object | None:
-        """For controllers and kubelets: store what `change` makes of the object, spec and status in one write.
+        """For controllers and kubelets: store what `change` makes of the object, spec and status in one
+        write.
 
-        `change` must not alter its argument; None or the same object means no write. Returns the stored object, None when there is none.
+        `change` must not alter its argument; None or the same object means no write. Returns the stored
+        object, None when there is none.
         """
         old = self.get(ref, namespace, name)
         if old is None:
@@ -259,9 +272,11 @@ class Cluster:
         propagation: str = "Background",
         resource_version: str | None = None,
     ) -> Object:
-        """Delete, or begin to: a running pod gets its grace (the kubelet ends it with `grace_seconds=0`), finalizers hold an object.
+        """Delete, or begin to: a running pod gets its grace (the kubelet ends it with `grace_seconds=0`),
+        finalizers hold an object.
 
-        Returns the object as it then is; it is gone when `get` says so. `uid` and `resource_version` are preconditions (409).
+        Returns the object as it then is; it is gone when `get` says so. `uid` and `resource_version` are
+        preconditions (409).
         """
         old = self._existing(ref, namespace, name)
         for what, key, wanted in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
@@ -286,14 +301,15 @@ class Cluster:
     def scale_of(self, ref: ResourceKind, obj: Object) -> Object:
         return subresources.scale_of(ref, obj)
 
-    def rehearsal(self) -> Cluster:
-        """This cluster as it is now, whose writes are checked and answered but change nothing (`dryRun=All`)."""
+    def rehearsal(self) -> StoredCluster:
+        """This cluster as it is now, whose writes are checked and answered but change nothing
+        (`dryRun=All`)."""
         twin = copy.copy(self)
         twin.names = copy.copy(self.names)
         twin._is_rehearsal = True
         return twin
 
-    # --- what deletion and defaults build on -------------------------------------------------------------------------------------
+    # --- what deletion and defaults build on ----------------------------------------------------------------
 
     def replace(self, ref: ResourceKind, old: Object, new: Object) -> Object:
         """Store `new` as it stands over `old`: system metadata included. For the store's own parts."""
@@ -335,7 +351,8 @@ class Cluster:
         return metadata
 
     def _replace(self, ref: ResourceKind, old: Object, new: Object, *, is_wish: bool = True, is_trusted: bool = False) -> Object:
-        """Check and store a changed object; nothing happens when nothing changed. What is no wish (a status) is no new generation."""
+        """Check and store a changed object; nothing happens when nothing changed. What is no wish (a
+        status) is no new generation."""
         if new.get("spec") is not old.get("spec") or "spec" not in new:  # a status write, the most frequent one, has nothing to fill in
             new = defaults.with_defaults(ref, new)
             if ref is SERVICES:
@@ -344,7 +361,7 @@ class Cluster:
             return old
         if not is_trusted:
             validation.check(ref, new, old)
-        if is_wish and defaults.has_generation(ref) and defaults.is_new_generation(ref, old, new):
+        if is_wish and ref.has_generation and defaults.is_new_generation(ref, old, new):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         stored = self._store(ref, new, old, MODIFIED)
         return deletion.finish_if_free(self, ref, stored)
@@ -373,7 +390,7 @@ class Cluster:
             why = f"unable to create new content in namespace {metadata['namespace']} because it is being terminated"
             raise forbidden(ref, metadata.get("name", ""), why)
 
-    def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: str) -> Object:
+    def _store(self, ref: ResourceKind, new: Object, old: Object | None, event_type: ChangeType) -> Object:
         if self._is_rehearsal:
             return new
         self.resource_version += 1
@@ -388,7 +405,7 @@ class Cluster:
         if event_type != MODIFIED:
             self._order.pop((ref, namespace), None)
         self._index_owners((ref, namespace, name), old, None if event_type == DELETED else stored)
-        event = WatchEvent(event_type, stored, old, self.resource_version)
+        event = LoggedChange(event_type, stored, old, self.resource_version)
         self._logs[ref].append(event)
         self._untold.append((ref, event))
         self._tell()
@@ -407,14 +424,14 @@ class Cluster:
         for owner in after or ():
             self._dependents.setdefault(owner["uid"], {})[key] = None
 
-    # --- watching ----------------------------------------------------------------------------------------------------------------
+    # --- watching -------------------------------------------------------------------------------------------
 
-    def subscribe(self, ref: ResourceKind, listener: Callable[[WatchEvent], None]) -> Callable[[], None]:
+    def subscribe(self, ref: ResourceKind, listener: Callable[[LoggedChange], None]) -> Callable[[], None]:
         """Call `listener` after every write of this kind; the returned function ends it."""
         self._listeners[ref].append(listener)
         return lambda: self._listeners[ref].remove(listener)
 
-    def witness(self, listener: Callable[[WatchEvent], None]) -> None:
+    def witness(self, listener: Callable[[LoggedChange], None]) -> None:
         """As `subscribe`, for every kind, also for those served later."""
         self._witnesses.append(listener)
         for listeners in self._listeners.values():
@@ -435,7 +452,8 @@ class Cluster:
     def watch(
         self, ref: ResourceKind, namespace: str | None = None, since: int | None = None, matches: Predicate | None = None
     ) -> Subscription:
-        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since` is no longer kept."""
+        """Read along from resourceVersion `since` on (None: from now on). Raises 410 when `since` is no
+        longer kept."""
         log = self._logs[ref]
         cursor = log.end if since is None else log.cursor_after(since)
         return Subscription(log, cursor, _in_namespace(namespace, matches), lambda: self.resource_version)

@@ -1,7 +1,8 @@
-"""Which CustomResourceDefinitions stand in every simulated cluster? Those of the kinds whose controllers live here.
+"""The CustomResourceDefinitions of the kinds whose controllers live here; they stand in every simulated
+cluster.
 
-On a real cluster an operator's installation brings them. Their schemas describe no field: the operators' own definitions may be applied
-over them.
+On a real cluster an operator's installation brings them. Their schemas describe no field: the operators' own
+definitions may be applied over them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
     ),
 }
 _OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
-"""Served beside the stored one: the same fields, some of which people of that time wrote in other places (`kubeflow_status.run_policy`)."""
+"""Served beside the stored one: the same fields, some of which people of that time wrote in other places
+(`kubeflow_status.run_policy`)."""
 _SCALES: dict[ResourceKind, dict[str, str]] = {
     served.PYTORCH_JOBS: {
         "specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
@@ -57,7 +59,8 @@ _SCALES: dict[ResourceKind, dict[str, str]] = {
 
 
 def builtin_definitions(seed: int) -> list[Object]:
-    """One definition for every custom kind among the resources. Their uids are no part of the world's own row."""
+    """One definition for every custom kind among the resources. Their uids are no part of the world's own
+    row."""
     names = ObjectNames(seed, 1 << 40)
     return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
 

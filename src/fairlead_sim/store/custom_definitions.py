@@ -1,7 +1,8 @@
-"""How does a CustomResourceDefinition come to be served, and how does it go?
+"""How a CustomResourceDefinition comes to be served, and how it goes.
 
-It gets its names (or is told who has them), is served at once, and when it is deleted waits until its last object is gone. The objects
-stay in one bucket of the store for as long as the definition lives, whatever its versions become.
+It gets its names (or is told who has them), is served at once, and when it is deleted waits until its last
+object is gone. The objects stay in one bucket of the store for as long as the definition lives, whatever its
+versions become.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ from typing import TYPE_CHECKING
 from fairlead.wire.kube.time import render_time
 from fairlead_sim.objects.conditions import conditions_of, find_condition, status_of, with_condition
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, RESOURCES
-from fairlead_sim.objects.watch_log import DELETED, Object, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange, Object
 from fairlead_sim.schema.crd import FINALIZER, condition_of, served_kinds, storage_kind
 from fairlead_sim.schema.resource import ResourceKind
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 _NAME_CONFLICTS = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
 
 
 class CustomDefinitions:
-    """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of discovery."""
+    """Follows the definitions of a cluster. `served` are the kinds of all of them, in the order of
+    discovery."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
         self._served: dict[str, tuple[ResourceKind, ...]] = {}
         self._stored = {ref.group_resource: ref for ref in RESOURCES if ref.is_custom}
@@ -35,7 +37,7 @@ class CustomDefinitions:
     def served(self) -> tuple[ResourceKind, ...]:
         return tuple(kind for name in sorted(self._served) for kind in self._served[name])
 
-    def _changed(self, event: WatchEvent) -> None:
+    def _changed(self, event: LoggedChange) -> None:
         name = event.object["metadata"]["name"]
         definition = self._cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, name)
         if definition is None or event.type == DELETED:
@@ -48,7 +50,7 @@ class CustomDefinitions:
         else:
             self._settle(definition)
 
-    # --- names -------------------------------------------------------------------------------------------------------------------
+    # --- names ----------------------------------------------------------------------------------------------
 
     def _settle(self, definition: Object) -> None:
         """Give the definition the names that are free. Both conditions and the names are one write."""
@@ -109,10 +111,11 @@ class CustomDefinitions:
             if condition_of(other, "NamesAccepted") == "False" and "deletionTimestamp" not in other["metadata"]:
                 self._settle(other)
 
-    # --- serving -----------------------------------------------------------------------------------------------------------------
+    # --- serving --------------------------------------------------------------------------------------------
 
     def _stored_kind(self, definition: Object) -> ResourceKind:
-        """Where its objects are kept: for a kind that the simulated world itself knows, the place where its controllers look."""
+        """Where its objects are kept: for a kind that the simulated world itself knows, the place where
+        its controllers look."""
         name = definition["metadata"]["name"]
         namespaced = definition["spec"]["scope"] == "Namespaced"
         stored = self._stored.get(name)
@@ -127,10 +130,11 @@ class CustomDefinitions:
             self._served[name] = kinds
         self._cluster.set_views(before, kinds)
 
-    # --- going -------------------------------------------------------------------------------------------------------------------
+    # --- going ----------------------------------------------------------------------------------------------
 
     def _clean(self, definition: Object) -> None:
-        """Delete the objects; when none is left (those with finalizers may take their time), let go of the definition."""
+        """Delete the objects; when none is left (those with finalizers may take their time), let go of the
+        definition."""
         if FINALIZER not in definition["metadata"].get("finalizers", ()):
             return
         name, stored = definition["metadata"]["name"], self._stored_kind(definition)
@@ -145,7 +149,7 @@ class CustomDefinitions:
                 self._cluster.delete(stored, obj["metadata"].get("namespace"), obj["metadata"]["name"])
         self._finish(name, stored)
 
-    def _removed(self, name: str, event: WatchEvent) -> None:
+    def _removed(self, name: str, event: LoggedChange) -> None:
         if event.type == DELETED:
             self._finish(name, self._stored[name])
 

@@ -1,6 +1,7 @@
-"""What does the API server fill in that the writer left out, and when does the generation grow?
+"""What the API server fills in that the writer left out, and when the generation grows.
 
-Defaults never overwrite. They are those that programs and `kubectl describe` read; the rest of the real server's list is left out.
+Defaults never overwrite. They are those that programs and `kubectl describe` read; the rest of the real
+server's list is left out.
 """
 
 from __future__ import annotations
@@ -10,41 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairlead_sim.objects import resources as served
-from fairlead_sim.objects.stored_kinds import STORED
 from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.validation import rbac_objects
 from fairlead_sim.validation.custom import with_defaults as custom_resource_definition
 from fairlead_sim.validation.stored_rules import first_status, stored_defaults
 
-_WITHOUT_GENERATION = {
-    served.CONFIG_MAPS,
-    served.CONTROLLER_REVISIONS,
-    served.ENDPOINTS,
-    served.EVENTS,
-    served.NAMESPACES,
-    served.NODES,
-    served.PERSISTENT_VOLUME_CLAIMS,
-    served.PERSISTENT_VOLUMES,
-    served.SECRETS,
-    served.SERVICE_ACCOUNTS,
-    served.SERVICES,
-    served.LEASES,
-    served.CLUSTER_ROLES,
-    served.CLUSTER_ROLE_BINDINGS,
-    served.ROLES,
-    served.ROLE_BINDINGS,
-    served.STORAGE_CLASSES,
-    *(ref for ref, kind in STORED.items() if not kind.has_generation),
-}
-
-
-def has_generation(ref: ResourceKind) -> bool:
-    return ref not in _WITHOUT_GENERATION
-
 
 def is_new_generation(ref: ResourceKind, old: Object, new: Object) -> bool:
-    """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout restart is one)."""
+    """Whether the writer's wish changed: the spec, or for a Deployment also the annotations (a rollout
+    restart is one)."""
     if ref is served.DEPLOYMENTS and _wished_annotations(old) != _wished_annotations(new):
         return True
     if ref.is_custom:
@@ -68,7 +44,8 @@ def with_defaults(ref: ResourceKind, new: Object) -> Object:
 
 
 def new_status(ref: ResourceKind, obj: Object) -> Object:
-    """A fresh object under its first status: a writer's own counts only for nodes (a kubelet registers itself with one)."""
+    """A fresh object under its first status: a writer's own counts only for nodes (a kubelet registers
+    itself with one)."""
     if ref is served.PODS:
         return {**obj, "status": {"phase": "Pending", "qosClass": qos_class(obj["spec"])}}
     if ref is served.NAMESPACES:
@@ -90,7 +67,7 @@ def _filled(target: Mapping[str, Any] | None, **values: Any) -> Object:
     return {**{key: value for key, value in values.items() if value is not None}, **(target or {})}
 
 
-# --- pods --------------------------------------------------------------------------------------------------------------------------
+# --- pods ---------------------------------------------------------------------------------------------------
 
 _EVICTION_TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -176,7 +153,7 @@ def qos_class(spec: Object) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-# --- controllers -------------------------------------------------------------------------------------------------------------------
+# --- controllers --------------------------------------------------------------------------------------------
 
 
 def _templated(spec: Object, **values: Any) -> Object:
@@ -260,7 +237,7 @@ def _cron_job(obj: Object) -> Object:
     return {**obj, "spec": spec}
 
 
-# --- the rest ----------------------------------------------------------------------------------------------------------------------
+# --- the rest -----------------------------------------------------------------------------------------------
 
 
 def _pod_template(obj: Object) -> Object:
@@ -278,7 +255,8 @@ _CLIENT_SECONDS = 10800
 
 
 def _service(obj: Object) -> Object:
-    """What is empty in a Service is not there: a `nodePort` of 0 asks for any, a `clusterIP` of "" for the one that it has."""
+    """What is empty in a Service is not there: a `nodePort` of 0 asks for any, a `clusterIP` of "" for the
+    one that it has."""
     held = {key: value for key, value in (obj.get("spec") or {}).items() if key in _MAY_BE_EMPTY or value not in _WORDLESS}
     spec = _filled(held, sessionAffinity="None", type="ClusterIP")
     if spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):

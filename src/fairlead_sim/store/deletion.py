@@ -1,7 +1,8 @@
-"""How does an object go away?
+"""How an object goes away.
 
-Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace first loses its content, and what
-an object owned goes with it (`Background`), before it (`Foreground`) or stays (`Orphan`).
+Deleting is a request: a running pod is given its grace, finalizers hold the object, a namespace first loses
+its content, and what an object owned goes with it (`Background`), before it (`Foreground`) or stays
+(`Orphan`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from fairlead_sim.schema.status import forbidden
 from fairlead_sim.store.custom_definitions import terminating
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 FOREGROUND = "foregroundDeletion"
 DEFAULT_GRACE_SECONDS = 30
 _IMMORTAL_NAMESPACES = ("default", "kube-public", "kube-system")
 
 
-def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int | None, propagation: str) -> Object:
+def delete(cluster: StoredCluster, ref: ResourceKind, old: Object, grace_seconds: int | None, propagation: str) -> Object:
     """Remove the object, or mark it as going and return the marked one."""
     if ref is NAMESPACES and old["metadata"]["name"] in _IMMORTAL_NAMESPACES:
         raise forbidden(ref, old["metadata"]["name"], "this namespace may not be deleted")
@@ -46,7 +47,7 @@ def delete(cluster: Cluster, ref: ResourceKind, old: Object, grace_seconds: int 
     return finish_if_free(cluster, ref, going)
 
 
-def finish_if_free(cluster: Cluster, ref: ResourceKind, obj: Object) -> Object:
+def finish_if_free(cluster: StoredCluster, ref: ResourceKind, obj: Object) -> Object:
     """Remove an object that is going and that nothing holds any more: no grace, no finalizers, no content."""
     metadata = obj["metadata"]
     current = cluster.get(ref, metadata.get("namespace"), metadata["name"])
@@ -72,7 +73,7 @@ def _grace_seconds(ref: ResourceKind, old: Object, asked: int | None) -> int:
     return max(0, grace if before is None else min(before, grace))
 
 
-def _marked(cluster: Cluster, ref: ResourceKind, old: Object, grace: int, finalizers: list[str]) -> Object:
+def _marked(cluster: StoredCluster, ref: ResourceKind, old: Object, grace: int, finalizers: list[str]) -> Object:
     before = old["metadata"]
     if before.get("deletionGracePeriodSeconds") == grace and before.get("finalizers", []) == finalizers:
         return old
@@ -98,7 +99,7 @@ def _asked_at(metadata: Object, now: float) -> float:
     return parse_time(metadata["deletionTimestamp"]) - float(metadata.get("deletionGracePeriodSeconds", 0))
 
 
-def _remove(cluster: Cluster, ref: ResourceKind, old: Object) -> Object:
+def _remove(cluster: StoredCluster, ref: ResourceKind, old: Object) -> Object:
     owners = old["metadata"].get("ownerReferences", ())
     gone = cluster.remove(ref, old)
     _delete_dependents(cluster, old["metadata"]["uid"])
@@ -111,7 +112,7 @@ def _remove(cluster: Cluster, ref: ResourceKind, old: Object) -> Object:
     return gone
 
 
-def _delete_dependents(cluster: Cluster, uid: str, propagation: str = "Background") -> None:
+def _delete_dependents(cluster: StoredCluster, uid: str, propagation: str = "Background") -> None:
     """What `uid` owned goes, unless another owner still lives: then only the reference goes."""
     for obj in cluster.dependents(uid):
         ref = cluster.kind_of(obj)
@@ -126,7 +127,7 @@ def _delete_dependents(cluster: Cluster, uid: str, propagation: str = "Backgroun
             delete(cluster, ref, current, None, propagation)
 
 
-def _release_dependents(cluster: Cluster, owner: Object) -> None:
+def _release_dependents(cluster: StoredCluster, owner: Object) -> None:
     uid = owner["metadata"]["uid"]
     for obj in cluster.dependents(uid):
         others = [kept for kept in obj["metadata"]["ownerReferences"] if kept["uid"] != uid]
@@ -138,18 +139,19 @@ def _owned_by(obj: Object, owners: list[Object]) -> Object:
     return {**obj, "metadata": {**metadata, "ownerReferences": owners} if owners else metadata}
 
 
-def _owner(cluster: Cluster, namespace: str | None, reference: Object) -> tuple[ResourceKind, Object] | None:
-    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that is not served."""
+def _owner(cluster: StoredCluster, namespace: str | None, reference: Object) -> tuple[ResourceKind, Object] | None:
+    """The owner behind a reference; None when it is gone, replaced by a namesake, or of a kind that is not
+    served."""
     ref = cluster.served(str(reference.get("apiVersion")), str(reference.get("kind")))
     found = cluster.get(ref, namespace, reference["name"]) if ref else None
     return (ref, found) if ref and found and found["metadata"]["uid"] == reference["uid"] else None
 
 
-def _is_alive(cluster: Cluster, namespace: str | None, reference: Object) -> bool:
+def _is_alive(cluster: StoredCluster, namespace: str | None, reference: Object) -> bool:
     return _owner(cluster, namespace, reference) is not None
 
 
-def _finish_foreground_owner(cluster: Cluster, namespace: str | None, reference: Object) -> None:
+def _finish_foreground_owner(cluster: StoredCluster, namespace: str | None, reference: Object) -> None:
     owner = _owner(cluster, namespace, reference)
     if owner is None:
         return
@@ -157,7 +159,7 @@ def _finish_foreground_owner(cluster: Cluster, namespace: str | None, reference:
     finish_if_free(cluster, ref, _without_foreground(cluster, ref, obj))
 
 
-def _without_foreground(cluster: Cluster, ref: ResourceKind, obj: Object) -> Object:
+def _without_foreground(cluster: StoredCluster, ref: ResourceKind, obj: Object) -> Object:
     """An object that waits for its dependants waits no longer once none that blocks it is left."""
     uid = obj["metadata"]["uid"]
     current = cluster.get(ref, obj["metadata"].get("namespace"), obj["metadata"]["name"])
@@ -173,7 +175,7 @@ def _blocks(child: Object, uid: str) -> bool:
     return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in child["metadata"]["ownerReferences"])
 
 
-def _empty_namespace(cluster: Cluster, namespace: str) -> None:
+def _empty_namespace(cluster: StoredCluster, namespace: str) -> None:
     for ref in cluster.kinds():
         if ref.namespaced:
             for obj in cluster.list(ref, namespace):
@@ -182,5 +184,5 @@ def _empty_namespace(cluster: Cluster, namespace: str) -> None:
                     delete(cluster, ref, current, None, "Background")
 
 
-def _has_content(cluster: Cluster, namespace: str) -> bool:
+def _has_content(cluster: StoredCluster, namespace: str) -> bool:
     return any(cluster.count(ref, namespace) for ref in cluster.kinds() if ref.namespaced)

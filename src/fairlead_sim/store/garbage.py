@@ -1,6 +1,7 @@
-"""Who names an owner that is not there? Such an object goes; one that has another owner keeps that one alone.
+"""Objects that name an owner that is not there: such an object goes.
 
-What an owner takes along when it goes is `deletion`'s business; this is for those that come, or choose an owner, too late.
+One with another owner keeps that one alone. What an owner takes along when it goes is `deletion`'s business;
+this is for those that come, or choose an owner, too late.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
@@ -19,12 +20,12 @@ DELAY_SECONDS = 1.0
 
 
 class GarbageCollector:
-    def __init__(self, cluster: Cluster, timers: Timers) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers) -> None:
         self._cluster = cluster
         self._timers = timers
         cluster.witness(self._on_change)
 
-    def _on_change(self, event: WatchEvent) -> None:
+    def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         owners = metadata.get("ownerReferences")
         before = event.previous["metadata"].get("ownerReferences") if event.previous is not None else None

@@ -1,4 +1,4 @@
-"""Which objects does no controller own? Kept beside the store, so that a controller that looks for them need not read all.
+"""The objects that no controller owns, kept beside the store for controllers that look for them.
 
 It holds names only and starts from what is stored.
 """
@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from fairlead_sim.objects.resources import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, SERVICES
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.schema.resource import ResourceKind
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
@@ -20,7 +20,7 @@ KNOWN = {ref.kind: ref for ref in (PODS, REPLICA_SETS, CONTROLLER_REVISIONS, SER
 
 
 class Orphans:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
         self._names: dict[tuple[str, str], dict[str, None]] = {}
         for ref in KNOWN.values():
@@ -32,7 +32,7 @@ class Orphans:
         found = (self._cluster.get(KNOWN[kind], namespace, name) for name in self._names.get((kind, namespace), ()))
         return [obj for obj in found if obj is not None]
 
-    def _on_change(self, ref: ResourceKind, event: WatchEvent) -> None:
+    def _on_change(self, ref: ResourceKind, event: LoggedChange) -> None:
         self._note(ref, event.object, is_there=event.type != DELETED)
 
     def _note(self, ref: ResourceKind, obj: Object, *, is_there: bool) -> None:

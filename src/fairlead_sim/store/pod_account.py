@@ -1,7 +1,8 @@
-"""As which ServiceAccount does a new pod run, and what does that give it?
+"""The ServiceAccount of a new pod, and what it gives the pod.
 
-The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts as there: every namespace
-has it. The volume with the account's token, which a real server adds, is left out: nothing here would read it.
+The account must be there, and its pull secrets are the pod's unless the pod names its own. `default` counts
+as there: every namespace has it. The volume with the account's token, which a real server adds, is left out:
+nothing here would read it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fairlead_sim.objects.watch_log import Object
 from fairlead_sim.schema.status import forbidden
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 
 def asked_name(pod: Object) -> str:
@@ -23,7 +24,7 @@ def asked_name(pod: Object) -> str:
     return prefix if prefix and is_generated(name, prefix) else name
 
 
-def with_account(cluster: Cluster, pod: Object) -> Object:
+def with_account(cluster: StoredCluster, pod: Object) -> Object:
     """The pod with what its account gives it. Raises 403 when there is no such account."""
     spec, metadata = pod.get("spec") or {}, pod["metadata"]
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"

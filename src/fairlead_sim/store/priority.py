@@ -1,4 +1,4 @@
-"""How important is a pod? The Priority admission: a class's number and policy are written into the pod when it is created."""
+"""The Priority admission: a class's number and policy are written into the pod when it is created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead_sim.schema.status import forbidden
 from fairlead_sim.store.pod_account import asked_name
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
@@ -17,8 +17,9 @@ SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 """Classes that every cluster has."""
 
 
-def with_priority(cluster: Cluster, pod: Object) -> Object:
-    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class, or a number that is not the class's."""
+def with_priority(cluster: StoredCluster, pod: Object) -> Object:
+    """The pod with its class's `priority` and `preemptionPolicy`. Raises 403 for an unknown class, or a
+    number that is not the class's."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return pod
@@ -37,13 +38,13 @@ def with_priority(cluster: Cluster, pod: Object) -> Object:
     return {**pod, "spec": {**spec, **filled}}
 
 
-def _named(cluster: Cluster, name: str) -> Object | None:
+def _named(cluster: StoredCluster, name: str) -> Object | None:
     found = cluster.get(PRIORITY_CLASSES, None, name)
     if found is None and name in SYSTEM_CLASSES:
         return {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name]}
     return found
 
 
-def _default(cluster: Cluster) -> Object | None:
+def _default(cluster: StoredCluster) -> Object | None:
     """The class of pods that name none: of several defaults the lowest, as the real admission chooses."""
     return min((item for item in cluster.scan(PRIORITY_CLASSES) if item.get("globalDefault")), key=lambda item: item["value"], default=None)

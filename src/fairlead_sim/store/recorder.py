@@ -1,8 +1,9 @@
-"""Who tells what happened? Events, as components of a cluster record them.
+"""Events, as components of a cluster record them.
 
-Equal events of one object are counted in one Event object, as client-go does; an event is forgotten an hour after it was last seen. Its
-name ends in the instant at which it was first seen, in nanoseconds and hexadecimal digits, as client-go's do: the order of the names of an
-object's events is the order of happening, and no two events of a world have the same instant.
+Equal events of one object are counted in one Event object, as client-go does; an event is forgotten an hour
+after it was last seen. Its name ends in the instant at which it was first seen, in nanoseconds and
+hexadecimal digits, as client-go's do: the order of the names of an object's events is the order of happening,
+and no two events of a world have the same instant.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from fairlead.wire.kube.time import parse_time, render_time
 from fairlead_sim.objects.resources import EVENTS
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
@@ -35,14 +36,15 @@ class _Seen:
 
 
 class Recorder:
-    def __init__(self, cluster: Cluster, timers: Timers) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers) -> None:
         self._cluster = cluster
         self._timers = timers
         self._seen: dict[Told, _Seen] = {}
         self._stamp = 0
 
     def take_over(self) -> None:
-        """Go on with the events of an earlier life: count them on, and forget them an hour after they were last seen, too."""
+        """Go on with the events of an earlier life: count them on, and forget them an hour after they were
+        last seen, too."""
         now = self._timers.clock.now()
         for event in self._cluster.scan(EVENTS):
             metadata, about = event["metadata"], event.get("involvedObject") or {}
@@ -98,7 +100,8 @@ class Recorder:
 
 
 def _stamp_of(name: str, now: float) -> int:
-    """The instant in an event's name; 0 where none stands there, or one that has not come yet (a name that was drawn)."""
+    """The instant in an event's name; 0 where none stands there, or one that has not come yet (a name that
+    was drawn)."""
     found = _STAMP.search(name)
     stamp = int(found[1], 16) if found else 0
     return stamp if stamp <= (now + 1) * 1e9 else 0

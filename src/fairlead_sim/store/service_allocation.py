@@ -1,8 +1,9 @@
-"""Which address and which ports on the nodes does a Service get, keep and give back?
+"""The address and the ports on the nodes that a Service gets, keeps and gives back.
 
-The real server's order: what an update leaves out is what the Service had, then families, address and ports are given, then what the new
-type has no use for is dropped. What is taken is read from the Services that are there, so that nothing has to be given back: a deleted
-Service is not among them any more, and those of a restored world are.
+The real server's order: what an update leaves out is what the Service had, then families, address and ports
+are given, then what the new type has no use for is dropped. What is taken is read from the Services that are
+there, so that nothing has to be given back: a deleted Service is not among them any more, and those of a
+restored world are.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _status_of(spec: Object, status: Object) -> Object:
     return status if service_type(spec) == "LoadBalancer" or not status.get("loadBalancer") else {**status, "loadBalancer": {}}
 
 
-# --- what was given before ---------------------------------------------------------------------------------------------------------
+# --- what was given before ----------------------------------------------------------------------------------
 
 
 def _keep_what_was_given(spec: Object, before: Object) -> None:
@@ -162,7 +163,8 @@ def _keep_what_was_given(spec: Object, before: Object) -> None:
 
 
 def _even_addresses(spec: Object, before: Object | None) -> None:
-    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the other was changed."""
+    """`clusterIP` is what people write, `clusterIPs` what counts: the list follows where only the other
+    was changed."""
     one, many = spec.get("clusterIP"), spec.get("clusterIPs")
     if before is None:
         if one and not many:
@@ -177,18 +179,17 @@ def _even_addresses(spec: Object, before: Object | None) -> None:
             spec.pop("clusterIPs", None)
 
 
-# --- families ----------------------------------------------------------------------------------------------------------------------
+# --- families -----------------------------------------------------------------------------------------------
 
 
 def _give_families(name: str, spec: Object, before: Object | None) -> None:
     """The cluster has one family, IPv4: a Service has it whatever it would prefer."""
-    if not has_address(spec) or _is_content_with_one(spec, before):
+    if not has_address(spec):
         return
     if spec.get("ipFamilyPolicy") is None:
         selects_nobody = is_headless(spec) and not spec.get("selector")
         spec["ipFamilyPolicy"] = (before or {}).get("ipFamilyPolicy") or ("RequireDualStack" if selects_nobody else "SingleStack")
     _refuse(name, address_errors(spec))
-    _refuse(name, _policy_errors(spec, before))
     families = list(spec.get("ipFamilies") or ())
     addresses = () if is_headless(spec) else spec.get("clusterIPs") or ()
     for address in addresses[len(families) :]:
@@ -210,32 +211,7 @@ def _give_families(name: str, spec: Object, before: Object | None) -> None:
     spec["ipFamilies"] = families or ["IPv4"]
 
 
-def _is_content_with_one(spec: Object, before: Object | None) -> bool:
-    """Whether a Service that prefers two families and has been given one leaves all of that as it is."""
-    keys = ("type", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-    return before is not None and spec.get("ipFamilyPolicy") == "PreferDualStack" and all(spec.get(key) == before.get(key) for key in keys)
-
-
-def _policy_errors(spec: Object, before: Object | None) -> list[FieldError]:
-    policy, errors = spec["ipFamilyPolicy"], []
-    told = (("clusterIPs", "cluster IPs", "cluster IP"), ("ipFamilies", "IP families", "IP family"))
-    if before is not None and policy == "SingleStack":
-        for key, _, _ in told:
-            if len(spec.get(key) or ()) > 1 and spec[key] == before.get(key):
-                spec[key] = spec[key][:1]
-    elif before is not None:
-        for key, _, one in told:
-            if 0 < len(spec.get(key) or ()) < len(before.get(key) or ()):
-                why = f"must be 'SingleStack' to release the secondary {one}"
-                errors.append(wrong_value("spec.ipFamilyPolicy", policy, why))
-    for key, many, _ in told if policy == "SingleStack" else ():
-        if len(spec.get(key) or ()) == 2:
-            why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {many} are specified"
-            errors.append(wrong_value("spec.ipFamilyPolicy", policy, why))
-    return errors
-
-
-# --- address and ports -------------------------------------------------------------------------------------------------------------
+# --- address and ports --------------------------------------------------------------------------------------
 
 
 def _give_address(name: str, spec: Object, before: Object | None, pool: _Pool) -> None:
@@ -318,11 +294,12 @@ def _refused(name: str, field: str, value: Any, why: str) -> ApiStatus:
     return invalid(SERVICES, name, [wrong_value(field, value, why)])
 
 
-# --- what another type has no use for ----------------------------------------------------------------------------------------------
+# --- what another type has no use for -----------------------------------------------------------------------
 
 
 def _drop_what_has_no_use(spec: Object, before: Object) -> None:
-    """What was given or filled in, and what nobody changed together with the type; anything else is for validation to refuse."""
+    """What was given or filled in, and what nobody changed together with the type; anything else is for
+    validation to refuse."""
     if has_address(before) and not has_address(spec):
         if all(spec.get(key) == before.get(key) for key in ("clusterIP", "clusterIPs")):
             _drop(spec, "clusterIP", "clusterIPs")

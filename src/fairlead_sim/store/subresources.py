@@ -1,4 +1,4 @@
-"""What do the verbs mean that are neither a read nor a write of a whole object: bind, evict, scale?
+"""The verbs that are neither a read nor a write of a whole object: bind, evict, scale.
 
 The words of the refusals are the real server's: schedulers and `kubectl drain` look at them.
 """
@@ -18,7 +18,7 @@ from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus, conflict, failed_precondition, invalid, not_found, stale_write
 
 if TYPE_CHECKING:
-    from fairlead_sim.store.cluster import Cluster
+    from fairlead_sim.store.cluster import StoredCluster
 
 _PODS_BINDING = ResourceKind("", "v1", "Binding", "pods/binding", "binding")
 _SCALES = ResourceKind("autoscaling", "v1", "Scale", "scales", "scale")
@@ -26,8 +26,9 @@ _VIOLATES_BUDGET = "Cannot evict pod as it would violate the pod's disruption bu
 _BUDGET_CAUSE = "DisruptionBudget"
 
 
-def bind(cluster: Cluster, namespace: str, name: str, binding: Object) -> Object:
-    """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409 when the pod cannot be bound."""
+def bind(cluster: StoredCluster, namespace: str, name: str, binding: Object) -> Object:
+    """Give a pod its node; the binding's annotations and labels are merged into the pod. Raises 409 when
+    the pod cannot be bound."""
     target = str((binding.get("target") or {}).get("name") or "")
     if not target:
         raise ApiStatus(500, "", "target.name: Required value")
@@ -67,12 +68,13 @@ def _bound(pod: Object, node: str, given: Object, now: str) -> Object:
             metadata[key] = {**(metadata.get(key) or {}), **given[key]}
     status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
-    status["conditions"] = [*(held for held in status.get("conditions", ()) if held["type"] != "PodScheduled"), scheduled]
+    status["conditions"] = [*(held for held in status.get("conditions") or () if held["type"] != "PodScheduled"), scheduled]
     return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
 
-def evict(cluster: Cluster, namespace: str, name: str, options: Object) -> None:
-    """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending or going need nobody's leave."""
+def evict(cluster: StoredCluster, namespace: str, name: str, options: Object) -> None:
+    """Delete a pod if its disruption budget allows it (429 otherwise); pods that are done, pending or
+    going need nobody's leave."""
     pod = cluster.get(served.PODS, namespace, name)
     if pod is None:
         raise not_found(served.PODS, name)
@@ -83,7 +85,7 @@ def evict(cluster: Cluster, namespace: str, name: str, options: Object) -> None:
     cluster.delete(served.PODS, namespace, name, grace_seconds=grace, uid=uid)
 
 
-def _spend_budget(cluster: Cluster, pod: Object) -> None:
+def _spend_budget(cluster: StoredCluster, pod: Object) -> None:
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     budgets = cluster.list(served.POD_DISRUPTION_BUDGETS, namespace)
     held_by = [budget for budget in budgets if selects(budget["spec"].get("selector"))(pod)]
@@ -144,8 +146,9 @@ def scale_of(ref: ResourceKind, obj: Object) -> Object:
     }
 
 
-def scale(cluster: Cluster, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
-    """Set the number of replicas from a Scale; returns the new Scale. Raises 409 for a stale resourceVersion."""
+def scale(cluster: StoredCluster, ref: ResourceKind, namespace: str, name: str, wish: Object) -> Object:
+    """Set the number of replicas from a Scale; returns the new Scale. Raises 409 for a stale
+    resourceVersion."""
     stored = ref.stored_as or ref
     obj = cluster.get(stored, namespace, name)
     if obj is None:

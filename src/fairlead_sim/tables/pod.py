@@ -1,6 +1,7 @@
 """The table of pods, and the word in it that says what a pod is doing.
 
-The STATUS word is no field of the pod: it is found by walking init containers, containers and the deletion mark, in this order.
+The STATUS word is no field of the pod: it is found by walking init containers, containers and the deletion
+mark, in this order.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _cells(pod: Object, now: float) -> list[Any]:
 
 
 def pod_status(pod: Object) -> tuple[str, int, int, str]:
-    """STATUS word, ready containers, restarts, and when the last restarted container ended (`""` when none did)."""
+    """STATUS word, ready containers, restarts, and when the last restarted container ended (`""` when none
+    did)."""
     phase = text(pod, "status", "phase")
     word = text(pod, "status", "reason") or phase
     conditions = part(pod, "status", "conditions") or ()
@@ -63,7 +65,8 @@ def _sidecar_names(pod: Object) -> set[str]:
 
 
 def _init_status(pod: Object) -> tuple[str, int, int, str]:
-    """The word while the pod initializes (`""` when that is over), ready sidecars, restarts and the last restart of all init containers."""
+    """The word while the pod initializes (`""` when that is over), ready sidecars, restarts and the last
+    restart of all init containers."""
     sidecars = _sidecar_names(pod)
     total = len(part(pod, "spec", "initContainers") or ())
     ready = restarts = 0

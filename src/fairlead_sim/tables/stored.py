@@ -1,4 +1,5 @@
-"""The tables of the kinds that are only stored: what `objects/stored_kinds.toml` says of their columns, and the functions named there."""
+"""The tables of the kinds that are only stored: what `objects/stored_kinds.toml` says of their columns,
+and the functions named there."""
 
 from __future__ import annotations
 

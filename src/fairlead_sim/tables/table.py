@@ -1,7 +1,7 @@
 """The server-side `Table` that `kubectl get` shows, with columns and words of the real API server.
 
-Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered here,
-relative to `now`, the cluster's time.
+Wide columns are always sent; kubectl drops those of priority 1 when nobody asked for them. Ages are rendered
+here, relative to `now`, the cluster's time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def render_table(
     include: str = "Metadata",
     with_headers: bool = True,
 ) -> dict[str, Any]:
-    """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`, `Metadata` or `Object`."""
+    """A `meta.k8s.io/v1` Table. `include` is what each row carries of its object: `None`, `Metadata` or
+    `Object`."""
     kept = ref.stored_as if ref.custom is None and ref.stored_as is not None else ref
     layout = ref.custom.layout if ref.custom is not None else _LAYOUTS.get(kept.group_resource, _NAME_AGE)
     return {

@@ -1,7 +1,7 @@
-"""What time is it in the simulated world, and which wall time is that?
+"""The time of the simulated world, and the wall time that it stands for.
 
-`SimClock` moves only when the world moves it. `Pace` is the one place that relates it to wall time: a line through an anchor,
-re-anchored whenever speed or pause change, so that simulated time never jumps.
+`SimClock` moves only when the world moves it. `Pace` is the one place that relates it to wall time: a line
+through an anchor, re-anchored whenever speed or pause change, so that simulated time never jumps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class SimClock:
 
 
 class Pace:
-    """How fast simulated time follows wall time. `speed` is simulated seconds per wall second; paused is speed 0 remembered."""
+    """How fast simulated time follows wall time. `speed` is simulated seconds per wall second; paused is
+    speed 0 remembered."""
 
     def __init__(self, speed: float, *, wall: float, simulated: float) -> None:
         self._wall = wall

@@ -1,4 +1,4 @@
-"""Which objects does the API server refuse that make no pods: ConfigMaps, Secrets, claims, budgets, classes, nodes, events?"""
+"""The ConfigMaps, Secrets, claims, budgets, classes, nodes and events that the API server refuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def core_change_errors(ref: ResourceKind, old: Object, new: Object) -> list[Fiel
     return rule(old, new) if rule else []
 
 
-# --- ConfigMaps and Secrets --------------------------------------------------------------------------------------------------------
+# --- ConfigMaps and Secrets ---------------------------------------------------------------------------------
 
 
 def _config_map(obj: Object) -> list[FieldError]:
@@ -78,7 +78,7 @@ def _secret_change(old: Object, new: Object) -> list[FieldError]:
     return errors + _frozen_data(old, new)
 
 
-# --- claims, budgets, classes ------------------------------------------------------------------------------------------------------
+# --- claims, budgets, classes -------------------------------------------------------------------------------
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 
@@ -135,7 +135,7 @@ def _priority_class(obj: Object) -> list[FieldError]:
     return one_of("PreemptLowerPriority", "Never")("preemptionPolicy", obj.get("preemptionPolicy", "Never"))
 
 
-# --- nodes and events --------------------------------------------------------------------------------------------------------------
+# --- nodes and events ---------------------------------------------------------------------------------------
 
 _TAINT = fields({"key": spelled(qualified_name_faults), "effect": one_of("NoSchedule", "PreferNoSchedule", "NoExecute")}, needs=("key",))
 

@@ -1,6 +1,7 @@
-"""Which CustomResourceDefinitions does the API server refuse, and what does it fill in?
+"""The CustomResourceDefinitions that the API server refuses, and what it fills in.
 
-The faults that people make, in its words. A definition that passes can be served: the code that serves it does not check again.
+The faults that people make, in its words. A definition that passes can be served: the code that serves it
+does not check again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _APPROVAL_RULE = f'protected groups must have approval annotation "{_APPROVAL}",
 
 
 def with_defaults(definition: Object) -> Object:
-    """The names that follow from the kind, conversion `None`, and the storage version among those ever stored."""
+    """The names that follow from the kind, conversion `None`, and the storage version among those ever
+    stored."""
     spec = definition.get("spec")
     if not isinstance(spec, dict):
         return definition
@@ -109,7 +111,8 @@ def _names_errors(names: Object) -> list[FieldError]:
 
 
 def _version_errors(versions: list[Object]) -> list[FieldError]:
-    """Schemas and columns that all versions share are told once, by the names that they have inside the real server."""
+    """Schemas and columns that all versions share are told once, by the names that they have inside the
+    real server."""
     errors = []
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
     for index, version in enumerate(versions):
@@ -206,7 +209,8 @@ def _inner_faults(place: str, schema: Any, where: str) -> list[FieldError]:
 
 
 def _change_errors(new: Object, old: Object) -> list[FieldError]:
-    """Group, scope and names of what is established stay; no version may go in which something may still be stored."""
+    """Group, scope and names of what is established stay; no version may go in which something may still
+    be stored."""
     errors = []
     if condition_of(old, "Established") == "True":
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):

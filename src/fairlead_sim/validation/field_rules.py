@@ -1,8 +1,9 @@
-"""How are the rules of an object's fields written down, so that a kind's are a table and not a program?
+"""Rules of an object's fields, so that those of a kind are a table and not a program.
 
-A rule takes a field's name and its value and lists its faults, in the order of its table. A field that is missing or null is only ever
-told by `needs`. Types are not looked at: what comes over HTTP has the right ones, and what a controller copies out of a custom resource may
-have any; a value of another type than a rule is about has no faults here.
+A rule takes a field's name and its value and lists its faults, in the order of its table. A field that is
+missing or null is only ever told by `needs`. Types are not looked at: what comes over HTTP has the right
+ones, and what a controller copies out of a custom resource may have any; a value of another type than a rule
+is about has no faults here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Rule = Callable[[str, Any], list[FieldError]]
 
 
 def fields(rules: Mapping[str, Rule], *, needs: Sequence[str] = (), also: Rule | None = None) -> Rule:
-    """An object whose fields follow `rules`; those of `needs` may not be missing or empty; `also` looks at the whole."""
+    """An object whose fields follow `rules`; those of `needs` may not be missing or empty; `also` looks at
+    the whole."""
 
     table = {**dict.fromkeys(needs, _anything), **rules}
 
@@ -83,7 +85,7 @@ def port_or_name(field: str, value: Any) -> list[FieldError]:
 
 
 def spelled(faults: Callable[[str], list[str]]) -> Rule:
-    """A text with the faults that a function of `wire.kube_names` finds in it."""
+    """A text with the faults that a function of `schema.names` finds in it."""
     return lambda field, value: [wrong_value(field, value, why) for why in faults(value)] if isinstance(value, str) else []
 
 

@@ -1,4 +1,4 @@
-"""Which probes and lifecycle hooks of a container does the API server refuse?"""
+"""The probes and lifecycle hooks of a container that the API server refuses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which objects does the API server refuse, and with what words?
+"""All that the API server refuses about an object, with its words.
 
-Names, namespaces, labels and owners of every kind stand here; what is within them is asked of the neighbours: `pod_validation`,
-`workload_validation`, `core_validation`, `service_validation`, `custom_validation`, `rbac_objects`.
+Names, namespaces, labels and owners of every kind stand here; what is within them is asked of the neighbours:
+`pod`, `workload`, `core`, `service`, `custom`, `rbac_objects`, `stored_rules`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
-    """Raise 422 with every fault found. What an update leaves as it was is not looked at again: most updates are of a status."""
+    """Raise 422 with every fault found. What an update leaves as it was is not looked at again: most
+    updates are of a status."""
     errors: list[FieldError] = []
     if old is None or any(new["metadata"].get(key) != old["metadata"].get(key) for key in _METADATA):
         errors += _metadata_errors(ref, new["metadata"])
@@ -52,7 +53,8 @@ def check(ref: ResourceKind, new: Object, old: Object | None = None) -> None:
 
 
 def check_deletion(ref: ResourceKind, new: Object, old: Object) -> None:
-    """Raise 422 where a writer dates the deletion of an object, or adds finalizers to one that is being deleted."""
+    """Raise 422 where a writer dates the deletion of an object, or adds finalizers to one that is being
+    deleted."""
     metadata, before = new.get("metadata") or {}, old["metadata"]
     date, errors = metadata.get("deletionTimestamp"), list[FieldError]()
     if date is not None and date != before.get("deletionTimestamp"):
@@ -66,7 +68,7 @@ def check_deletion(ref: ResourceKind, new: Object, old: Object) -> None:
         raise invalid(ref, before["name"], errors)
 
 
-# --- metadata ----------------------------------------------------------------------------------------------------------------------
+# --- metadata -----------------------------------------------------------------------------------------------
 
 
 def _metadata_errors(ref: ResourceKind, metadata: Object) -> list[FieldError]:
@@ -124,7 +126,7 @@ def _owner_errors(owners: Any) -> list[FieldError]:
     return errors
 
 
-# --- specs -------------------------------------------------------------------------------------------------------------------------
+# --- specs --------------------------------------------------------------------------------------------------
 
 _OWN_CUSTOM_KINDS = frozenset(ref for ref in served.RESOURCES if ref.is_custom)
 

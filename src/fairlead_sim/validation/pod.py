@@ -1,6 +1,7 @@
-"""Which pods and pod templates does the API server refuse, and which changes of a running pod?
+"""The pods and pod templates that the API server refuses, and the changes of a running pod.
 
-The faults that people make, not the whole list: most of a security context and volumes' contents are taken as they come.
+The faults that people make, not the whole list: most of a security context and volumes' contents are taken as
+they come.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def new_pod_errors(field: str, spec: Object) -> list[FieldError]:
     return errors
 
 
-# --- containers --------------------------------------------------------------------------------------------------------------------
+# --- containers ---------------------------------------------------------------------------------------------
 
 
 def _container_errors(field: str, spec: Object) -> list[FieldError]:
@@ -113,13 +114,14 @@ _CONTAINER = fields(
 )
 
 
-# --- resources ---------------------------------------------------------------------------------------------------------------------
+# --- resources ----------------------------------------------------------------------------------------------
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 
 
 def _resource_errors(field: str, resources: Object) -> list[FieldError]:
-    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not their limit."""
+    """Amounts below zero, fractions of counted things (GPUs), and counted things whose request is not
+    their limit."""
     limits, requests = object_of(resources, "limits"), object_of(resources, "requests")
     errors = [
         error for side, amounts in (("limits", limits), ("requests", requests)) for error in _amount_errors(f"{field}.{side}", amounts)
@@ -161,7 +163,8 @@ def _resource_name_errors(field: str, name: str) -> list[FieldError]:
 
 
 def _thousandths(amount: Any) -> int:
-    """What cannot be read counts as 0: over HTTP it never comes this far, and a world made in tests has to live with it."""
+    """What cannot be read counts as 0: over HTTP it never comes this far, and a world made in tests has to
+    live with it."""
     return _parsed(str(amount))
 
 
@@ -178,7 +181,7 @@ def _is_counted(name: str) -> bool:
     return "/" in name and not name.startswith("kubernetes.io/")
 
 
-# --- volumes -----------------------------------------------------------------------------------------------------------------------
+# --- volumes ------------------------------------------------------------------------------------------------
 
 
 def _volume_errors(field: str, spec: Object) -> list[FieldError]:
@@ -209,7 +212,7 @@ _VOLUMES = each(
 )
 
 
-# --- where it may run --------------------------------------------------------------------------------------------------------------
+# --- where it may run ---------------------------------------------------------------------------------------
 
 
 def _toleration(field: str, toleration: Object) -> list[FieldError]:
@@ -299,7 +302,7 @@ def _gate_errors(field: str, gates: Any) -> list[FieldError]:
     return errors
 
 
-# --- changes of a pod --------------------------------------------------------------------------------------------------------------
+# --- changes of a pod ---------------------------------------------------------------------------------------
 
 _CONTAINER_LISTS = ("containers", "initContainers")
 _POD_RULE = (

@@ -1,4 +1,4 @@
-"""Which DNS settings and which users and groups of a pod does the API server refuse?"""
+"""The DNS settings, users and groups of a pod that the API server refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which roles and bindings does the API server refuse, and what does it fill in?"""
+"""The roles and bindings that the API server refuses, and what it fills in."""
 
 from __future__ import annotations
 

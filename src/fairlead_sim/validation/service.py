@@ -1,4 +1,4 @@
-"""Which Services does the API server refuse, and which changes of one? The rules in the order in which the real server tells them."""
+"""The Services and changes of them that the API server refuses, in the order in which it tells the faults."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from fairlead_sim.schema.status import FieldError, duplicate, forbidden_field, r
 from fairlead_sim.validation.field_rules import between, each, fields, labels, one_of, port_or_name, spelled
 from fairlead_sim.validation.pod_settings import is_address
 
-# --- what a Service is -------------------------------------------------------------------------------------------------------------
+# --- what a Service is --------------------------------------------------------------------------------------
 
 
 def service_type(spec: Object) -> str:
-    """`ClusterIP` also where nobody has filled it in: a world is given Services of other clusters as they are."""
+    """`ClusterIP` also where nobody has filled it in: a world is given Services of other clusters as they
+    are."""
     return str(spec.get("type") or "ClusterIP")
 
 
@@ -41,7 +42,7 @@ def needs_health_port(spec: Object) -> bool:
     return bool(service_type(spec) == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
 
-# --- changes -----------------------------------------------------------------------------------------------------------------------
+# --- changes ------------------------------------------------------------------------------------------------
 
 
 def service_errors(new: Object, old: Object | None) -> list[FieldError]:
@@ -74,7 +75,7 @@ def _frozen_list(before: Object, after: Object, key: str) -> list[FieldError]:
     return [wrong_value(f"spec.{key}[{index}]", now, "may not change once set") for index in changed]
 
 
-# --- the whole spec ----------------------------------------------------------------------------------------------------------------
+# --- the whole spec -----------------------------------------------------------------------------------------
 
 _NUMBER = between(1, 65535)
 _OTHERS = "may only be used when `type` is 'LoadBalancer'"
@@ -195,7 +196,7 @@ def _traffic_errors(spec: Object) -> list[FieldError]:
     return errors
 
 
-# --- addresses ---------------------------------------------------------------------------------------------------------------------
+# --- addresses ----------------------------------------------------------------------------------------------
 
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -214,8 +215,6 @@ def address_errors(spec: Object) -> list[FieldError]:
     for index, family in enumerate(families):
         if family not in _FAMILIES:
             errors.append(unsupported(f"spec.ipFamilies[{index}]", family, _FAMILIES))
-        if family in families[:index]:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
         errors.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
@@ -230,12 +229,8 @@ def _list_errors(addresses: Any, families: Any) -> list[FieldError]:
     if faulty:
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [wrong_value(f"{field}[{index}]", address, why) for index, address in faulty]
-    errors = [wrong_value(field, addresses, "may only hold up to 2 values")] if len(addresses) > 2 else []
+    if len(addresses) > 1:
+        return [wrong_value(field, addresses, "may specify no more than one IP for each IP family")]
     kinds = ["IPv6" if ":" in address else "IPv4" for address in addresses if address != "None"]
-    if len(kinds) > 1 and sorted(kinds) != list(_FAMILIES):
-        errors.append(wrong_value(field, addresses, "may specify no more than one IP for each IP family"))
-    for index, (kind, family) in enumerate(zip(kinds, families, strict=False)):
-        if family in _FAMILIES and kind != family:
-            why = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-            errors.append(wrong_value(f"{field}[{index}]", addresses[index], why))
-    return errors
+    why = "expected an {} value as indicated by `ipFamilies[0]`"
+    return [wrong_value(f"{field}[0]", addresses[0], why.format(families[0])) for kind in kinds if families and kind != families[0]]

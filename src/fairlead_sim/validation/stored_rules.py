@@ -1,7 +1,7 @@
 """What the API server fills in and refuses about the kinds that are only stored.
 
-Most of it stands in `objects/stored_kinds.toml`. What the real server checks beyond that (host names, addresses, expressions) is not
-checked here.
+Most of it stands in `objects/stored_kinds.toml`. What the real server checks beyond that (host names,
+addresses, expressions) is not checked here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (value in ("", [], 0) and value is not False)
 
 
-# --- paths -------------------------------------------------------------------------------------------------------------------------
+# --- paths --------------------------------------------------------------------------------------------------
 
 
 def _filled(obj: Any, steps: list[str], value: Any) -> Any:
@@ -83,7 +83,7 @@ def _values(obj: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, 
         yield from _values(item, rest, f"{here}[{index}]") if rest else [(f"{here}[{index}]", item)]
 
 
-# --- what no table says ------------------------------------------------------------------------------------------------------------
+# --- what no table says -------------------------------------------------------------------------------------
 
 
 def _network_policy(obj: Object) -> Object:

@@ -1,4 +1,4 @@
-"""Which Deployments, Jobs and other makers of pods does the API server refuse, and which changes of them?"""
+"""The Deployments, Jobs and other makers of pods that the API server refuses, and changes of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _indexed_completions(spec: Object) -> list[FieldError]:
     return [] if spec["completions"] == spec.get("parallelism") else [wrong_value("spec.completions", spec["completions"], why)]
 
 
-# --- what they share ---------------------------------------------------------------------------------------------------------------
+# --- what they share ----------------------------------------------------------------------------------------
 
 
 def _selector_errors(ref: ResourceKind, spec: Object) -> list[FieldError]:
@@ -101,7 +101,7 @@ def _template_errors(field: str, spec: Object, policies: tuple[str, ...]) -> lis
     return errors
 
 
-# --- Deployments and their like ----------------------------------------------------------------------------------------------------
+# --- Deployments and their like -----------------------------------------------------------------------------
 
 
 def _strategy(field: str, strategy: Object) -> list[FieldError]:
@@ -160,7 +160,7 @@ _RULES: Mapping[ResourceKind, Rule] = {
 }
 
 
-# --- Jobs --------------------------------------------------------------------------------------------------------------------------
+# --- Jobs ---------------------------------------------------------------------------------------------------
 
 _JOB = fields(
     {

@@ -1,4 +1,5 @@
-"""When does the next job come? Each stream submits for ever, with pauses drawn from the seed, and holds back while enough of its jobs wait.
+"""When the next job of each stream comes: pauses are drawn from the seed, and too many waiting jobs hold it
+back.
 
 So demand may exceed the cluster for ever and the queue still stays short.
 """
@@ -14,7 +15,7 @@ from fairlead_sim.objects.conditions import is_true
 from fairlead_sim.scenario.scenario import Stream
 from fairlead_sim.scenario.workloads import JOB_RESOURCES, render_job
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
@@ -23,9 +24,10 @@ _FIRST_SECONDS = 20.0
 
 
 class Arrivals:
-    """One stream of jobs. The n-th job is the same whatever happened before it; only when it comes depends on the world."""
+    """One stream of jobs. The n-th job is the same whatever happened before it; only when it comes depends
+    on the world."""
 
-    def __init__(self, stream: Stream, cluster: Cluster, timers: Timers, seed: int, submitted: int | None = None) -> None:
+    def __init__(self, stream: Stream, cluster: StoredCluster, timers: Timers, seed: int, submitted: int | None = None) -> None:
         """`submitted`: how many jobs came in an earlier life of the world; None: this is its first."""
         self._stream = stream
         self._cluster = cluster

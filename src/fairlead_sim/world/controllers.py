@@ -1,7 +1,7 @@
-"""Who runs the controllers? One loop: an object or something it owns changed, so its controller looks again and its plan is carried out.
+"""The loop that runs the controllers: what changed is looked at again, and the plan is carried out.
 
-Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans is no error: the
-later one sees the result and plans anew.
+Equal objects waiting are looked at once; the order is that of the first change. A conflict between two plans
+is no error: the later one sees the result and plans anew.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from fairlead_sim.objects.resources import (
     STATEFUL_SETS,
     TF_JOBS,
 )
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.operators import cron_workload, mpi_job, ray_cluster, ray_job, training_job
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.schema.selector import selects
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.orphans import Orphans, has_controller
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
@@ -97,11 +97,12 @@ _LAST_CARE = (NAMESPACES, PODS)
 _ADOPTERS = {PODS: (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS), REPLICA_SETS: (DEPLOYMENTS,)}
 
 _MALFORMED = (ApiStatus, AttributeError, KeyError, TypeError, ValueError)
-"""What a controller trips over when an object does not have its kind's shape: custom resources are stored as people send them."""
+"""What a controller trips over when an object does not have its kind's shape: custom resources are stored
+as people send them."""
 
 
 class Controllers:
-    def __init__(self, cluster: Cluster, timers: Timers, recorder: Recorder, seed: int) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, recorder: Recorder, seed: int) -> None:
         self._cluster = cluster
         self._timers = timers
         self._recorder = recorder
@@ -115,7 +116,7 @@ class Controllers:
         for ref in (*CONTROLLERS, *_OWNED):
             cluster.subscribe(ref, self._on_change)
 
-    def _on_change(self, event: WatchEvent) -> None:
+    def _on_change(self, event: LoggedChange) -> None:
         metadata = event.object["metadata"]
         ref = self._cluster.kind_of(event.object)
         if ref is NODES and event.previous is not None and event.type != DELETED and _node_stayed(event.previous, event.object):
@@ -148,8 +149,9 @@ class Controllers:
         for obj in self._cluster.scan(ref, namespace):
             self._enqueue((ref, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
-    def _care_for(self, event: WatchEvent) -> None:
-        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer holds although that is gone."""
+    def _care_for(self, event: LoggedChange) -> None:
+        """Look at a pod that was bound to a node that is not there, and at one that its Job's finalizer
+        holds although that is gone."""
         pod, before = event.object, event.previous
         if event.type == DELETED:
             return
@@ -172,7 +174,7 @@ class Controllers:
                     if selects(obj["spec"].get("selector"))(orphan):
                         self._enqueue((adopter, namespace, obj["metadata"]["name"]))
 
-    def _enqueue_services(self, event: WatchEvent) -> None:
+    def _enqueue_services(self, event: LoggedChange) -> None:
         """Services whose endpoints a pod is, was or becomes."""
         pod, before = event.object, event.previous
         if before is not None and event.type != DELETED and endpoints.stand(before) == endpoints.stand(pod):
@@ -195,7 +197,8 @@ class Controllers:
         self._run(list(due))
 
     def _run(self, due: list[Key]) -> None:
-        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step of its own."""
+        """Reconcile these; after a burst of new objects the rest comes at the same instant, but in a step
+        of its own."""
         before = self._created
         for number, key in enumerate(due, start=1):
             self._reconcile(key)
@@ -234,7 +237,8 @@ class Controllers:
         )
 
     def _contents(self, namespace: str) -> dict[str, list[Object]]:
-        """What a namespace holds, by resource, as the namespace controller names it: `pods.`, `deployments.apps`."""
+        """What a namespace holds, by resource, as the namespace controller names it: `pods.`,
+        `deployments.apps`."""
         kinds = [ref for ref in self._cluster.kinds() if ref.namespaced]
         return {f"{ref.plural}.{ref.group}": found for ref in kinds if (found := self._cluster.list(ref, namespace))}
 
@@ -272,7 +276,8 @@ class Controllers:
         return True
 
     def _retry(self, key: Key, *, is_refused: bool) -> None:
-        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack may come."""
+        """Look again at an object whose pods were refused, after longer and longer pauses: what they lack
+        may come."""
         if not is_refused:
             self._refusals.pop(key, None)
         elif key not in self._retries:
@@ -317,7 +322,7 @@ class Controllers:
         self._enqueue(key)
 
 
-def _is_to_adopt(event: WatchEvent) -> bool:
+def _is_to_adopt(event: LoggedChange) -> bool:
     """Whether an orphan is new, or has new labels, or lost its owner."""
     if event.previous is None:
         return True

@@ -1,7 +1,8 @@
-"""When does a card join the mode that its node now has? Once the last pod of the old mode has left it; until then it is draining.
+"""The moment in which a card joins its node's new mode: when the last pod of the old mode has left it.
 
-(sharing contract 1.5) What the node says of its cards (inventory, capacity) is in `scenario/machines`; here is only the moment when it
-changes, and the Events that tell of it, as the device plugin of a node would write them.
+(sharing contract 1.5) What the node says of its cards (inventory, capacity) is in `scenario/machines`; here
+is only the moment when it changes, and the Events that tell of it, as the device plugin of a node would write
+them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.inspection import DrainingCards
 from fairlead.wire.gpus.draining import render_draining
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import NODES, PODS
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.machines import has_draining_cards, with_cards
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.time.timers import Timers
 
@@ -26,14 +27,14 @@ DRAINING, JOINED = "GPUDraining", "GPUModeChanged"
 
 
 class Draining:
-    def __init__(self, cluster: Cluster, timers: Timers, devices: Devices, recorder: Recorder) -> None:
+    def __init__(self, cluster: StoredCluster, timers: Timers, devices: SimulatedDevices, recorder: Recorder) -> None:
         self._cluster = cluster
         self._timers = timers
         self._devices = devices
         self._recorder = recorder
         cluster.subscribe(PODS, self._on_pod)
 
-    def _on_pod(self, event: WatchEvent) -> None:
+    def _on_pod(self, event: LoggedChange) -> None:
         pod = event.object
         name = pod["spec"].get("nodeName")
         if not name or (event.type != DELETED and phase_of(pod) not in ("Succeeded", "Failed")):
@@ -43,7 +44,8 @@ class Draining:
             self._timers.after(JOIN_SECONDS, lambda: self._join(name))
 
     def switch(self, name: str) -> None:
-        """The node has another mode, which its cards know: it offers what is free of the old one, and says what is not."""
+        """The node has another mode, which its cards know: it offers what is free of the old one, and says
+        what is not."""
         self._look(name)
         waiting = [card for card in self._devices.cards(name) if card.is_draining]
         node = self._cluster.get(NODES, None, name)

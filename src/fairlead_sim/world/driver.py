@@ -1,7 +1,7 @@
-"""How does simulated time follow the wall, and how do people move it? The only place in this room that waits.
+"""How simulated time follows the wall, and how people move it. Nothing else in this package waits.
 
-Everything runs on the event loop that also serves the API: between two awaits the world is still. What a newcomer gets wrong: a run to
-a later time is not a jump. The world lives through it in slices, and whoever asks meanwhile is answered.
+Everything runs on the event loop that also serves the API: between two awaits the world is still. A run to a
+later time is not a jump. The world lives through it in slices, and whoever asks meanwhile is answered.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ BREATH_SECONDS: Final = 0.005
 
 
 class Driver:
-    """Moves a world at a pace. `catch_up` before answering a request, so that its clock is right to the millisecond.
+    """Moves a world at a pace. `catch_up` before answering a request, so that its clock is right to the
+    millisecond.
 
-    `wall` gives monotonic seconds; not the event loop's, whose clock stands still while one callback works. Fills `ports.Timekeeper`.
+    `wall` gives monotonic seconds; not the event loop's, whose clock stands still while one callback works.
+    Fills `ports.Timekeeper`.
     """
 
     def __init__(self, world: World, speed: float, wall: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +48,8 @@ class Driver:
         self._ordered = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow the wall until cancelled; after a long sleep of the machine, catch up in strides that let others breathe."""
+        """Follow the wall until cancelled; after a long sleep of the machine, catch up in strides that let
+        others breathe."""
         while True:
             self.go_on()
             self._ordered.clear()
@@ -64,9 +67,11 @@ class Driver:
             self._end_run()
 
     def catch_up(self) -> None:
-        """Let the world live up to now, at most one stride; where much happens at once, only as far as it comes in a moment.
+        """Let the world live up to now, at most one stride; where much happens at once, only as far as it
+        comes in a moment.
 
-        Nothing happens while time stands still, and none of an ordered run: who only asks shall not wait for it.
+        Nothing happens while time stands still, and none of an ordered run: who only asks shall not wait for
+        it.
         """
         if self.pace.is_paused or self._until is not None:
             return
@@ -76,10 +81,11 @@ class Driver:
         if wanted - self.world.clock.now() > self.pace.speed * LONGEST_LAG_SECONDS:
             self._stand_here()
 
-    # --- the port: what people ask for ---------------------------------------------------------------------------------------------
+    # --- the port: what people ask for ----------------------------------------------------------------------
 
     def now(self) -> float:
-        """The world's time. Between its steps time flows on: the driver wakes up for events, not for whoever looks at the clock."""
+        """The world's time. Between its steps time flows on: the driver wakes up for events, not for
+        whoever looks at the clock."""
         stood = self.world.clock.now()
         return stood if self._until is not None else max(stood, self.pace.simulated_at(self._wall()))
 
@@ -108,7 +114,8 @@ class Driver:
         self._note_order()
 
     def step(self) -> list[Happening]:
-        """Pause, go to the next instant at which something is written, and tell what; at most a moment of work."""
+        """Pause, go to the next instant at which something is written, and tell what; at most a moment of
+        work."""
         self.pause()
         began, before = self._wall(), self.world.cluster.resource_version
         while self.world.step() and self._wall() - began < LONGEST_WORK_SECONDS:
@@ -119,7 +126,8 @@ class Driver:
         return self._written_since(before)
 
     def run_until(self, at: float) -> None:
-        """Go to a later time as fast as the machine can, and then on as before: at its pace, or standing still."""
+        """Go to a later time as fast as the machine can, and then on as before: at its pace, or standing
+        still."""
         now = self.now()
         if not math.isfinite(at):
             raise UserError(f"`{at}` is no time", "name an instant")
@@ -131,7 +139,7 @@ class Driver:
         self._since, self._until = self.world.clock.now(), at
         self._note_order()
 
-    # --- how ------------------------------------------------------------------------------------------------------------------------
+    # --- how ------------------------------------------------------------------------------------------------
 
     def _live_until(self, until: float, work_seconds: float) -> bool:
         """Whether `until` was reached before the work became too long."""

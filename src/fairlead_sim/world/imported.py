@@ -1,7 +1,8 @@
-"""How does the snapshot of a real cluster become a world that goes on? Its objects, and for every pod the cards on which it stands.
+"""A world that goes on from the snapshot of a real cluster: its objects, and the cards of every pod.
 
-A snapshot does not always say which cards: what the scheduler granted or the exporters saw is kept, the rest gets the lowest cards that are
-free. Nothing here judges: a pod that runs keeps running, also on a node that has fewer cards than its pods hold.
+A snapshot does not always say which cards: what the scheduler granted or the exporters saw is kept, the rest
+gets the lowest cards that are free. Nothing here judges: a pod that runs keeps running, also on a node that
+has fewer cards than its pods hold.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Object = dict[str, Any]
 
 
 def imported_world(objects: Iterable[Object], snapshot: ClusterSnapshot) -> SavedWorld:
-    """The world at the moment of the snapshot. `objects` are what was saved beside it (`wire.kept_objects`)."""
+    """The world at the moment of the snapshot. `objects` are what was saved beside it
+    (`wire.kept_objects`)."""
     known = [obj for raw in objects if (obj := _served(raw)) is not None]
     cards = {node.name: _Cards(node, snapshot) for node in snapshot.nodes}
     for node_cards in cards.values():
@@ -49,7 +51,8 @@ def _served(obj: Object) -> Object | None:
 
 
 def _moments(obj: Object) -> Iterator[str]:
-    """Times that have passed when an object stands so: a simulated cluster may be ahead of the clock that dated its snapshot."""
+    """Times that have passed when an object stands so: a simulated cluster may be ahead of the clock that
+    dated its snapshot."""
     yield obj["metadata"]["creationTimestamp"]
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("lastTransitionTime"):
@@ -100,7 +103,8 @@ class _Cards:
         return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
     def grant_text(self, pod: Pod) -> str:
-        """Our annotation for a pod whose shares were granted in another's words; "" where there is nothing to say."""
+        """Our annotation for a pod whose shares were granted in another's words; "" where there is nothing
+        to say."""
         shares = {container: given for container, given in pod.grants.items() if container and any(grant.units for grant in given)}
         if not shares or names.ANNOTATION_ALLOCATION in pod.annotations:
             return ""
@@ -113,7 +117,7 @@ class _Cards:
         mib = grant.memory_mib or entry["memoryMiB"] * grant.units // max(1, entry["units"])
         return replace(grant, uuid=grant.uuid or entry["uuid"], memory_mib=mib)
 
-    # --- which cards there are ---------------------------------------------------------------------------------------------------
+    # --- which cards there are ------------------------------------------------------------------------------
 
     def _entry(self, index: int) -> Object:
         node, reading = self._node, self._readings.get(index)
@@ -144,7 +148,7 @@ class _Cards:
         for entry in sorted(spare, key=lambda entry: entry["index"] in taken)[: max(0, missing)]:
             entry["health"] = Health.UNHEALTHY
 
-    # --- who holds them ----------------------------------------------------------------------------------------------------------
+    # --- who holds them -------------------------------------------------------------------------------------
 
     def _granted(self, pod: Pod) -> Iterator[HeldCard]:
         first = pod.containers[0].name if pod.containers else ""

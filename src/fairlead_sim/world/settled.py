@@ -1,7 +1,9 @@
-"""How does a world begin that has stood for long? With services in place, as controllers, scheduler and kubelets would have made them.
+"""The beginning of a world that has stood for long: its services are in place.
 
-Each pod is one write instead of a dozen, which is what makes fifty thousand of them a matter of seconds. Nothing is decided here that
-would not hold later: a pod goes only where the scheduler's account says it fits, and what finds no room waits as any other pod.
+They stand as controllers, scheduler and kubelets would have made them. Each pod is one write
+instead of a dozen, which is what makes fifty thousand of them a matter of seconds. Nothing is decided here
+that would not hold later: a pod goes only where the scheduler's account says it fits, and what finds no room
+waits as any other pod.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ from fairlead_sim.controllers.plan import generated_pod, template_hash
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.objects.chance import suffix_of
 from fairlead_sim.objects.resources import NODES
-from fairlead_sim.scenario.scenario import Service
+from fairlead_sim.scenario.scenario import ScenarioService
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.scheduler.needs import pod_needs
 from fairlead_sim.scheduler.room_ledger import RoomLedger
-from fairlead_sim.scheduler.rooms import Room, Tenant
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.scheduler.rooms import Lodger, Room
+from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
 
 class Settlement:
-    """Puts services in place, node after node; those that ask for the same look on where the last one found room."""
+    """Puts services in place, node after node; those that ask for the same look on where the last one
+    found room."""
 
-    def __init__(self, cluster: Cluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
+    def __init__(self, cluster: StoredCluster, ledger: RoomLedger, kubelets: Kubelets, seed: int) -> None:
         self._cluster = cluster
         self._ledger = ledger
         self._kubelets = kubelets
@@ -35,7 +38,7 @@ class Settlement:
         self._rooms = list(ledger.rooms.values())
         self._next: dict[tuple[tuple[str, int], ...], int] = {}
 
-    def put(self, service: Service) -> None:
+    def put(self, service: ScenarioService) -> None:
         owner = self._cluster.create(render_service(service))
         label = template_hash(owner["spec"]["template"])
         owned = self._cluster.create(deployment.replica_set(owner, label, service.replicas, 1))
@@ -52,7 +55,7 @@ class Settlement:
                 needs = pod_needs(example)
             metadata = {**example["metadata"], "name": name, "uid": self._cluster.names.uid()}
             pod = {**example, "metadata": metadata}
-            asker = Tenant(pod, needs, int(example["spec"].get("priority") or 0))
+            asker = Lodger(pod, needs, int(example["spec"].get("priority") or 0))
             room = None if needs.get(GPU_MEMORY) else self._room_for(asker)  # shares of a card are the extender's to give
             if room is None:
                 self._cluster.create(generated_pod(owned["spec"]["template"], owned, name))
@@ -62,7 +65,7 @@ class Settlement:
         if placed == service.replicas:  # as its controller would find it, which then looks at thousands of pods once and not twice
             self._cluster.update_status({**owned, "status": replica_set.settled_status(placed)})
 
-    def _room_for(self, asker: Tenant) -> Room | None:
+    def _room_for(self, asker: Lodger) -> Room | None:
         """The room where the last equal pod went, or the next one that fits; one round at most."""
         key = tuple(asker.needs.items())
         start = self._next.get(key, 0)

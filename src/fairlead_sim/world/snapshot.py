@@ -1,7 +1,7 @@
 """The simulated cluster as one `ClusterSnapshot`, for commands that run where there is no cluster at all.
 
-The objects go through the same bytes and the same decoders as those of a real API server: a second way into the model would be a
-second model.
+The objects go through the same bytes and the same decoders as those of a real API server: a second way into
+the model would be a second model.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def take_objects(world: World) -> list[dict[str, Any]]:
 
 
 def reading_of(sample: DeviceSample) -> GpuReading:
-    """The part of a device's sample that boards and tables show. A card that is off the bus has no values, only its fault."""
+    """The part of a device's sample that boards and tables show. A card that is off the bus has no values,
+    only its fault."""
     fields = sample.fields
     total, percent = fields.get("DCGM_FI_DEV_FB_TOTAL"), fields.get("DCGM_FI_DEV_GPU_UTIL")
     newest = max(sample.xids, key=lambda event: event.last_at, default=None)

@@ -1,6 +1,7 @@
 """The simulated world: a cluster with everything that makes it live, moved by one clock.
 
-(scenario, seed) and the epoch give one history. What people do to it (kubectl, the console) joins that history at the instant it happens.
+(scenario, seed) and the epoch give one history. What people do to it (kubectl, the console) joins that
+history at the instant it happens.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from fairlead.wire.kube.time import render_time
 from fairlead_sim.access.roles import install_operator_roles, install_roles
 from fairlead_sim.gpus.card import FATAL_XIDS
 from fairlead_sim.gpus.cards import CARD_MODELS
-from fairlead_sim.gpus.devices import Devices
+from fairlead_sim.gpus.devices import SimulatedDevices
 from fairlead_sim.kubelet.kubelet import Kubelets
 from fairlead_sim.kubelet.logs import ContainerLogs
 from fairlead_sim.objects.chance import between, fraction
 from fairlead_sim.objects.conditions import conditions_of, is_true, status_of, with_condition
 from fairlead_sim.objects.resources import LEASES, NODES, PODS
 from fairlead_sim.objects.saved import SavedWorld, in_order
-from fairlead_sim.objects.watch_log import DELETED, WatchEvent
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.machines import (
     LEASE_NAMESPACE,
     SHARING_LABELS,
@@ -39,7 +40,7 @@ from fairlead_sim.scheduler.hooks import Hooks, no_hooks
 from fairlead_sim.scheduler.scheduler import Scheduler
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.accounts import Accounts
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.garbage import GarbageCollector
 from fairlead_sim.store.priority import SYSTEM_CLASSES
 from fairlead_sim.store.recorder import Recorder
@@ -66,7 +67,8 @@ _XID_TEXTS = {
 
 
 class World:
-    """`epoch` is the instant (epoch seconds) at which the history begins; `hooks` is whom the cluster asks for what it does not decide.
+    """`epoch` is the instant (epoch seconds) at which the history begins; `hooks` is whom the cluster asks
+    for what it does not decide.
 
     With `saved`, the world goes on where that one stopped, whose epoch `epoch` must be.
     """
@@ -76,7 +78,7 @@ class World:
         scenario: Scenario,
         seed: int,
         epoch: float,
-        hooks: Callable[[Cluster, Recorder], Hooks] = no_hooks,
+        hooks: Callable[[StoredCluster, Recorder], Hooks] = no_hooks,
         saved: SavedWorld | None = None,
     ) -> None:
         self.scenario = scenario
@@ -84,11 +86,11 @@ class World:
         self.epoch = epoch
         self.clock = SimClock(saved.now if saved else epoch)
         self.timers = Timers(self.clock)
-        self.cluster = Cluster(self.clock, seed)
+        self.cluster = StoredCluster(self.clock, seed)
         install_roles(self.cluster)
         install_operator_roles(self.cluster, seed)
         self.accounts = Accounts(self.cluster)
-        self.devices = Devices(seed, self.clock)
+        self.devices = SimulatedDevices(seed, self.clock)
         self.recorder = Recorder(self.cluster, self.timers)
         self.kubelets = Kubelets(self.cluster, self.timers, self.devices, self.recorder, seed, goes_on=scenario.is_copy)
         self.silent: set[str] = set()
@@ -129,7 +131,7 @@ class World:
         """Live through the scenario's history, so that the world is in full swing."""
         self.run_until(self.epoch + self.scenario.history.seconds)
 
-    # --- what is there at the beginning ------------------------------------------------------------------------------------------
+    # --- what is there at the beginning ---------------------------------------------------------------------
 
     def _populate(self) -> None:
         number = 0
@@ -187,7 +189,8 @@ class World:
                 self.devices.cards(xid.node)[xid.gpu].report_xid(xid.code, at)
 
     def _go_on(self, saved: SavedWorld) -> None:
-        """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets themselves."""
+        """Take everything over as it stands: what it means is seen by controllers, scheduler and kubelets
+        themselves."""
         self.cluster.names.counter = saved.names_counter
         self.cluster.begin_again(saved.resource_version)
         made_anew = [(ref, obj) for ref in self.cluster.kinds() for obj in self.cluster.scan(ref)] if saved.is_whole else []
@@ -210,7 +213,8 @@ class World:
         self.cluster.subscribe(NODES, self._on_node)
 
     def _take_over_node(self, node: Object) -> None:
-        """A node that was ready reports soon; whoever was not is not heard, until somebody makes it come back."""
+        """A node that was ready reports soon; whoever was not is not heard, until somebody makes it come
+        back."""
         name, is_heard = node["metadata"]["name"], is_true(node, "Ready")
         if told := inventory_of(node, is_wished_shared=self._shares(_labels(node))):
             self.devices.restore_node(name, told, is_silent=not is_heard)
@@ -230,7 +234,7 @@ class World:
         if pool.ready:
             self.timers.after(HEARTBEAT_SECONDS * fraction(self.seed, "heartbeat", name), partial(self._beat, name))
 
-    # --- what goes on by itself --------------------------------------------------------------------------------------------------
+    # --- what goes on by itself -----------------------------------------------------------------------------
 
     def _beat(self, name: str) -> None:
         """The kubelet's report when nothing changed; a node that somebody deleted reports no more."""
@@ -246,7 +250,7 @@ class World:
                 self.cluster.create(lease)
         self.timers.after(HEARTBEAT_SECONDS, partial(self._beat, name))
 
-    def _on_node(self, event: WatchEvent) -> None:
+    def _on_node(self, event: LoggedChange) -> None:
         """Labels decide whether a node shares its cards, and how; whoever holds one keeps it."""
         if event.type == DELETED or event.previous is None:
             return
@@ -260,7 +264,8 @@ class World:
             self.draining.switch(name)
 
     def fall_silent(self, name: str, for_seconds: float = 0.0) -> None:
-        """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the grace of its lease is over."""
+        """Nothing is heard of the node any more (`for_seconds` already); the cluster notices when the
+        grace of its lease is over."""
         self.silent.add(name)
         self.kubelets.fall_silent(name)
         self.devices.set_silent(name, True)

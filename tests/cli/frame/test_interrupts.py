@@ -13,6 +13,7 @@ import pytest
 from tests.cli.arena import kubeconfig
 from tests.cli.jobs.test_job_requests import collection, discovery, script
 from tests.edge.scripted import Reply, ScriptedServer
+from tests.waiting import wait_until
 
 ENDINGS = (130, -signal.SIGINT, 0)
 """0: it was done before it heard of it."""
@@ -38,19 +39,20 @@ def begin(words: list[str], folder: Path, url: str, code: str = STARTED) -> subp
 
 
 def wait_for(server: ScriptedServer, method: str, count: int = 1) -> None:
-    deadline = time.monotonic() + 60
-    while sum(each.method == method for each in server.seen) < count:
-        assert time.monotonic() < deadline, [(each.method, each.path) for each in server.seen]
-        time.sleep(0.005)
+    def told() -> str:
+        return f"{count} {method}: {[(each.method, each.path) for each in server.seen]}"
+
+    wait_until(told, lambda: sum(each.method == method for each in server.seen) >= count, 60, 0.005)
 
 
+@pytest.mark.parametrize("moments", [range(0, 16, 3), pytest.param(range(16), marks=pytest.mark.long)], ids=len)
 @pytest.mark.parametrize(
     "words", [["list"], ["version"], ["submit", "mpijob", "--name=a", "--image=i", "--workers=1", "run"]], ids=" ".join
 )
-def test_at_any_moment_of_its_start(words: list[str], tmp_path: Path) -> None:
-    """Sixteen moments, from the first to well after its requests are out: the server never answers."""
+def test_at_any_moment_of_its_start(words: list[str], moments: range, tmp_path: Path) -> None:
+    """Moments from the first to well after its requests are out: the server never answers."""
     with ScriptedServer(script(**{"/apis": [Reply(delay=NEVER)], REVIEW: [Reply(delay=NEVER)]})) as server:
-        for moment in range(16):
+        for moment in moments:
             command = begin(words, tmp_path, server.url, ANNOUNCED)
             assert command.stdout is not None
             assert command.stdout.read(2) == b"up"

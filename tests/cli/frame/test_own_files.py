@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.frame import bug_report
-from fairlead.cli.frame.own_files import OwnFile
+from fairlead.edge.files.own_files import OwnFile
 from fairlead.errors import UserError
-from fairlead.run.laptop import READY_FILE, STATE_FILE
+from fairlead.run import bug_report
+from fairlead.run.laptop_files import READY_FILE, STATE_FILE
 
 READY = b'{"console": "http://c/", "kubeconfig": "k", "cluster_exporter": "http://e", "gpu_exporter": "http://g"}'
 

@@ -9,9 +9,9 @@ import pytest
 from tests.cli.command import run_command
 
 from fairlead import __version__
-from fairlead.cli.frame.bug_report import bug_report
-from fairlead.cli.frame.version import checkout_commit
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.run.bug_report import bug_report
+from fairlead.run.machine import checkout_commit
 
 NOTHING = ClusterSnapshot()
 

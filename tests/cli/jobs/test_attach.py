@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.edge.exec_server import STATUS, STDOUT, ExecServer, Script, ended
 from tests.edge.kubeconfigs import encoded, write_kubeconfig
 from tests.edge.pki import Authority
 from tests.edge.scripted import Reply, status
+from tests.waiting import wait_until
 
 from fairlead.errors import UserError
 
@@ -57,10 +57,7 @@ def start(folder: Path, server: ExecServer, *words: str, stdin: int = subprocess
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
+    wait_until(what, holds, SECONDS, 0.02)
 
 
 def test_a_command_with_its_streams_and_its_exit_code(tmp_path: Path, server: ExecServer) -> None:

@@ -24,6 +24,7 @@ from fairlead.cli.snapshot.reader import SnapshotReader
 from fairlead.errors import UserError
 from fairlead.kinds.training import etjob
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.run.machine import OwnMachine
 
 NOW = 1_767_607_260.0
 
@@ -63,7 +64,7 @@ def scale(line: str, cluster: KeepingCluster | None, found: ClusterSnapshot) -> 
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, "arena").parse(rest)
     messages = Messages("arena", err, now=lambda: 0.0)
-    context = Context("arena", global_options(args), messages, _World(cluster, found), out, {}, lambda: NOW, lambda _: None)
+    context = Context("arena", global_options(args), messages, _World(cluster, found), out, {}, lambda: NOW, lambda _: None, OwnMachine({}))
     return Printed(module.run(args, context), out.getvalue(), err.getvalue())
 
 

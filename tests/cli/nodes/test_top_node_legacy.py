@@ -15,6 +15,7 @@ from fairlead.cli.frame.arena_config import is_legacy_layout
 from fairlead.cli.frame.messages import Messages
 from fairlead.cli.nodes.inspect_tables import trimmed
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.run.machine import OwnMachine
 
 SAMPLES = Path(__file__).parents[2] / "golden" / "top_node"
 T4 = "cn-zhangjiakou.192.168.3.184"
@@ -195,19 +196,19 @@ def test_the_layout_of_a_site(tmp_path: Path) -> None:
     told = io.StringIO()
     messages = Messages("fairlead", told)
     home = {"HOME": str(tmp_path)}
-    assert not is_legacy_layout(home, messages)
-    assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"}, messages)
+    assert not is_legacy_layout(home, OwnMachine(home), messages)
+    assert is_legacy_layout({**home, "ARENA_OUTPUT": "legacy"}, OwnMachine(home), messages)
     config = tmp_path / ".arena" / "config"
     config.parent.mkdir()
     config.write_text("output=legacy\n")
-    assert is_legacy_layout(home, messages)
-    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, messages)
+    assert is_legacy_layout(home, OwnMachine(home), messages)
+    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "current"}, OwnMachine(home), messages)
     assert told.getvalue() == ""
     config.write_text("output=wrong\n")
-    assert not is_legacy_layout(home, messages) and not is_legacy_layout(home, messages)
+    assert not is_legacy_layout(home, OwnMachine(home), messages) and not is_legacy_layout(home, OwnMachine(home), messages)
     is_wrong = f"warning: `output=wrong` in `{config}` is no layout of tables and is left aside: it is `legacy` or `current`\n"
     assert told.getvalue() == is_wrong
-    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, messages)
+    assert not is_legacy_layout({**home, "ARENA_OUTPUT": "Legacy"}, OwnMachine(home), messages)
     assert told.getvalue().removeprefix(is_wrong).startswith("warning: `ARENA_OUTPUT=Legacy` is no layout")
 
 

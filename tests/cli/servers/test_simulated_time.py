@@ -24,6 +24,7 @@ from fairlead.cli.frame.parser import global_options, make_parser
 from fairlead.cli.servers import simulated_time
 from fairlead.edge.files.laptop_clock import LaptopClock
 from fairlead.errors import OutsideError, UserError
+from fairlead.run.machine import OwnMachine
 from fairlead.run.worlds import ChosenWorld
 from fairlead_sim.world.driver import Driver
 
@@ -46,7 +47,7 @@ def time_command(url: str, line: str, sleep: Callable[[float], None] = lambda _:
     out, err = io.StringIO(), io.StringIO()
     args = make_parser(simulated_time, "fairlead").parse(shlex.split(line))
     messages = Messages("fairlead", err, now=lambda: 0.0)
-    context = Context("fairlead", global_options(args), messages, Doors(url), out, {}, lambda: 0.0, sleep)  # type: ignore[arg-type]
+    context = Context("fairlead", global_options(args), messages, Doors(url), out, {}, lambda: 0.0, sleep, OwnMachine({}))  # type: ignore[arg-type]
     status = simulated_time.run(args, context)
     return Printed(status, out.getvalue(), err.getvalue())
 

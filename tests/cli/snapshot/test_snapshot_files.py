@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.cli.api_objects import node, snapshot_of
 from tests.cli.command import run_command
 
-from fairlead.cli.snapshot import load as snapshot_load
-from fairlead.cli.snapshot.load import load_snapshot
+from fairlead.edge.files import snapshot_files as snapshot_load
+from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.source import Source
 

@@ -17,21 +17,21 @@ from fairlead_sim.api.server import ApiServer
 from fairlead_sim.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, ELASTIC_QUOTA_TREES, NAMESPACES, RESOURCES, SERVICE_ACCOUNTS
 from fairlead_sim.schema.resource import ResourceKind
 from fairlead_sim.store.accounts import Accounts
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 KEY = b"a key of the test's own"
 TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    cluster = Cluster(StillClock())
+def cluster() -> StoredCluster:
+    cluster = StoredCluster(StillClock())
     install_roles(cluster)
     Accounts(cluster)
     return cluster
 
 
-def server(cluster: Cluster, key: bytes = KEY) -> ApiServer:
+def server(cluster: StoredCluster, key: bytes = KEY) -> ApiServer:
     return ApiServer(cluster, cluster.clock, [TOKEN], signing_key=key)
 
 
@@ -46,7 +46,7 @@ async def is_let_in(app: ApiServer, token: str) -> bool:
     return (await ask(app, "GET", "/api", token=token))[0] == 200
 
 
-async def test_a_token_lives_by_the_clock_of_its_world(cluster: Cluster) -> None:
+async def test_a_token_lives_by_the_clock_of_its_world(cluster: StoredCluster) -> None:
     app = server(cluster)
     token = await token_of(app)
     cluster.clock.at += 599  # type: ignore[attr-defined]
@@ -58,20 +58,20 @@ async def test_a_token_lives_by_the_clock_of_its_world(cluster: Cluster) -> None
     assert review["status"]["error"] == "[invalid bearer token, service account token has expired]"
 
 
-async def test_equal_lives_give_equal_tokens(cluster: Cluster) -> None:
+async def test_equal_lives_give_equal_tokens(cluster: StoredCluster) -> None:
     first = await token_of(server(cluster))
     assert await token_of(server(cluster)) == first
     assert await token_of(server(cluster, b"another")) != first
 
 
-async def test_a_token_outlives_its_server_if_the_key_does(cluster: Cluster) -> None:
+async def test_a_token_outlives_its_server_if_the_key_does(cluster: StoredCluster) -> None:
     token = await token_of(server(cluster))
     assert await is_let_in(server(cluster), token)
     assert not await is_let_in(server(cluster, b"another"), token)
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256"])
-async def test_a_token_of_ones_own_making_opens_nothing(cluster: Cluster, algorithm: str) -> None:
+async def test_a_token_of_ones_own_making_opens_nothing(cluster: StoredCluster, algorithm: str) -> None:
     app = server(cluster)
     header, claims, signature = (await token_of(app)).split(".")
     forged = base64.urlsafe_b64encode(json.dumps({"alg": algorithm}).encode()).decode().rstrip("=")
@@ -79,7 +79,7 @@ async def test_a_token_of_ones_own_making_opens_nothing(cluster: Cluster, algori
         assert not await is_let_in(app, token)
 
 
-async def test_the_administrator_costs_no_look_at_the_roles(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_administrator_costs_no_look_at_the_roles(cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("the roles were read")
 
@@ -89,7 +89,7 @@ async def test_the_administrator_costs_no_look_at_the_roles(cluster: Cluster, mo
     assert (await ask(app, "GET", "/api/v1/pods", headers={"impersonate-user": "bob"}))[0] == 500
 
 
-async def test_the_roles_are_read_again_only_after_one_was_written(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_roles_are_read_again_only_after_one_was_written(cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[int] = []
 
     class Counted(access.Policy):
@@ -115,7 +115,7 @@ async def test_the_roles_are_read_again_only_after_one_was_written(cluster: Clus
 
 
 async def test_a_flood_of_written_roles_is_caught_up_with() -> None:
-    cluster = Cluster(StillClock(), log_capacity=5)
+    cluster = StoredCluster(StillClock(), log_capacity=5)
     install_roles(cluster)
     app = server(cluster)
     bob = {"impersonate-user": "bob"}
@@ -126,12 +126,12 @@ async def test_a_flood_of_written_roles_is_caught_up_with() -> None:
 
 
 async def test_without_roles_only_the_administrator_does_anything() -> None:
-    app = server(Cluster(StillClock()))
+    app = server(StoredCluster(StillClock()))
     assert (await ask(app, "GET", "/api/v1/pods"))[0] == 200
     assert (await ask(app, "GET", "/api", headers={"impersonate-user": "bob"}))[0] == 403
 
 
-async def test_a_list_is_continued_by_who_may_begin_it(cluster: Cluster) -> None:
+async def test_a_list_is_continued_by_who_may_begin_it(cluster: StoredCluster) -> None:
     app = server(cluster)
     _, page = await ask(app, "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=1")
     token = page["metadata"]["continue"]
@@ -150,7 +150,7 @@ async def test_a_list_is_continued_by_who_may_begin_it(cluster: Cluster) -> None
 
 
 def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     accounts = Accounts(cluster)
     namespaces = [item["metadata"]["name"] for item in cluster.list(NAMESPACES)]
     assert [item["metadata"]["namespace"] for item in cluster.list(SERVICE_ACCOUNTS)] == namespaces
@@ -161,7 +161,7 @@ def test_the_authority_is_there_once_somebody_serves_the_world() -> None:
 
 
 def test_a_namespace_that_goes_gets_nothing_back() -> None:
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     Accounts(cluster).publish("pem")
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     assert cluster.get(CONFIG_MAPS, "team", "kube-root-ca.crt") is not None
@@ -171,7 +171,7 @@ def test_a_namespace_that_goes_gets_nothing_back() -> None:
 
 
 def test_roles_that_people_changed_stay_changed() -> None:
-    cluster = Cluster(StillClock())
+    cluster = StoredCluster(StillClock())
     install_roles(cluster)
     view = cluster.get(CLUSTER_ROLES, None, "system:discovery")
     assert view is not None

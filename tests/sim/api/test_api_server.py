@@ -12,26 +12,26 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.apps.running_console import until
 from tests.asgi import TOKEN, ask
 from tests.sim.objects import StillClock, config_map, pod
+from tests.waiting import until
 
 from fairlead.apps import server
 from fairlead.apps.server import bind_socket, serve
 from fairlead_sim.api import watch as api_watch
-from fairlead_sim.api.credentials import Credentials, make_credentials
+from fairlead_sim.api.credentials import ServerCredentials, make_credentials
 from fairlead_sim.api.server import ApiServer
 from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster(StillClock(), log_capacity=200)
+def cluster() -> StoredCluster:
+    return StoredCluster(StillClock(), log_capacity=200)
 
 
 @asynccontextmanager
-async def served(cluster: Cluster, **options: Any) -> AsyncIterator[tuple[str, int]]:
+async def served(cluster: StoredCluster, **options: Any) -> AsyncIterator[tuple[str, int]]:
     """The server on a plain socket; (host, port)."""
     sock = bind_socket("127.0.0.1", 0)
     address = sock.getsockname()
@@ -63,7 +63,7 @@ async def next_event(reader: asyncio.StreamReader) -> dict[str, Any]:
         assert line or not reader.at_eof(), "the watch ended"
 
 
-async def test_a_watch_from_a_forgotten_version_is_told_410(cluster: Cluster) -> None:
+async def test_a_watch_from_a_forgotten_version_is_told_410(cluster: StoredCluster) -> None:
     for index in range(500):
         cluster.create(config_map(f"c{index}"))
     status, event = await ask(ApiServer(cluster, cluster.clock, [TOKEN]), "GET", "/api/v1/configmaps?watch=1&resourceVersion=5")
@@ -72,13 +72,13 @@ async def test_a_watch_from_a_forgotten_version_is_told_410(cluster: Cluster) ->
     assert event["object"]["message"].startswith("too old resource version: 5 (")
 
 
-async def test_a_watch_of_the_future_is_refused(cluster: Cluster) -> None:
+async def test_a_watch_of_the_future_is_refused(cluster: StoredCluster) -> None:
     status, body = await ask(ApiServer(cluster, cluster.clock, [TOKEN]), "GET", "/api/v1/pods?watch=1&resourceVersion=999999")
     assert (status, body["reason"]) == (504, "Timeout")
     assert body["message"].startswith("Too large resource version: 999999, current: ")
 
 
-async def test_a_watcher_that_never_reads_holds_nothing_and_is_told_when_it_wakes_up(cluster: Cluster) -> None:
+async def test_a_watcher_that_never_reads_holds_nothing_and_is_told_when_it_wakes_up(cluster: StoredCluster) -> None:
     async with served(cluster) as address:
         reader, writer = await open_watch(address, f"/api/v1/configmaps?watch=1&resourceVersion={cluster.resource_version}")
         writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -98,7 +98,7 @@ async def test_a_watcher_that_never_reads_holds_nothing_and_is_told_when_it_wake
         writer.close()
 
 
-async def test_a_watcher_that_takes_nothing_for_long_is_dropped(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watcher_that_takes_nothing_for_long_is_dropped(cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_watch, "STALL_SECONDS", 0.2)
     async with served(cluster) as address:
         _, writer = await open_watch(address, f"/api/v1/configmaps?watch=1&resourceVersion={cluster.resource_version}")
@@ -110,7 +110,7 @@ async def test_a_watcher_that_takes_nothing_for_long_is_dropped(cluster: Cluster
         writer.close()
 
 
-async def test_a_watcher_that_leaves_is_forgotten(cluster: Cluster) -> None:
+async def test_a_watcher_that_leaves_is_forgotten(cluster: StoredCluster) -> None:
     async with served(cluster) as address:
         _, writer = await open_watch(address, f"/api/v1/pods?watch=1&resourceVersion={cluster.resource_version}")
         assert cluster.watchers(PODS) == 1
@@ -118,7 +118,7 @@ async def test_a_watcher_that_leaves_is_forgotten(cluster: Cluster) -> None:
         await until(lambda: not cluster.watchers(PODS))
 
 
-async def test_bookmarks_tell_a_quiet_watcher_how_far_it_is(cluster: Cluster) -> None:
+async def test_bookmarks_tell_a_quiet_watcher_how_far_it_is(cluster: StoredCluster) -> None:
     async with served(cluster, bookmark_seconds=0.05) as address:
         reader, writer = await open_watch(
             address, f"/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion={cluster.resource_version}"
@@ -130,13 +130,13 @@ async def test_bookmarks_tell_a_quiet_watcher_how_far_it_is(cluster: Cluster) ->
         writer.close()
 
 
-async def test_a_quiet_watcher_without_bookmarks_hears_nothing(cluster: Cluster) -> None:
+async def test_a_quiet_watcher_without_bookmarks_hears_nothing(cluster: StoredCluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN], bookmark_seconds=0.05)
     status, body = await ask(app, "GET", f"/api/v1/pods?watch=1&timeoutSeconds=1&resourceVersion={cluster.resource_version}")
     assert (status, body) == (200, "")
 
 
-async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: Cluster) -> None:
+async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: StoredCluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     for name in "abc":
         cluster.create(pod(name))
@@ -148,21 +148,21 @@ async def test_a_page_of_a_list_that_is_no_longer_kept_is_gone(cluster: Cluster)
 
 
 @pytest.mark.parametrize("header", ["Bearer wrong", "bearer a-token-and-more", "Bearer ä"])
-async def test_only_a_known_token_is_let_in(cluster: Cluster, header: str) -> None:
+async def test_only_a_known_token_is_let_in(cluster: StoredCluster, header: str) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     status, body = await ask(app, "GET", "/api/v1/pods", headers={"authorization": header})
     assert (status, body["reason"], body["code"]) == (401, "Unauthorized", 401)
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Basic YTpi", "a-token"])
-async def test_who_shows_no_token_is_nobody(cluster: Cluster, header: str) -> None:
+async def test_who_shows_no_token_is_nobody(cluster: StoredCluster, header: str) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     status, body = await ask(app, "GET", "/api/v1/pods", headers={"authorization": header})
     assert (status, body["reason"], body["code"]) == (403, "Forbidden", 403)
     assert 'User "system:anonymous" cannot list' in body["message"]
 
 
-async def test_the_world_lives_up_to_now_before_each_request(cluster: Cluster) -> None:
+async def test_the_world_lives_up_to_now_before_each_request(cluster: StoredCluster) -> None:
     def catch_up() -> None:
         cluster.clock.at += 100  # type: ignore[attr-defined]
 
@@ -172,7 +172,7 @@ async def test_the_world_lives_up_to_now_before_each_request(cluster: Cluster) -
     assert made["metadata"]["creationTimestamp"] == "2026-01-05T08:01:40Z"
 
 
-async def test_a_bug_is_an_internal_error_and_a_trace_in_the_log(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_is_an_internal_error_and_a_trace_in_the_log(cluster: StoredCluster, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*arguments: Any) -> Any:
         raise ZeroDivisionError
 
@@ -182,14 +182,14 @@ async def test_a_bug_is_an_internal_error_and_a_trace_in_the_log(cluster: Cluste
     assert "ZeroDivisionError" in caplog.text
 
 
-async def test_a_body_without_end_is_cut_off(cluster: Cluster) -> None:
+async def test_a_body_without_end_is_cut_off(cluster: StoredCluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     status, body = await ask(app, "POST", "/api/v1/namespaces/default/configmaps", b"x" * (3 * 1024 * 1024 + 1))
     assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
     assert body["message"] == "Request entity too large: limit is 3145728"
 
 
-async def test_forms_of_openapi(cluster: Cluster) -> None:
+async def test_forms_of_openapi(cluster: StoredCluster) -> None:
     app = ApiServer(cluster, cluster.clock, [TOKEN])
     index = (await ask(app, "GET", "/openapi/v3"))[1]["paths"]
     for place in ("api/v1", "apis/kubeflow.org/v1"):
@@ -204,16 +204,16 @@ async def test_forms_of_openapi(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def credentials() -> Iterator[Credentials]:
+def credentials() -> Iterator[ServerCredentials]:
     yield make_credentials()
 
 
-def test_two_runs_share_no_secret(credentials: Credentials) -> None:
+def test_two_runs_share_no_secret(credentials: ServerCredentials) -> None:
     other = make_credentials()
     assert other.token != credentials.token and other.authority != credentials.authority
 
 
-async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster: Cluster, credentials: Credentials) -> None:
+async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster: StoredCluster, credentials: ServerCredentials) -> None:
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
     ready = asyncio.Event()
@@ -233,7 +233,7 @@ async def test_the_certificate_is_good_for_loopback_and_for_nothing_else(cluster
 
 
 async def test_a_stop_ends_open_watches_at_once(
-    cluster: Cluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    cluster: StoredCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "GRACE_SECONDS", 60)
     async with served(cluster) as address:
@@ -246,7 +246,9 @@ async def test_a_stop_ends_open_watches_at_once(
     assert caplog.text == ""
 
 
-async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(
+    cluster: StoredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "GRACE_SECONDS", 0.3)
     async with served(cluster) as address:
         streams = [await open_watch(address, "/api/v1/configmaps?watch=1") for _ in range(20)]
@@ -255,7 +257,8 @@ async def test_a_stop_is_quick_with_watchers_that_read_and_watchers_that_do_not(
         cluster.create(config_map("c", {"n": ""}))
         for index in range(150):
             cluster.merge_patch(CONFIG_MAPS, "default", "c", {"data": {"n": f"{index}-" + "x" * 200_000}})
-        await asyncio.sleep(0.2)
+        for reader, _ in streams:
+            await reader.readexactly(1)
         started = time.monotonic()
     assert time.monotonic() - started < 4.5
     for _, writer in streams:

@@ -7,7 +7,7 @@ from typing import Any
 from tests.sim.small_world import CPU_POOL, GPU_POOL, NAMESPACE, container, get, live, pods, reasons, small_world
 
 from fairlead_sim.objects.resources import DAEMON_SETS, DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
-from fairlead_sim.scenario.scenario import NodePool, Taint
+from fairlead_sim.scenario.scenario import NodePool, PoolTaint
 from fairlead_sim.world.world import World
 
 Object = dict[str, Any]
@@ -97,7 +97,7 @@ def daemon_nodes(world: World) -> set[str]:
 
 def test_one_daemon_on_every_node_that_suits_it() -> None:
     closed = NodePool(name="closed", cordoned=True)
-    tainted = NodePool(name="tainted", taints=(Taint("k"),))
+    tainted = NodePool(name="tainted", taints=(PoolTaint("k"),))
     world = small_world(CPU_POOL, GPU_POOL, closed, tainted)
     world.cluster.create(workload("DaemonSet"))
     live(world, 120)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.examples import examples
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.devices.device import DeviceSample
@@ -184,8 +184,7 @@ def test_a_shared_node_offers_memory_and_counts() -> None:
     assert "nvidia.com/gpu" not in node["status"]["capacity"]
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
+@examples(4, 30, st.integers(0, 10_000), st.lists(st.integers(1, 900), min_size=3, max_size=12))
 def test_over_any_history_memory_adds_up_and_counters_never_fall(seed: int, steps: list[int]) -> None:
     world = sharing_world(load_scenario("default"), seed, EPOCH)
     before: dict[tuple[str, str], int | float] = {}

@@ -6,8 +6,8 @@ import subprocess
 import time
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from fairlead_sim.kubelet.program import INSTANT_SECONDS, Program, program_of
 
@@ -107,7 +107,12 @@ def test_what_it_does_not_know_it_does_not_guess(text: str) -> None:
 SIMPLE = st.sampled_from(["true", "false", "echo a", "echo b", "exit 2", "exit", ":", "echo -n c"])
 
 
-@given(st.lists(st.tuples(SIMPLE, st.sampled_from([" ; ", " && ", " || ", "\n"])), min_size=1, max_size=6), st.sampled_from(["-c", "-ec"]))
+@examples(
+    40,
+    400,
+    st.lists(st.tuples(SIMPLE, st.sampled_from([" ; ", " && ", " || ", "\n"])), min_size=1, max_size=6),
+    st.sampled_from(["-c", "-ec"]),
+)
 def test_any_chain_of_them_does_what_a_shell_does(chain: list[tuple[str, str]], flags: str) -> None:
     text = "".join(command + sign for command, sign in chain[:-1]) + chain[-1][0]
     program = shell(text, flags)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import Object, condition, get_pod, live, pod, small_world
 
-from fairlead_sim.scenario.scenario import NodePool, Taint
+from fairlead_sim.scenario.scenario import NodePool, PoolTaint
 from fairlead_sim.scheduler.affinity import suits_node
 from fairlead_sim.world.world import World
 
@@ -71,7 +71,7 @@ def test_terms_are_alternatives_and_expressions_conditions() -> None:
 
 
 def test_preferred_nodes_come_first_and_unwelcoming_ones_last() -> None:
-    world = small_world(*ZONES, NodePool(name="soft", count=1, cpu=64, taints=(Taint("k", effect="PreferNoSchedule"),)))
+    world = small_world(*ZONES, NodePool(name="soft", count=1, cpu=64, taints=(PoolTaint("k", effect="PreferNoSchedule"),)))
     prefers = {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 5, "preference": node_term(("zone", "In", ["b"]))}]}}}
     assert [place(world, f"p{number}", **prefers) for number in range(3)] == ["b-1"] * 3
     assert {place(world, f"q{number}") for number in range(9)} == {"a-1", "a-2", "b-1"}

@@ -8,7 +8,7 @@ import pytest
 from tests.sim.small_world import GPU_POOL, NAMESPACE, condition, get_pod, live, phase, pod, pods, reasons, small_world
 
 from fairlead_sim.objects.resources import EVENTS, PODS
-from fairlead_sim.scenario.scenario import NodePool, PriorityClass, Taint
+from fairlead_sim.scenario.scenario import NodePool, PoolTaint, PriorityClass
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
 
@@ -16,7 +16,7 @@ CLASSES = (PriorityClass("high", 1000), PriorityClass("polite", 500, preemption_
 RECORDED_POOLS = (
     NodePool(name="g", gpu_model="Tesla T4", gpus=1),
     NodePool(name="c", count=2),
-    NodePool(name="tainted", taints=(Taint("k", "v"),)),
+    NodePool(name="tainted", taints=(PoolTaint("k", "v"),)),
     NodePool(name="closed", cordoned=True),
 )
 OUT = "0/5 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, "

@@ -22,11 +22,11 @@ from tests.sim.small_world import (
 
 from fairlead.wire import names
 from fairlead_sim.objects.resources import NODES, PODS, PRIORITY_CLASSES
-from fairlead_sim.scenario.scenario import PriorityClass, Taint
+from fairlead_sim.scenario.scenario import PoolTaint, PriorityClass
 
 NO_CLAIMS = "no new claims to deallocate, preemption:"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
-MASTER = NodePool(name="master", role="control-plane", taints=(Taint("node-role.kubernetes.io/control-plane"),))
+MASTER = NodePool(name="master", role="control-plane", taints=(PoolTaint("node-role.kubernetes.io/control-plane"),))
 
 
 def node_of(world: object, name: str = "p") -> str | None:

@@ -10,21 +10,21 @@ import pytest
 from tests.sim.objects import StillClock, config_map, namespace, pod
 
 from fairlead_sim.objects.resources import CONFIG_MAPS, PODS
-from fairlead_sim.objects.watch_log import Subscription, WatchEvent
+from fairlead_sim.objects.watch_log import LoggedChange, Subscription
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster(StillClock(), log_capacity=100)
+def cluster() -> StoredCluster:
+    return StoredCluster(StillClock(), log_capacity=100)
 
 
 def seen(subscription: Subscription) -> list[tuple[str, str]]:
     return [(event.type, event.object["metadata"]["name"]) for event in subscription.poll()]
 
 
-def test_a_watch_tells_every_write_in_order(cluster: Cluster) -> None:
+def test_a_watch_tells_every_write_in_order(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     cluster.create(pod("a"))
     cluster.create(pod("b"))
@@ -38,14 +38,14 @@ def test_a_watch_tells_every_write_in_order(cluster: Cluster) -> None:
     assert watch.poll() == []
 
 
-def test_a_watch_continues_where_a_list_ended(cluster: Cluster) -> None:
+def test_a_watch_continues_where_a_list_ended(cluster: StoredCluster) -> None:
     cluster.create(pod("a"))
     since = cluster.resource_version
     cluster.create(pod("b"))
     assert seen(cluster.watch(PODS, since=since)) == [("ADDED", "b")]
 
 
-def test_a_watch_of_one_namespace_sees_no_other(cluster: Cluster) -> None:
+def test_a_watch_of_one_namespace_sees_no_other(cluster: StoredCluster) -> None:
     cluster.create(namespace("team"))
     watch = cluster.watch(PODS, "team")
     cluster.create(pod("a"))
@@ -53,7 +53,7 @@ def test_a_watch_of_one_namespace_sees_no_other(cluster: Cluster) -> None:
     assert seen(watch) == [("ADDED", "b")]
 
 
-def test_for_a_filter_entering_is_added_and_leaving_is_deleted(cluster: Cluster) -> None:
+def test_for_a_filter_entering_is_added_and_leaving_is_deleted(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS, matches=lambda obj: (obj["metadata"].get("labels") or {}).get("app") == "web")
     cluster.create(pod("a"))
     for label in ("web", "web", "other"):
@@ -66,7 +66,7 @@ def test_for_a_filter_entering_is_added_and_leaving_is_deleted(cluster: Cluster)
     assert events[-1].object["metadata"]["resourceVersion"] == str(cluster.resource_version)
 
 
-def test_too_old_a_version_is_gone(cluster: Cluster) -> None:
+def test_too_old_a_version_is_gone(cluster: StoredCluster) -> None:
     since = cluster.resource_version
     for index in range(250):
         cluster.create(config_map(f"c{index}"))
@@ -76,7 +76,7 @@ def test_too_old_a_version_is_gone(cluster: Cluster) -> None:
     cluster.watch(PODS, since=since)
 
 
-def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: Cluster) -> None:
+def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: StoredCluster) -> None:
     watches = [cluster.watch(CONFIG_MAPS) for _ in range(50)]
     cluster.create(config_map("c", {"n": "0"}))
     gc.collect()
@@ -90,7 +90,7 @@ def test_a_reader_that_never_reads_costs_nothing_and_is_told_so(cluster: Cluster
     assert caught.value.code == 410
 
 
-def test_compaction_forgets_everything(cluster: Cluster) -> None:
+def test_compaction_forgets_everything(cluster: StoredCluster) -> None:
     since = cluster.resource_version
     cluster.create(pod("a"))
     cluster.compact(PODS)
@@ -99,10 +99,10 @@ def test_compaction_forgets_everything(cluster: Cluster) -> None:
     assert seen(cluster.watch(PODS, since=cluster.resource_version)) == []
 
 
-def test_all_listeners_see_one_order_even_when_one_of_them_writes(cluster: Cluster) -> None:
+def test_all_listeners_see_one_order_even_when_one_of_them_writes(cluster: StoredCluster) -> None:
     told: dict[str, list[str]] = {"first": [], "second": []}
 
-    def first(event: WatchEvent) -> None:
+    def first(event: LoggedChange) -> None:
         told["first"].append(event.object["metadata"]["name"])
         if event.object["metadata"]["name"] == "a" and event.type == "ADDED":
             cluster.create(pod("made-by-first"))
@@ -113,7 +113,7 @@ def test_all_listeners_see_one_order_even_when_one_of_them_writes(cluster: Clust
     assert told == {"first": ["a", "made-by-first"], "second": ["a", "made-by-first"]}
 
 
-def test_a_listener_can_leave(cluster: Cluster) -> None:
+def test_a_listener_can_leave(cluster: StoredCluster) -> None:
     told: list[Any] = []
     leave = cluster.subscribe(PODS, told.append)
     leave()
@@ -121,14 +121,14 @@ def test_a_listener_can_leave(cluster: Cluster) -> None:
     assert told == []
 
 
-async def test_iteration_waits_for_news_and_ends_when_closed(cluster: Cluster) -> None:
+async def test_iteration_waits_for_news_and_ends_when_closed(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     asyncio.get_running_loop().call_later(0.01, cluster.create, pod("a"))
     asyncio.get_running_loop().call_later(0.05, watch.close)
     assert [event.object["metadata"]["name"] async for event in watch] == ["a"]
 
 
-async def test_waiting_has_an_end(cluster: Cluster) -> None:
+async def test_waiting_has_an_end(cluster: StoredCluster) -> None:
     watch = cluster.watch(PODS)
     assert await watch.wait(0.01) is False
     cluster.create(pod("a"))

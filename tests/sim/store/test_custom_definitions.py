@@ -8,15 +8,15 @@ import pytest
 
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, MPI_JOBS, PODS, TF_JOBS
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.time.clock import SimClock
 
 Object = dict[str, Any]
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster(SimClock(1_767_600_000.0))
+def cluster() -> StoredCluster:
+    return StoredCluster(SimClock(1_767_600_000.0))
 
 
 def definition(*versions: str, served: bool = True) -> Object:
@@ -32,11 +32,11 @@ def thing(name: str = "a", **metadata: Any) -> Object:
     return {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": name, **metadata}}
 
 
-def served(cluster: Cluster) -> list[str]:
+def served(cluster: StoredCluster) -> list[str]:
     return [f"{ref.plural}/{ref.version}" for ref in cluster.served_kinds() if ref.group == "x.io"]
 
 
-def test_every_object_that_a_listener_is_told_of_has_a_kind(cluster: Cluster) -> None:
+def test_every_object_that_a_listener_is_told_of_has_a_kind(cluster: StoredCluster) -> None:
     told: list[tuple[str, str]] = []
     cluster.witness(lambda event: told.append((event.type, cluster.kind_of(event.object).plural)))
     cluster.create(definition())
@@ -46,7 +46,7 @@ def test_every_object_that_a_listener_is_told_of_has_a_kind(cluster: Cluster) ->
     assert served(cluster) == []
 
 
-def test_an_owner_takes_custom_objects_with_it_in_every_version(cluster: Cluster) -> None:
+def test_an_owner_takes_custom_objects_with_it_in_every_version(cluster: StoredCluster) -> None:
     cluster.create(definition("v1", "v2"))
     owner = cluster.create(thing("owner"))
     reference = {"apiVersion": "x.io/v2", "kind": "Thing", "name": "owner", "uid": owner["metadata"]["uid"]}
@@ -56,7 +56,7 @@ def test_an_owner_takes_custom_objects_with_it_in_every_version(cluster: Cluster
     assert cluster.list(kind) == []
 
 
-def test_a_definition_that_comes_back_finds_its_place(cluster: Cluster) -> None:
+def test_a_definition_that_comes_back_finds_its_place(cluster: StoredCluster) -> None:
     cluster.create(definition())
     before = cluster.kind_of(thing())
     cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, None, "things.x.io")
@@ -64,7 +64,7 @@ def test_a_definition_that_comes_back_finds_its_place(cluster: Cluster) -> None:
     assert cluster.kind_of(thing()) is before and served(cluster) == ["things/v1"]
 
 
-def test_a_world_without_a_definition_goes_on(cluster: Cluster) -> None:
+def test_a_world_without_a_definition_goes_on(cluster: StoredCluster) -> None:
     """Controllers still hold the kind; it is only no longer served."""
     cluster.create({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "a"}, "spec": {}})
     cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, None, "tfjobs.kubeflow.org")
@@ -73,25 +73,25 @@ def test_a_world_without_a_definition_goes_on(cluster: Cluster) -> None:
     assert "tfjobs" not in plurals and {"mpijobs", "pods"} <= plurals
 
 
-def test_a_rehearsed_definition_serves_nothing(cluster: Cluster) -> None:
+def test_a_rehearsed_definition_serves_nothing(cluster: StoredCluster) -> None:
     cluster.rehearsal().create(definition())
     assert served(cluster) == []
 
 
-def test_what_is_not_served_is_not_in_discovery(cluster: Cluster) -> None:
+def test_what_is_not_served_is_not_in_discovery(cluster: StoredCluster) -> None:
     cluster.create(definition(served=False))
     assert served(cluster) == [] and cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, "things.x.io") is not None
 
 
 def test_the_worlds_own_names_do_not_depend_on_definitions() -> None:
     """Histories of before stay the histories of now: uids are dealt as if no definition were there."""
-    cluster = Cluster(SimClock(0.0), seed=7)
+    cluster = StoredCluster(SimClock(0.0), seed=7)
     assert cluster.names.counter == len(("default", "kube-node-lease", "kube-public", "kube-system"))
     uids = {obj["metadata"]["uid"] for obj in cluster.list(CUSTOM_RESOURCE_DEFINITIONS)}
     assert len(uids) == len(cluster.list(CUSTOM_RESOURCE_DEFINITIONS)) >= 4
 
 
-def test_a_definition_without_a_storage_version_is_refused_before_anything_is_served(cluster: Cluster) -> None:
+def test_a_definition_without_a_storage_version_is_refused_before_anything_is_served(cluster: StoredCluster) -> None:
     broken = definition()
     broken["spec"]["versions"][0]["storage"] = False
     with pytest.raises(ApiStatus, match="must have exactly one version marked as storage version"):
@@ -99,7 +99,7 @@ def test_a_definition_without_a_storage_version_is_refused_before_anything_is_se
     assert served(cluster) == []
 
 
-def test_the_kinds_of_controllers_keep_their_identity_under_a_new_definition(cluster: Cluster) -> None:
+def test_the_kinds_of_controllers_keep_their_identity_under_a_new_definition(cluster: StoredCluster) -> None:
     found = cluster.get(CUSTOM_RESOURCE_DEFINITIONS, None, "mpijobs.kubeflow.org")
     assert found is not None
     versions = [*found["spec"]["versions"], {**found["spec"]["versions"][0], "name": "v3", "storage": False}]

@@ -10,7 +10,7 @@ from tests.sim.objects import StillClock
 
 from fairlead_sim.objects.resources import SERVICES
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 
 Object = dict[str, Any]
 
@@ -25,13 +25,13 @@ def held(made: Object) -> tuple[str, int]:
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster(StillClock())
+def cluster() -> StoredCluster:
+    return StoredCluster(StillClock())
 
 
-def test_a_world_that_goes_on_gives_nothing_twice(cluster: Cluster) -> None:
+def test_a_world_that_goes_on_gives_nothing_twice(cluster: StoredCluster) -> None:
     """The second life begins to number names where the first one did, so it would choose the same."""
-    other = Cluster(StillClock())
+    other = StoredCluster(StillClock())
     first = cluster.create(service("a"))
     other.restore(json.loads(json.dumps(first)))
     second = other.create(service("b"))
@@ -43,7 +43,7 @@ def test_a_world_that_goes_on_gives_nothing_twice(cluster: Cluster) -> None:
         other.create(service("c", clusterIP=held(first)[0]))
 
 
-def test_a_service_of_another_cluster_keeps_what_it_has(cluster: Cluster) -> None:
+def test_a_service_of_another_cluster_keeps_what_it_has(cluster: StoredCluster) -> None:
     """Its address is out of the range here, and its ports may be, too."""
     foreign = service("a", node_port=20000, clusterIP="172.16.0.9", clusterIPs=["172.16.0.9"])
     cluster.load({**foreign, "metadata": {**foreign["metadata"], "namespace": "default"}})
@@ -51,19 +51,19 @@ def test_a_service_of_another_cluster_keeps_what_it_has(cluster: Cluster) -> Non
     assert held(changed) == ("172.16.0.9", 20000)
 
 
-def test_what_a_deleted_service_held_is_free(cluster: Cluster) -> None:
+def test_what_a_deleted_service_held_is_free(cluster: StoredCluster) -> None:
     address, port = held(cluster.create(service("a")))
     cluster.delete(SERVICES, "default", "a")
     assert held(cluster.create(service("b", node_port=port, clusterIP=address))) == (address, port)
 
 
-def test_a_rehearsal_takes_nothing(cluster: Cluster) -> None:
+def test_a_rehearsal_takes_nothing(cluster: StoredCluster) -> None:
     cluster.rehearsal().create(service("a", node_port=30050))
     assert held(cluster.create(service("b", node_port=30050)))[1] == 30050
 
 
 @pytest.mark.long
-def test_when_all_ports_are_taken_that_is_told(cluster: Cluster) -> None:
+def test_when_all_ports_are_taken_that_is_told(cluster: StoredCluster) -> None:
     ports = [{"name": f"p{number}", "port": number} for number in range(1, 2769)]
     made = cluster.create(service("a", ports=ports))
     assert len({port["nodePort"] for port in made["spec"]["ports"]}) == 2768

@@ -13,21 +13,21 @@ from tests.sim.history import EPOCH, history_hash
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
-SEEDS = pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.long)])
-SECONDS = load_scenario("default").history.seconds
+WHOLE = int(load_scenario("default").history.seconds)
+LIVES = pytest.mark.parametrize(("seeds", "seconds"), [(2, 3600), pytest.param(20, WHOLE, marks=pytest.mark.long)])
 ROOT = Path(__file__).parents[3]
 
 
-def living(hash_seed: str, seeds: int) -> subprocess.Popen[str]:
+def living(hash_seed: str, seeds: int, seconds: int) -> subprocess.Popen[str]:
     """A process that lives through the seeds below `seeds`, one line each."""
-    command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(seeds), str(SECONDS)]
+    command = [sys.executable, str(ROOT / "tests/sim/history.py"), str(seeds), str(seconds)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-@SEEDS
-def test_every_seed_lives_the_same_in_two_processes(seeds: int) -> None:
-    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living("1", seeds), living("4242", seeds)])
+@LIVES
+def test_every_seed_lives_the_same_in_two_processes(seeds: int, seconds: int) -> None:
+    first, second = (each.communicate(timeout=300)[0].splitlines() for each in [living(each, seeds, seconds) for each in ("1", "4242")])
     assert first == second
     assert len(first) == seeds
     assert len({line.split()[1] for line in first}) == seeds, "different seeds live differently"
@@ -36,11 +36,11 @@ def test_every_seed_lives_the_same_in_two_processes(seeds: int) -> None:
 def test_how_time_is_cut_changes_nothing() -> None:
     scenario = load_scenario("default")
     whole, cut = sharing_world(scenario, 3, EPOCH), sharing_world(scenario, 3, EPOCH)
-    whole.run_until(EPOCH + 3600)
-    for second in range(0, 3600, 7):
+    whole.run_until(EPOCH + 1800)
+    for second in range(0, 1800, 7):
         cut.run_until(EPOCH + second)
         cut.devices.sample()
-    cut.run_until(EPOCH + 3600)
+    cut.run_until(EPOCH + 1800)
     assert whole.cluster.resource_version == cut.cluster.resource_version
     assert whole.devices.sample() == cut.devices.sample()
     for ref in whole.cluster.kinds():

@@ -12,7 +12,7 @@ from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
 from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.scenario.file import load_scenario
-from fairlead_sim.scenario.scenario import Duration, Outage, Scenario, Service, Stream, Xid
+from fairlead_sim.scenario.scenario import Duration, Outage, Scenario, ScenarioService, Stream, Xid
 from fairlead_sim.scenario.workloads import render_service
 from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.world.world import World
@@ -182,7 +182,7 @@ def test_a_promised_place_is_still_promised() -> None:
 
 def test_a_deployment_is_kept_at_its_number_without_a_new_rollout() -> None:
     world = new_small_world()
-    world.cluster.create(render_service(Service(name="web", namespace="work", image="web:1", replicas=3)))
+    world.cluster.create(render_service(ScenarioService(name="web", namespace="work", image="web:1", replicas=3)))
     live(world, 60)
     world = woken(world)
     live(world, 60)

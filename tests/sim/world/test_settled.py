@@ -12,7 +12,7 @@ from fairlead.errors import UserError
 from fairlead.run.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS
 from fairlead_sim.scenario.file import load_scenario, parse_scenario
-from fairlead_sim.scenario.scenario import Scenario, Service
+from fairlead_sim.scenario.scenario import Scenario, ScenarioService
 
 COUNTED = """\
 title = "T"
@@ -37,8 +37,8 @@ count = 3
 
 
 def settled_scenario(gpu_replicas: int = 3) -> Scenario:
-    web = Service(name="web", namespace=NAMESPACE, image="web:1", replicas=5)
-    infer = Service(name="infer", namespace=NAMESPACE, image="infer:1", replicas=gpu_replicas, gpus=1)
+    web = ScenarioService(name="web", namespace=NAMESPACE, image="web:1", replicas=5)
+    infer = ScenarioService(name="infer", namespace=NAMESPACE, image="infer:1", replicas=gpu_replicas, gpus=1)
     return small_scenario(CPU_POOL, GPU_POOL, settled=True, services=(web, infer))
 
 

@@ -6,20 +6,21 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.sim.pod_life import Lives
 from tests.sim.small_world import EPOCH, NAMESPACE, container, live, pod, small_scenario
 
 from fairlead.model.resources import NVIDIA_GPU, sum_of
 from fairlead.run.sharing_hooks import sharing_hooks
 from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS
-from fairlead_sim.objects.watch_log import WatchEvent
+from fairlead_sim.objects.watch_log import LoggedChange
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scheduler.hooks import Hooks
 from fairlead_sim.scheduler.needs import amounts_of, pod_needs
 from fairlead_sim.schema.status import ApiStatus
-from fairlead_sim.store.cluster import Cluster
+from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
 from fairlead_sim.world.world import World
 
@@ -34,13 +35,13 @@ class Witness:
         self.world: World | None = None
         self.lives = Lives(lambda: self.world.clock.now() if self.world else EPOCH)
 
-    def hooks(self, cluster: Cluster, recorder: Recorder) -> Hooks:
+    def hooks(self, cluster: StoredCluster, recorder: Recorder) -> Hooks:
         for ref in cluster.kinds():
             cluster.subscribe(ref, self.see)
         cluster.subscribe(PODS, self.lives.see)
         return sharing_hooks(cluster, recorder)
 
-    def see(self, event: WatchEvent) -> None:
+    def see(self, event: LoggedChange) -> None:
         assert event.object["metadata"]["resourceVersion"] == str(event.resource_version)
         if event.previous is not None:
             assert int(event.previous["metadata"]["resourceVersion"]) < event.resource_version
@@ -95,8 +96,7 @@ actions = st.lists(
 
 
 # A sidecar that ends by itself while its pod is going: no reason for the pod to fail while its program still runs.
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 1000), actions)
+@examples(30, 150, st.integers(0, 1000), actions)
 @example(1, [("live", 399), ("init", "fail:9s", "Always", "cuda-malloc:3G", "Always"), ("live", 139), ("delete", 32, 5), ("live", 399)])
 def test_whatever_people_do(seed: int, steps: list[tuple[Any, ...]]) -> None:
     witness, world = watched(small_scenario(), seed)
@@ -131,7 +131,7 @@ def act(world: World, number: int, kind: str, *rest: Any) -> None:
         of_pod(cluster, kind, *rest)
 
 
-def of_pod(cluster: Cluster, kind: str, which: int, grace: int | None = None) -> None:
+def of_pod(cluster: StoredCluster, kind: str, which: int, grace: int | None = None) -> None:
     """Something happens to the `which`-th pod there is."""
     there = [item["metadata"]["name"] for item in cluster.list(PODS, NAMESPACE)]
     if not there:
@@ -143,7 +143,7 @@ def of_pod(cluster: Cluster, kind: str, which: int, grace: int | None = None) ->
         cluster.evict(NAMESPACE, name, {"metadata": {"name": name}})
 
 
-def make_workload(cluster: Cluster, ref: Any, name: int, count: int, image: str) -> None:
+def make_workload(cluster: StoredCluster, ref: Any, name: int, count: int, image: str) -> None:
     labels = {"app": f"w{name}"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container(image)]}}
     spec: dict[str, Any] = {"replicas": count, "selector": {"matchLabels": labels}, "template": template}
@@ -165,8 +165,7 @@ def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:
         world.come_back(name)
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 100_000))
+@examples(2, 16, st.integers(0, 100_000))
 def test_the_default_world_keeps_the_rules(seed: int) -> None:
     witness, world = watched(load_scenario("default"), seed)
     for _ in range(12):
@@ -176,7 +175,7 @@ def test_the_default_world_keeps_the_rules(seed: int) -> None:
     assert {"Running", "Succeeded", "Failed", "Pending"} <= witness.lives.phases
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_the_world_in_which_everything_breaks_keeps_them_too(seed: int) -> None:
     witness, world = watched(load_scenario("faults"), seed)
     for _ in range(18):

@@ -1,4 +1,4 @@
-// Generated from the server's types by tools/docs_typescript.py. Do not edit: `make docs` rewrites it.
+// Generated from the server's types by tools/docs_typescript.py; do not edit.
 
 /** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
 export interface Chart {

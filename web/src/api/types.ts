@@ -1,4 +1,4 @@
-// The server's answers under the names the page uses. The shapes are generated with its OpenAPI file (`make docs`); only what is generic stands here.
+// The server's answers under the names the page uses. The shapes are generated (`tools/docs_typescript.py`); only what is generic stands here.
 import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 
 export type {

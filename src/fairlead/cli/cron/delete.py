@@ -1,6 +1,6 @@
-"""`arena cron delete CRON…`: end schedules and remove the jobs that they made (arena contract §2.4).
+"""`arena cron delete CRON…` ends schedules and removes the jobs that they made (arena contract §2.4).
 
-What a newcomer gets wrong: as with jobs, a name that does not exist is no failure, and never stops the names after it.
+As with jobs, a name that does not exist is no failure, and never stops the names after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`arena cron get CRON`: when does it make a job next time, and which has it made? (arena contract §2.4)"""
+"""`arena cron get CRON` shows one cron, the jobs that it made, when the next is due (contract §2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cron does a command mean, and where? Shared by the verbs about crons."""
+"""Finds the cron that a command means; the messages and the switch that the verbs about crons share."""
 
 from __future__ import annotations
 

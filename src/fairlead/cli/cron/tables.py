@@ -1,4 +1,7 @@
-"""Crons as a table, as a block and as documents (arena contract §2.4). Moments are those of Kubernetes: RFC 3339, UTC."""
+"""Crons as a table, as a block and as documents (arena contract §2.4).
+
+Moments are those of Kubernetes: RFC 3339, UTC.
+"""
 
 from __future__ import annotations
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import read_flags, text, truth
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import Words, submit
@@ -84,10 +83,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead.kinds.submission import Submission
     from fairlead.kinds.training import cron
 
-    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)  # in no list of jobs
+    # `Submission` asks a Cron nothing but how it is written.
+    return submit(args, context, Submission(cast("JobKind", cron)), cron_spec, words=_WORDS)
 
 
-def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def cron_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     from fairlead.kinds.training.cron import CronOptions
 
     if not args.schedule:
@@ -95,4 +95,4 @@ def cron_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str
     if args.tensorboard:
         raise invalid("--tensorboard is invalid: a cron has none", "its jobs are new ones each time")
     options = CronOptions(**read_flags(args, _OPTIONS))
-    return replace(tf_spec(args, namespace, config), options=options)
+    return replace(tf_spec(args, namespace, machine), options=options)

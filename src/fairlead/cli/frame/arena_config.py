@@ -1,13 +1,12 @@
-"""arena's config file: `key=value` lines in `$ARENA_CONFIG` or `~/.arena/config` (contract §1). Unknown keys are left alone."""
+"""What arena's config file may say (contract §1), and the layout of tables that is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
+from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.messages import Messages
-from fairlead.errors import UserError
 
 SETTINGS: Final[Mapping[str, str]] = {
     "namespace": "where to work, unless `-n` says otherwise",
@@ -27,46 +26,17 @@ SETTINGS: Final[Mapping[str, str]] = {
 LAYOUTS: Final = ("legacy", "current")
 
 
-def read_arena_config(env: Mapping[str, str]) -> dict[str, str]:
-    """The settings; empty when there is no file. A file that `ARENA_CONFIG` names must be readable."""
-    named, path = env.get("ARENA_CONFIG", ""), _config_file(env)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        if not named and isinstance(error, FileNotFoundError | NotADirectoryError):
-            return {}
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise UserError(f"config file `{path}` cannot be read: {reason}", "correct ARENA_CONFIG, or mend the file") from error
-    return parse_arena_config(text)
-
-
-def _config_file(env: Mapping[str, str]) -> Path:
-    named = env.get("ARENA_CONFIG", "")
-    return Path(named).expanduser() if named else Path(env.get("HOME") or "~", ".arena", "config").expanduser()
-
-
-def is_legacy_layout(env: Mapping[str, str], messages: Messages) -> bool:
-    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the file.
+def is_legacy_layout(env: Mapping[str, str], machine: Machine, messages: Messages) -> bool:
+    """Whether tables are wanted as arena 0.4 printed them: `ARENA_OUTPUT=legacy`, or `output=legacy` in the
+    file.
 
     `current` is the other layout, as no word is; any other word is told, once.
     """
     told = env.get("ARENA_OUTPUT", "")
-    where, word = ("ARENA_OUTPUT=", told) if told else ("output=", read_arena_config(env).get("output", ""))
+    config = {} if told else machine.config()
+    where, word = ("ARENA_OUTPUT=", told) if told else ("output=", config.get("output", ""))
     if word not in ("", *LAYOUTS):
         known = " or ".join(f"`{each}`" for each in LAYOUTS)
-        place = "" if told else f" in `{_config_file(env)}`"
+        place = "" if told else f" in `{machine.config_file()}`"
         messages.warn(f"`{where}{word}`{place} is no layout of tables and is left aside: it is {known}")
     return word == "legacy"
-
-
-def parse_arena_config(text: str) -> dict[str, str]:
-    """
-    >>> parse_arena_config("# mine\\nnamespace = team-a\\n\\nprometheus_address=http://p:9090\\nnonsense")
-    {'namespace': 'team-a', 'prometheus_address': 'http://p:9090'}
-    """
-    settings: dict[str, str] = {}
-    for line in text.splitlines():
-        key, equals, value = line.strip().partition("=")
-        if equals and not key.startswith("#"):
-            settings[key.strip()] = value.strip()
-    return settings

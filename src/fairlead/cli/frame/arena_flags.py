@@ -1,16 +1,14 @@
-"""Flags as arena has them: texts, repeatable texts, truths, `-A`, deprecated spellings, and tables of them.
+"""Flags as arena has them: texts, repeatable texts, truths, `-A`, and deprecated spellings of each.
 
-A row of a table says of one flag how it is spelt and told, and which field of a spec its value becomes.
-
-arena kept the old spelling of many flags (`--workingDir`). Such a twin writes into the flag that replaced it, is told on
-stderr once per use (`tell_deprecations`), and is in no help text.
+arena kept the old spelling of many flags (`--workingDir`). Such a twin writes into the flag that replaced it,
+is told on stderr once per use (`tell_deprecations`), and is in no help text.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.frame.messages import Messages
@@ -43,7 +41,7 @@ def _note(namespace: argparse.Namespace, old: str, new: str) -> None:
 
 
 def text_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, default: str = "", metavar: str = "", twin: str = "") -> None:
-    """Its help ends with its default, if that says more than nothing or none and the help does not tell it already."""
+    """Its help ends with its default, unless that is nothing or none, or the help tells it already."""
     is_told = default in ("", "0") or "(default" in help
     action = parser.add_argument(
         *spellings, default=default, metavar=metavar or "TEXT", help=help if is_told else f"{help} (default {default})"
@@ -66,52 +64,6 @@ def truth_flag(parser: argparse.ArgumentParser, *spellings: str, help: str, defa
 def _add_twin(parser: argparse.ArgumentParser, action: argparse.Action, twin: str) -> None:
     if twin:
         parser.add_argument(f"--{twin}", action=Twin, dest=action.dest, replaced_by=action)
-
-
-class Flag(NamedTuple):
-    """One row of a table. `add` puts it on a parser.
-
-    `read` makes a value of the flag's name and its text (all its texts, of a repeatable one); it raises UserError for
-    what it cannot read. `field` is what the value is called, "" where something else reads the flag.
-    """
-
-    spelling: str
-    add: Callable[[argparse.ArgumentParser], None]
-    field: str
-    read: Callable[[str, Any], object]
-
-
-def _as_it_is(name: str, value: object) -> object:
-    return value
-
-
-Read = Callable[[str, Any], object]
-
-
-def text(spellings: str, field: str = "", read: Read = _as_it_is, **told: str) -> Flag:
-    """`spellings`: `--env -e`; `told`: the arguments of `text_flag`."""
-    return Flag(spellings.split()[0], lambda parser: text_flag(parser, *spellings.split(), **told), field, read)
-
-
-def many(spellings: str, field: str = "", read: Read = _as_it_is, **told: str) -> Flag:
-    return Flag(spellings.split()[0], lambda parser: many_flag(parser, *spellings.split(), **told), field, read)
-
-
-def truth(spelling: str, field: str = "", *, help: str, default: bool = False) -> Flag:
-    return Flag(spelling, lambda parser: truth_flag(parser, spelling, help=help, default=default), field, _as_it_is)
-
-
-def add_flags(parser: argparse.ArgumentParser, table: Iterable[Flag]) -> None:
-    """The parser itself goes along: a command line without a command is answered with its help."""
-    parser.set_defaults(parser=parser)
-    for flag in table:
-        flag.add(parser)
-
-
-def read_flags(args: argparse.Namespace, table: Iterable[Flag]) -> dict[str, Any]:
-    """The fields of a spec, by their names, in the order of the table. Raises UserError for the first bad value."""
-    told = ((flag, flag.spelling.removeprefix("--")) for flag in table if flag.field)
-    return {flag.field: flag.read(name, getattr(args, name.replace("-", "_"))) for flag, name in told}
 
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,9 @@
-"""`arena completion bash|zsh|fish`: a script that completes commands, flags, and the names of jobs and nodes.
+"""`arena completion bash|zsh|fish` prints a script that completes commands, flags, and the names of jobs and
+nodes.
 
-What a newcomer gets wrong: commands and flags are written into the script from the parsers, so pressing Tab starts a program only where the
-name of a job or a node is wanted; those are asked of the cluster that the line itself names (-n, --kubeconfig, --context, --snapshot).
+Commands and flags are written into the script from the parsers, so pressing Tab starts a program only where
+the name of a job or a node is wanted; those are asked of the cluster that the line itself names (-n,
+--kubeconfig, --context, --snapshot).
 """
 
 from __future__ import annotations

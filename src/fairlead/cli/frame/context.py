@@ -1,7 +1,9 @@
-"""What does a verb get beside its own arguments? The global options, where to print, and a door to the world that `main` chose.
+"""What a verb gets beside its own arguments: the global options, where to print, the cluster and the machine
+it speaks to.
 
-Verbs import neither `edge` nor `sim`: they ask `context.world` for values. Named tuples instead of msgspec structs, because
-`arena version` is measured in milliseconds and needs no decoder.
+Verbs know neither `edge` nor the simulated cluster, and touch no file: they ask `context.world` and
+`context.machine`. Named tuples instead of msgspec structs, because `arena version` is measured in
+milliseconds and needs no decoder.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from fairlead.console.pages.clock import ClockFace, ClockMoved, ClockOrder
+    from fairlead.kinds.parts.elastic_training import SshKeys
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.kinds.submission import Served
     from fairlead.model.actions import Manifest, ObjectAction, Outcome
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundClaims, FoundServings, Serving
     from fairlead.model.snapshot import ClusterSnapshot
     from fairlead.ports import Streams
+    from fairlead.wire.files.snapshot_file import SavedSnapshot
     from fairlead.wire.kube.exec_channels import ProgramEnd
     from fairlead.wire.kube.kept_objects import KeptObjects
 
@@ -43,11 +47,12 @@ class ClusterReader(Protocol):
     """A cluster as reading verbs see it: a real one, a saved one, or the embedded simulated one. Blocking."""
 
     def read_nodes(self, names: Sequence[str] = (), *, with_readings: bool = False, with_withheld: bool = False) -> ClusterSnapshot:
-        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU topologies.
+        """Nodes (all, or those of `names` that exist), the pods that hold something on them, and their GPU
+        topologies.
 
         With `with_readings` also the GPUs' newest values; when they cannot be had, the snapshot says why in
-        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took out, if we may know
-        them. Nodes are read before pods: a pod may be missing, never its node.
+        `sources[GPU_TELEMETRY]` and has none. With `with_withheld` also the shared GPUs that an operator took
+        out, if we may know them. Nodes are read before pods: a pod may be missing, never its node.
         """
         ...
 
@@ -56,7 +61,9 @@ class ClusterReader(Protocol):
         ...
 
     def read_objects(self) -> KeptObjects | None:
-        """The objects that a simulated cluster can go on from, with what may be saved of them; None when nobody knows them any more."""
+        """The objects that a simulated cluster can go on from, with what may be saved of them; None when
+        nobody knows them any more.
+        """
         ...
 
     def describe(self) -> str:
@@ -70,10 +77,11 @@ class ClusterJobs(Protocol):
     def read_jobs(
         self, kinds: Sequence[JobKind], namespace: str, name: str = "", *, with_pods: bool = True, with_readings: bool = False
     ) -> ClusterSnapshot:
-        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their pods.
+        """The jobs of these kinds (with `name`: those called so) and, unless `with_pods` is False, their
+        pods.
 
-        `sources` says of each kind how it was read.
-        With `with_readings` also the values of the GPUs they hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
+        `sources` says of each kind how it was read. With `with_readings` also the values of the GPUs they
+        hold; when those cannot be had, `sources[GPU_TELEMETRY]` says why.
         """
         ...
 
@@ -86,7 +94,7 @@ class ClusterJobs(Protocol):
         ...
 
     def delete_left(self, kinds: Sequence[JobKind], namespace: str, name: str) -> list[str]:
-        """Delete what is there of a job of these kinds that is gone, as far as we wrote it: `configmap/NAME` each."""
+        """Delete what is left of a job of these kinds that is gone, if we wrote it: `configmap/NAME` each."""
         ...
 
     def log(self, namespace: str, pod: str, options: Mapping[str, str | int]) -> Iterator[bytes]:
@@ -98,7 +106,9 @@ class ClusterJobs(Protocol):
         ...
 
     def service_url(self, namespace: str, service: str, host: str) -> str:
-        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be told."""
+        """Where people reach a Service: its load balancer, else its node port on `host`; "" when it cannot be
+        told.
+        """
         ...
 
     def user(self) -> str:
@@ -114,7 +124,8 @@ class ClusterObjects(Protocol):
     """Objects of any kind, to create and to remove. Blocking."""
 
     def served(self, kind: JobKind, with_fields_of: str, priority: str) -> Served:
-        """What must be known before a job is made; `with_fields_of` is the version whose schema is read, `priority` a priority class.
+        """What must be known before a job is made; `with_fields_of` is the version whose schema is read,
+        `priority` a priority class.
 
         Either may be empty. Raises OutsideError when the cluster does not even tell what it serves.
         """
@@ -144,7 +155,10 @@ class ClusterServings(Protocol):
     """The serving jobs of a cluster, and its data. Blocking; `namespace` "" means all."""
 
     def read_servings(self, namespace: str, name: str = "", version: str = "") -> FoundServings:
-        """All of them, or those of this name and version, with their pods. `sources` says what could not be read."""
+        """All of them, or those of this name and version, with their pods.
+
+        `sources` says what could not be read.
+        """
         ...
 
     def delete(self, serving: Serving) -> None:
@@ -155,7 +169,7 @@ class ClusterServings(Protocol):
 
 
 class ClusterCrons(Protocol):
-    """The crons of a cluster. Blocking. Each raises UserError where the cluster does not serve such things."""
+    """The crons of a cluster. Blocking. Each raises UserError where the cluster serves none."""
 
     def read_crons(self, namespace: str) -> list[Cron]:
         """By namespace and name; `namespace` "" means all."""
@@ -172,8 +186,11 @@ class ClusterCrons(Protocol):
         ...
 
 
-class LaptopClock(Protocol):
-    """The clock of a running laptop. Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over."""
+class TimeOfLaptop(Protocol):
+    """The clock of a running laptop.
+
+    Blocking; a run to a later time is only begun by `order`, and `read` tells when it is over.
+    """
 
     def read(self) -> ClockFace: ...
 
@@ -184,7 +201,7 @@ class Clusters(Protocol):
     """What `main` hands to verbs: how to read a cluster, and how to start servers."""
 
     def reader(self) -> ClusterReader:
-        """The cluster that the global options, the environment and this machine's files mean (see `fairlead.run.worlds`)."""
+        """The cluster that options, environment and this machine's files mean (`fairlead.run.worlds`)."""
         ...
 
     def jobs(self) -> ClusterJobs:
@@ -192,11 +209,13 @@ class Clusters(Protocol):
         ...
 
     def objects(self) -> ClusterObjects | None:
-        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is done to them."""
+        """The objects of that same cluster; None when it is a file or the embedded one, which forget what is
+        done to them.
+        """
         ...
 
     def servings(self) -> ClusterServings | None:
-        """The serving jobs of that same cluster; None when it is a file or the embedded one, which know no Services."""
+        """The serving jobs of that same cluster; None of a file or the embedded one."""
         ...
 
     def crons(self) -> ClusterCrons | None:
@@ -204,15 +223,16 @@ class Clusters(Protocol):
         ...
 
     def namespace(self) -> str:
-        """The namespace to work in: the flag's, else the config file's, else the context's, else `default`."""
+        """The namespace to work in: of the flag, else the config file, else the context, else `default`."""
         ...
 
     def console(self) -> str:
         """The address of the console that shows this cluster; "" when nobody says."""
         ...
 
-    def laptop_clock(self, state_dir: str) -> LaptopClock:
-        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a cluster, else the usual place).
+    def laptop_clock(self, state_dir: str) -> TimeOfLaptop:
+        """The clock of the laptop that keeps its files in `state_dir` (empty: the one that is named as a
+        cluster, else the usual place).
 
         Raises UserError when none runs.
         """
@@ -220,6 +240,66 @@ class Clusters(Protocol):
 
     def run_process(self, name: str, args: argparse.Namespace) -> int:
         """Run a server (`up`, `console`, `cluster-exporter`, …) until SIGTERM or Ctrl-C; its exit status."""
+        ...
+
+
+class NewFile(Protocol):
+    """A file that a verb writes, whole or not at all, and never over one that is not ours."""
+
+    def check(self) -> None:
+        """Before there is anything to write: a wrong name should cost no work. Raises UserError."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that
+        does not take it.
+        """
+        ...
+
+
+class Laptop(Protocol):
+    @property
+    def kubeconfig(self) -> str: ...
+
+
+class Machine(Protocol):
+    """The machine on which a verb runs: files that a person names, arena's config, a laptop, new keys."""
+
+    def read(self, name: str) -> bytes:
+        """A file, `~` being the person's home. Raises OSError."""
+        ...
+
+    def new_file(self, name: str, what: str, example: str, is_ours: Callable[[bytes], bool]) -> NewFile:
+        """`what` it is and a file name for hints; `is_ours` is asked of the first bytes there."""
+        ...
+
+    def snapshot(self, name: str) -> SavedSnapshot:
+        """Raises UserError when the file cannot be read or is no snapshot."""
+        ...
+
+    def config(self) -> Mapping[str, str]:
+        """What arena's config file says; empty when there is none.
+
+        One that `ARENA_CONFIG` names must be readable.
+        """
+        ...
+
+    def config_file(self) -> str: ...
+
+    def laptop_home(self, state_dir: str) -> str:
+        """Where a laptop keeps its files: `state_dir`, else the usual place."""
+        ...
+
+    def laptop(self, state_dir: str) -> Laptop | None:
+        """The laptop that keeps its files there; without `state_dir` any that says there that it runs."""
+        ...
+
+    def commit(self) -> str:
+        """The commit of the source checkout that runs; "" when it is none."""
+        ...
+
+    def ssh_keys(self) -> SshKeys:
+        """A new pair, on no disk."""
         ...
 
 
@@ -244,3 +324,4 @@ class Context(NamedTuple):
     env: Mapping[str, str]
     now: Callable[[], float]
     sleep: Callable[[float], None]
+    machine: Machine

@@ -24,9 +24,11 @@ def render_json(document: object) -> str:
 
 def render_yaml(document: object) -> str:
     """Indent 2, dashes not indented, ends with a newline."""
+    import msgspec
     import yaml
 
-    return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
+    plain = msgspec.to_builtins(document)
+    return yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10_000)
 
 
 def number(value: float) -> float:

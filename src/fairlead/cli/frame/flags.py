@@ -1,7 +1,8 @@
-"""How is a command line split into flags and positionals? Go's pflag rules, which people of `arena` and `kubectl` have in their fingers.
+"""Splits a command line into flags and positionals by Go's pflag rules, as people of `arena` and `kubectl`
+know them.
 
-argparse is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought into one canonical
-order before it sees them: `--flag=value …`, then `--`, then positionals.
+argparse is stricter (`--gpus -1`, `--details=false`, flags between positionals), so the arguments are brought
+into one canonical order before it sees them: `--flag=value …`, then `--`, then positionals.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class BooleanFlag(argparse.Action):
-    """A flag that is true when named and takes an explicit value only as `--flag=false`; the last mention wins."""
+    """A flag that is true when named and takes a value only as `--flag=false`; the last mention wins."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, default: bool = False, help: str | None = None) -> None:
         super().__init__(option_strings, dest, nargs=1, default=default, help=help)
@@ -27,7 +28,9 @@ class BooleanFlag(argparse.Action):
 
 
 def canonical_order(argv: Sequence[str], actions: Mapping[str, argparse.Action]) -> list[str]:
-    """The same arguments as `--flag=value` words, then `--` and the positionals if any. `actions` maps every spelling to its flag.
+    """The same arguments as `--flag=value` words, then `--` and the positionals if any.
+
+    `actions` maps every spelling to its flag.
 
     Raises UserError for flags that do not exist, lack their value, or carry a boolean that is none.
     """
@@ -61,7 +64,10 @@ def _long_flag(word: str, rest: list[str], actions: Mapping[str, argparse.Action
 
 
 def _short_flags(word: str, rest: list[str], actions: Mapping[str, argparse.Action]) -> list[str]:
-    """`-dm e`, `-me`, `-m=e` and `-d`: letters up to the first that takes a value. `-rbmn` where a flag is spelt so."""
+    """`-dm e`, `-me`, `-m=e` and `-d`: letters up to the first that takes a value.
+
+    `-rbmn` where a flag is spelt so.
+    """
     whole, equals, told = word.partition("=")
     if len(whole) > 2 and whole in actions:
         return [_long_flag(f"{_long_spelling(whole, actions[whole])}{equals}{told}", rest, actions)]

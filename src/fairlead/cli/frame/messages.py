@@ -1,8 +1,9 @@
-"""How does a command speak on stderr? Two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines (contract §9.1).
+"""What commands say on stderr, in two dialects: Fairlead's (`error: …`, `hint: …`) and arena's log lines
+(contract §9.1).
 
-What a newcomer gets wrong: arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a
-pipe (logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as kubectl shows it, in
-logfmt as Go quotes it; the colours are ours.
+arena's lines are logrus's, so they differ between a terminal (coloured, padded to 44 columns) and a pipe
+(logfmt). Nothing here ever goes to stdout; a closed stderr is not an error. What the cluster says is shown as
+kubectl shows it, in logfmt as Go quotes it; the colours are ours.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\
 
 
 class Messages:
-    """Lines on stderr from `level` up, in the dialect of `program`. That of kubectl's plug-ins is Fairlead's, but for `Error:`."""
+    """Lines on stderr from `level` up, in the dialect of `program`.
+
+    That of kubectl's plug-ins is Fairlead's, but for `Error:`.
+    """
 
     def __init__(self, program: str, stream: TextIO, now: Callable[[], float] = time.time, level: str = "info") -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""Names of objects and namespaces that a person types, and whose the objects are, where people see only their own."""
+"""Names of objects and namespaces that a person types, and whose the objects are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def check_namespace(name: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would mean all jobs)."""
+    """Raises UserError for what can be no object's name, before it comes near a request (an empty one would
+    mean all jobs).
+    """
     if not _DNS_NAME.fullmatch(name):
         raise UserError(f"invalid name `{name}`", "a name has lower case letters, digits, `-` and `.`, at most 253 characters")
 
@@ -31,7 +33,7 @@ def in_namespace(namespace: str) -> str:
 
 
 def is_open(labels: Mapping[str, str], our_id: str | None) -> bool:
-    """Whether a job with these labels is ours, where people see only their own (`our_id` None: all is open)."""
+    """Whether a job with these labels is ours, where people see only their own (None: all is open)."""
     from fairlead.wire.names import LABEL_SUBMITTER
 
     return our_id is None or labels.get(LABEL_SUBMITTER) == our_id

@@ -1,7 +1,8 @@
-"""How does a command line become a verb and its arguments? In two stages: find the verb, then parse with that verb's flags only.
+"""Makes a verb and its arguments of a command line: first finds the verb, then parses with that verb's flags
+only.
 
-What a newcomer gets wrong: global flags may stand before, between or after everything else (arena contract §1), so the verb's
-words are found and taken out first, and the rest goes through one parser that has both the verb's and the global flags.
+Global flags may stand before, between or after everything else (arena contract §1), so the verb's words are
+found and taken out first, and the rest goes through one parser that has both the verb's and the global flags.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class VerbModule(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that reports mistakes as `UserError`, prints help on stdout and knows pflag's order of arguments."""
+    """argparse that reports mistakes as `UserError`, prints help on stdout and has pflag's order."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(_sentence(message.replace(_KEPT, _TWO_DASHES)), self._help_hint())
@@ -64,9 +65,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def _kept(words: Sequence[str]) -> list[str]:
-    """Words in canonical order, with every `--` that is a value or an argument in a spelling that argparse leaves alone.
+    """Words in canonical order, with every `--` that is a value or an argument in a spelling that argparse
+    leaves alone.
 
-    Python 3.11 takes the first `--` out of whatever belongs to a flag or an argument, later versions only the one that ends the flags.
+    Python 3.11 takes the first `--` out of whatever belongs to a flag or an argument, later versions only the
+    one that ends the flags.
 
     >>> [each.replace("\\0", "!") for each in _kept(["--mode=--", "--", "sh", "--"])]
     ['--mode=!--', '--', 'sh', '!--']
@@ -113,7 +116,8 @@ def split_verb(argv: Sequence[str], program: str) -> tuple[Verb | None, list[str
         return verb, ["--help"]
     verb = find_verb(words, program)
     while verb is None and len(places) > 1 and places[0] > 0 and argv[places[0] - 1].startswith("-"):
-        # The word may be the value of a flag of the verb's own (`-m e top node`), which only the verb's parser knows.
+        # The word may be the value of a flag of the verb's own (`-m e top node`), which only the verb's
+        # parser knows.
         places, words = places[1:], words[1:]
         verb = find_verb(words, program)
     if verb is not None:
@@ -163,7 +167,10 @@ def _placeholders(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _add_globals(parser: Parser, *, is_of_cluster: bool) -> None:
-    """The global flags. A verb that brings its own cluster accepts those about clusters too, but does not show them."""
+    """The global flags.
+
+    A verb that brings its own cluster accepts those about clusters too, but does not show them.
+    """
     group = parser.add_argument_group("global flags")
     own = set(parser._option_string_actions)
 

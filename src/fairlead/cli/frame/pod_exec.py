@@ -1,7 +1,9 @@
-"""How is a command run in a container of one pod? Flags, what can be refused at once, the exit status; shared by every verb that attaches.
+"""Runs a command in a container of one pod: the flags, what is refused at once, the exit status.
 
-What a newcomer gets wrong: nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as
-`kubectl exec` does. The exit status is that program's.
+All attaching verbs use it.
+
+Nothing joins the program that is there (as `kubectl attach` does); another one starts beside it, as `kubectl
+exec` does. The exit status is that program's.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ def add_exec_flags(parser: argparse.ArgumentParser, instance: str) -> None:
 
 
 def run_in_pod(args: argparse.Namespace, context: Context, jobs: ClusterJobs, pod: Pod, logs: str) -> int:
-    """The exit status of the command, which has our streams; and, when they are one, our terminal. `logs`: the verb beside this one."""
+    """The exit status of the command, which has our streams; and, when they are one, our terminal.
+
+    `logs`: the verb beside this one.
+    """
     from fairlead.cli.frame.terminal import OwnStreams
 
     if pod.is_finished:  # the API server would only say that it does not find the container

@@ -1,6 +1,8 @@
-"""How is the log of one pod shown? Flags, parameters of the API, the container that is meant; shared by every verb that shows logs.
+"""Shows the log of one pod: flags, parameters of the API, the container that is meant.
 
-What a newcomer gets wrong: a container that waits for its next try has a log, one that was never started has none.
+All verbs that show logs use it.
+
+A container that waits for its next try has a log, one that was never started has none.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.frame.context import ClusterJobs, Context
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.errors import UserError
-from fairlead.model.pod import ContainerState
 
 if TYPE_CHECKING:
     from fairlead.model.pod import ContainerStatus, Pod
@@ -79,7 +80,7 @@ def _checked_time(text: str) -> str:
 
 
 def container_of(pod: Pod, named: str) -> str:
-    """The one that is named; of a pod that still initializes the one that fetches the code; else its first."""
+    """The one that is named; of a pod that initializes the one that fetches the code; else its first."""
     from fairlead.rules.pods.status import pod_status
 
     inits = [container.name for container in pod.init_containers]
@@ -102,7 +103,7 @@ def has_begun(pod: Pod, container: str) -> bool:
     status = _status(pod, container)
     if status is None:
         return pod.is_finished
-    return status.state in (ContainerState.RUNNING, ContainerState.TERMINATED) or status.restarts > 0
+    return status.has_begun or status.restarts > 0
 
 
 def waits_for(pod: Pod, container: str) -> str:

@@ -1,7 +1,8 @@
-"""What are our stdin, stdout and stderr worth? They may be closed, full, or a pipe that nobody reads any more.
+"""Our stdin, stdout and stderr, which may be closed, full, or a pipe that nobody reads any more.
 
-What a newcomer gets wrong: a descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
-into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure (arena contract §6), a full disk is.
+A descriptor below 3 that is closed is given to the next file or socket that opens, and "stdout" then writes
+into it; so the gaps are filled before anything else opens. A pipe without a reader is no failure (arena
+contract §6), a full disk is.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TextIO
 
 from fairlead.errors import OutsideError
@@ -17,9 +17,11 @@ from fairlead.wire.text.terminal_text import escape_terminal
 
 
 def fill_standard_streams() -> None:
-    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of that.
+    """Put /dev/null wherever descriptor 0, 1 or 2 is closed, and a stream where Python has none because of
+    that.
 
-    Both streams speak UTF-8, as the cluster does and kubectl: the same bytes in every locale. What is no text at all is shown escaped.
+    Both streams speak UTF-8, as the cluster does and kubectl: the same bytes in every locale. What is no text
+    at all is shown escaped.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -34,18 +36,22 @@ def fill_standard_streams() -> None:
 
 
 def _null_stream() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def silence(stream: TextIO) -> None:
-    """Lead a stream that failed to /dev/null, or the interpreter fails once more when it flushes at exit (and ends with 120)."""
+    """Lead a stream that failed to /dev/null, or the interpreter fails once more when it flushes at exit (and
+    ends with 120).
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Stdout:
-    """Where verbs print: text as a terminal may show it, bytes (logs, what a program in a container writes) as they are.
+    """Where verbs print: text as a terminal may show it, bytes (logs, what a program in a container writes)
+    as they are.
 
-    Its failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a BrokenPipeError.
+    Its failures are `OutsideError`, so that a full disk is never taken for a bug. A broken pipe stays a
+    BrokenPipeError.
     """
 
     def __init__(self, stream: TextIO) -> None:

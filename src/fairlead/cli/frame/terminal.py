@@ -1,6 +1,7 @@
-"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the terminal behind them.
+"""Our own stdin, stdout and stderr as the streams of a program that runs elsewhere (`ports.Streams`), and the
+terminal.
 
-What a newcomer gets wrong: a terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
+A terminal keeps its mode when a process dies. It is given back on every way out, also by a signal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any, Final, TextIO
 from fairlead.cli.frame.context import Output
 from fairlead.cli.frame.standard_streams import silence
 
-_ENDS_US: Final = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)  # Ctrl-C from outside is a KeyboardInterrupt, which unwinds by itself
+# Ctrl-C from outside is a KeyboardInterrupt, which unwinds by itself
+_ENDS_US: Final = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
 _USUAL: Final = (80, 24)
 _NOTICES: Final = 512
 

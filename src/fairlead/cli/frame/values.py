@@ -1,6 +1,8 @@
-"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is none.
+"""What the texts of flags mean: numbers, `KEY=VALUE`, lengths of time, taints, mounts; UserError for what is
+none.
 
-The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and times.
+The sentences are arena's where arena has one (contract §3), and those of Go's flag library for numbers and
+times.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.kinds.parts.job_spec import SecretEnv, Toleration
+from fairlead.kinds.parts.job_spec import JobToleration, SecretEnv
 from fairlead.wire.kube.quantity import parse_quantity
 
 _INVALID: Final = "failed to validate command args: "
@@ -74,7 +76,7 @@ def port(flag: str, text: str) -> int:
 def seconds(flag: str, text: str) -> int | None:
     """Go's lengths of time, cut to whole seconds; None when the flag was not given.
 
-    >>> seconds("running-timeout", "1h2m3s"), seconds("running-timeout", "1.5m"), seconds("running-timeout", "")
+    >>> seconds("retry-after", "1h2m3s"), seconds("retry-after", "1.5m"), seconds("retry-after", "")
     (3723, 90, None)
     """
     if not text:
@@ -172,15 +174,15 @@ def devices(flag: str, texts: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def toleration(text: str) -> Toleration:
+def toleration(text: str) -> JobToleration:
     """`KEY=VALUE:EFFECT,OPERATOR`, `KEY:EFFECT`, `KEY`, or `all`.
 
     >>> toleration("all"), toleration("gpu:NoSchedule")
-    (Toleration(key='', operator='Exists', value='', effect=''), \
-Toleration(key='gpu', operator='Exists', value='', effect='NoSchedule'))
+    (JobToleration(key='', operator='Exists', value='', effect=''), \
+JobToleration(key='gpu', operator='Exists', value='', effect='NoSchedule'))
     """
     if text == "all":
-        return Toleration(operator="Exists")
+        return JobToleration(operator="Exists")
     body, comma, operator = text.partition(",")
     body, colon, effect = body.partition(":")
     key, equals, value = body.partition("=")
@@ -197,10 +199,10 @@ Toleration(key='gpu', operator='Exists', value='', effect='NoSchedule'))
             f"--toleration is invalid: `{text}`",
             f"write KEY=VALUE:EFFECT,Equal or KEY:EFFECT or KEY or all; EFFECT is {', '.join(_EFFECTS)}",
         )
-    return Toleration(key, operator, value, effect)
+    return JobToleration(key, operator, value, effect)
 
 
-def tolerations(flag: str, texts: Iterable[str]) -> tuple[Toleration, ...]:
+def tolerations(flag: str, texts: Iterable[str]) -> tuple[JobToleration, ...]:
     return tuple(toleration(each) for each in texts)
 
 

@@ -1,6 +1,6 @@
-"""Which verbs exist, and in which module does each live? The only table of commands; help, parser and reference read it.
+"""The only table of commands: each verb, its module and its summary; help, parser and reference read it.
 
-What a newcomer gets wrong: importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
+Importing a verb's module here would cost every other verb its start-up time. `main` imports exactly one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _WRITING: Final = frozenset(
 
 
 class Verb(NamedTuple):
-    """`words` as a person types them. `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
+    """`words` as a person types them.
+
+    `is_arenas`: also a command of `arena`. `summary`: one line for `--help`.
 
     `aliases`: other words for its last word.
     """
@@ -128,7 +130,9 @@ PLANNED: Final = {
     "model": "the registry is MLflow's: its own web page and Python client show and change it",
     "llm": "`serve custom` runs any image that serves a language model",
 }
-"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does the same."""
+"""Commands of the arena contract that are not built: they say so instead of "unknown command", and what does
+the same.
+"""
 
 
 def verbs_of(program: str) -> tuple[Verb, ...]:

@@ -1,14 +1,13 @@
-"""`arena version`: which build is this? Lines and their order are arena's (contract §1, §9.1); nothing is imported for them."""
+"""`arena version` prints which build this is. Lines and their order are arena's (contract §1, §9.1)."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from pathlib import Path
 
 import fairlead
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.frame.flags import BooleanFlag
 
 NAME = "version"
@@ -25,28 +24,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     lines = [f"{context.program}: v{fairlead.__version__}"]
     if not args.short:
-        lines += build_lines()
+        lines += build_lines(context.machine)
     if args.verbose:
         lines += library_lines()
     context.stdout.write("\n".join(lines) + "\n")
     return 0
 
 
-def build_lines() -> list[str]:
-    """Indented facts. An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for its commit."""
+def build_lines(machine: Machine) -> list[str]:
+    """Indented facts.
+
+    An image or a wheel may carry `fairlead/_build.py` with the constants; a checkout is asked for its commit.
+    """
     build = _build_constants()
     lines = [
         f"BuildDate: {build.get('BUILD_DATE', 'unknown')}",
-        f"GitCommit: {build.get('GIT_COMMIT') or checkout_commit(Path(fairlead.__file__).parents[2]) or 'unknown'}",
+        f"GitCommit: {build.get('GIT_COMMIT') or machine.commit() or 'unknown'}",
         f"GitTreeState: {build.get('GIT_TREE_STATE', 'unknown')}",
     ]
     if build.get("GIT_TAG"):
         lines.append(f"GitTag: {build['GIT_TAG']}")
-    machine = os.uname().machine
+    processor = os.uname().machine
     lines += [
         f"PythonVersion: {sys.version.split()[0]}",
         f"Compiler: {sys.version.partition('[')[2].rstrip(']') or sys.implementation.name}",
-        f"Platform: {sys.platform}/{_MACHINES.get(machine, machine)}",
+        f"Platform: {sys.platform}/{_MACHINES.get(processor, processor)}",
     ]
     return [f"  {line}" for line in lines]
 
@@ -61,22 +63,6 @@ def library_lines() -> list[str]:
         except PackageNotFoundError:
             lines.append(f"  {name}: not installed")
     return lines
-
-
-def checkout_commit(root: Path) -> str:
-    """The commit a source checkout stands on, read from its files; empty when `root` is no checkout."""
-    try:
-        head = (root / ".git" / "HEAD").read_text().strip()
-        if not head.startswith("ref: "):
-            return head
-        reference = head.removeprefix("ref: ")
-        loose = root / ".git" / reference
-        if loose.exists():
-            return loose.read_text().strip()
-        packed = (root / ".git" / "packed-refs").read_text().splitlines()
-    except OSError:
-        return ""
-    return next((line.split()[0] for line in packed if line.endswith(f" {reference}")), "")
 
 
 def _build_constants() -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""`arena attach JOB [-- CMD...]`: run a command, a shell by default, inside a container of a training job (arena contract §1)."""
+"""`arena attach JOB [-- CMD...]`: run a command, a shell by default, inside a container of a training job
+(arena contract §1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`arena data list`: which data can a job mount with `--data`? The bound volume claims of a namespace (arena contract §2.4)."""
+"""`arena data list` lists the bound claims of a namespace, which `--data` mounts (arena contract §2.4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`arena delete JOB…`: end training jobs and remove all that belongs to them (arena contract §2.4, §9.1).
+"""`arena delete JOB…` ends training jobs and removes all that belongs to them (arena contract §2.4, §9.1).
 
-What a newcomer gets wrong: a name that does not exist is no failure, and never stops the names after it.
+A name that does not exist is no failure, and never stops the names after it.
 """
 
 from __future__ import annotations

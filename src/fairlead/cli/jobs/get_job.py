@@ -1,4 +1,4 @@
-"""`arena get JOB`: how does one job fare, pod by pod, and why does it wait? (arena contract §2.2; sample S12)"""
+"""`arena get JOB` shows one job, pod by pod, and why it waits (arena contract §2.2; sample S12)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def _output(args: argparse.Namespace, context: Context, jobs: ClusterJobs, repor
 
 
 def _tensorboard(jobs: ClusterJobs, report: JobReport) -> str:
-    """Where its TensorBoard is. Only a job that names a Service costs a request; any node answers at a node port, so one of its own."""
+    """Where its TensorBoard is.
+
+    Only a job that names a Service costs a request; any node answers at a node port, so one of its own.
+    """
     from fairlead.wire.names import ANNOTATION_TENSORBOARD
 
     service = report.job.annotations.get(ANNOTATION_TENSORBOARD, "")
@@ -88,7 +91,7 @@ def _events(jobs: ClusterJobs, report: JobReport) -> Events:
 
 
 def _why_pending(context: Context, report: JobReport) -> list[str]:
-    """One sentence per pod that waits, or a container of which does; else one for a job that waits without any."""
+    """One sentence per pod or container that waits; else one for a job that waits without any."""
     from fairlead.model.pod import PodPhase
     from fairlead.rules.jobs.status import PENDING, board_state
     from fairlead.rules.jobs.waiting import why_job_waits, why_pod_waits
@@ -103,7 +106,10 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
 
 
 def _why_no_shared_room(context: Context, pods: list[Pod]) -> dict[str, str]:
-    """For pods that ask for a part of a GPU and have no node: what each node answers. Only they cost reading the cluster's nodes."""
+    """For pods that ask for a part of a GPU and have no node: what each node answers.
+
+    Only they cost reading the cluster's nodes.
+    """
     from fairlead.rules.holding.need import asks_share
 
     waiting = [pod for pod in pods if not pod.node and asks_share(pod)]

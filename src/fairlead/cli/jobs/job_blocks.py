@@ -1,4 +1,4 @@
-"""The blocks of one job, `arena get JOB` and `arena top job JOB` (arena contract §2.2; samples S12 and S14)."""
+"""The blocks of one job, `arena get JOB` and `arena top job JOB` (arena contract §2.2; samples S12, S14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A job as JSON and YAML (arena contract §2.2): durations in seconds as text, memory in bytes, moments in whole epoch seconds."""
+"""A job as JSON and YAML (arena contract §2.2): durations in seconds as text, memory in bytes, moments in
+whole epoch seconds.
+"""
 
 from __future__ import annotations
 

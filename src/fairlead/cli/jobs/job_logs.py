@@ -1,6 +1,6 @@
-"""`arena logs JOB`: what did its chief, or one of its pods, write? (arena contract §1)
+"""`arena logs JOB` prints what a job's chief, or one of its pods, wrote (arena contract §1).
 
-What a newcomer gets wrong: with -f a job may have no pod yet, and its container may not have begun; both are waited for.
+With -f a job may have no pod yet, and its container may not have begun; both are waited for.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     options = log_options(args)
     jobs = context.world.jobs()
-    shown = _show_next(args, context, jobs, options, after="")
-    while args.follow and shown == INIT_CODE and not args.container:  # then comes the program for which the code was fetched
-        shown = _show_next(args, context, jobs, options, after=shown)
+    shown = _show_next(args, context, jobs, options, None)
+    while args.follow and shown == INIT_CODE and not args.container:  # then comes what the code was fetched for
+        shown = _show_next(args, context, jobs, options, shown)
     return 0
 
 
-def _show_next(args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], *, after: str) -> str:
-    """The container whose log was shown; "" when the pod ended and none came after that one."""
+def _show_next(
+    args: argparse.Namespace, context: Context, jobs: ClusterJobs, options: dict[str, str | int], after: str | None
+) -> str | None:
+    """The container whose log was shown; None when the pod ended and none came after that one."""
     while True:
         pod = chosen_pod(args, jobs, context.world.namespace())
         if isinstance(pod, Refusal):
@@ -48,7 +50,7 @@ def _show_next(args: argparse.Namespace, context: Context, jobs: ClusterJobs, op
                 return container
             why, is_over = f"container {container} of pod {pod.name} has not begun: {waits_for(pod, container)}", pod.is_finished
         if is_over and after:
-            return ""
+            return None
         if is_over or not args.follow:
             raise UserError(why, f"`arena get {args.job} --explain` says why; -f waits")
         context.sleep(POLL_SECONDS)

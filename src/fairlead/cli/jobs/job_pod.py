@@ -1,6 +1,6 @@
-"""Which pod of a job does a command mean: its chief, or the one that -i names? Shared by `logs` and `attach` (arena contract §1).
+"""Chooses the pod of a job that a command means: its chief, or the one that -i names (arena contract §1).
 
-What a newcomer gets wrong: a job that has pods may have no chief yet (launchers come last), and no other pod is taken in its stead.
+A job that has pods may have no chief yet (launchers come last), and no other pod is taken in its stead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Which jobs does a command mean, and what must it say of those that it could not see? Shared by every verb about jobs (arena contract §6).
+"""Finds the jobs that a command means, and warns of what could not be seen (arena contract §6).
 
-What a newcomer gets wrong: a kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be
+All job verbs use it.
+
+A kind that may not be read is left out with a warning, but a table that is empty because *nothing* could be
 read is an error, never an empty table.
 """
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.cli.frame.messages import Messages
     from fairlead.kinds.parts.kind import JobKind
     from fairlead.model.snapshot import ClusterSnapshot
-    from fairlead.model.source import Source, SourceState
+    from fairlead.model.source import Source
     from fairlead.rules.reports.job import JobReport
 
 NOT_FOUND = "training job not found,please use 'arena list' to make sure job is existed"
@@ -30,7 +32,7 @@ def add_type(parser: argparse.ArgumentParser) -> None:
 
 
 def kinds_of(word: str) -> tuple[JobKind, ...]:
-    """The kinds that `-T word` means: all without a word, none for a type that arena has and we cannot read yet."""
+    """The kinds that `-T word` means: all without a word, none for a type that we cannot read yet."""
     from fairlead.kinds.registry import KINDS, TYPE_WORDS, kind_by_type, type_of_word
 
     if not word:
@@ -47,7 +49,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
     """Warn of what was left out; whether that was anything. Raises when nothing could be read at all."""
     labels = _labels(kinds)
     read = {labels[name]: source for name, source in found.sources.items() if name in labels}
-    served = {name: source for name, source in read.items() if source.state != SourceState.MISSING}
+    served = {name: source for name, source in read.items() if not source.is_missing}
     for name in sorted(read.keys() - served.keys()):
         messages.debug(f"{name} is not served by this cluster")
     if not served:
@@ -66,7 +68,7 @@ def check_sources(found: ClusterSnapshot, kinds: Sequence[JobKind], word: str, n
 
 def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError:
     first = next(iter(failed.values()))
-    if all(source.state == SourceState.FORBIDDEN for source in failed.values()):
+    if all(source.is_forbidden for source in failed.values()):
         return UserError(f"the user has no privileges to list the training jobs in {in_namespace(namespace)}", first.message)
     return OutsideError("kubernetes", f"no training job can be listed: {first.message}", first.hint)
 
@@ -74,7 +76,7 @@ def _nothing_read(failed: Mapping[str, Source], namespace: str) -> FairleadError
 def find_job(
     jobs: ClusterJobs, name: str, namespace: str, word: str, *, absent: str = NOT_FOUND, with_readings: bool = False
 ) -> ClusterSnapshot:
-    """The one job of this name with its pods. Raises UserError when there is none, or one in several kinds."""
+    """The one job of this name with its pods. Raises UserError for none, or one in several kinds."""
     check_name(name)
     kinds = kinds_of(word)
     found = without_others_jobs(jobs.read_jobs(kinds, namespace, name, with_readings=with_readings), name)
@@ -100,7 +102,9 @@ def _labels(kinds: Sequence[JobKind]) -> dict[str, str]:
 
 
 def without_others_jobs(found: ClusterSnapshot, name: str = "") -> ClusterSnapshot:
-    """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by name is refused."""
+    """Where a namespace shows people their own jobs only, the others' are left out; one that was asked for by
+    name is refused.
+    """
     mine = tuple(job for job in found.jobs if is_open(job.labels, found.isolated.get(job.namespace)))
     if name and found.jobs and not mine:
         raise not_yours(found.jobs[0].namespace)
@@ -142,4 +146,4 @@ def is_legacy(args: argparse.Namespace, context: Context) -> bool:
     """The layout of arena 0.4: by flag, else by ARENA_OUTPUT, else by the config file's `output=legacy`."""
     from fairlead.cli.frame.arena_config import is_legacy_layout
 
-    return args.legacy or is_legacy_layout(context.env, context.messages)
+    return args.legacy or is_legacy_layout(context.env, context.machine, context.messages)

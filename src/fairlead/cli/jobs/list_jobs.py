@@ -1,4 +1,4 @@
-"""`arena list`: which training jobs are there, and how do they fare? (arena contract §2.2, §6; samples S10, S11)"""
+"""`arena list` lists training jobs and how they fare (arena contract §2.2, §6; samples S10, S11)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ class _Listing:
         return sorted(newest_first(reports), key=_SORTS[self._args.sort_by])
 
     def _in_status(self, reports: list[JobReport]) -> list[JobReport]:
-        """Those in the statuses that are asked for. Operators have words of their own, so one that no job is in is told, not refused."""
+        """Those in the statuses that are asked for.
+
+        Operators have words of their own, so one that no job is in is told, not refused.
+        """
         wanted = {word.strip().upper() for word in self._args.status.split(",") if word.strip()}
         there = {report.status for report in reports}
         if there and wanted and not wanted & there:

@@ -1,4 +1,4 @@
-"""`arena logviewer JOB`: where can the logs of a job be looked at in a browser? (arena contract §1)"""
+"""`arena logviewer JOB` prints the address of a job's logs in the console (arena contract §1)."""
 
 from __future__ import annotations
 

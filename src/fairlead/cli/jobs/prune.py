@@ -1,6 +1,6 @@
-"""`arena prune --since 10h`: which finished jobs are old enough to go? (arena contract §1, §2.4)
+"""`arena prune --since 10h` deletes finished jobs that are old enough (arena contract §1, §2.4).
 
-What a newcomer gets wrong: only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old it is.
+Only what SUCCEEDED or FAILED is pruned; a job that waits, runs or is suspended stays, however old it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that runs (arena contract §1, §9.1).
+"""`arena scaleout etjob` and `arena scalein etjob`: more or fewer workers for an elastic job that runs (arena
+contract §1, §9.1).
 
-What the two verbs share: flags, checks, messages. What they do differs in a sign and in the object that is made.
+What the two verbs share: flags, checks, messages. What they do differs in a sign and in the object that is
+made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`arena top job [JOB]`: how are the GPUs of training jobs used? (arena contract §2.2; samples S13, S14)"""
+"""`arena top job [JOB]` shows how the GPUs of training jobs are used (arena contract §2.2; S13, S14)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""`kubectl inspect cgpu`, also `fairlead inspect gpu`: who sits on which shared card? Snapshot in, table, blocks or document out.
+"""`kubectl inspect cgpu`, also `fairlead inspect gpu`, shows who sits on which shared card: table, blocks or
+document.
 
-What a newcomer gets wrong: nobody asks the scheduler extender. Nodes and pods say everything, so this works while it is down.
+The scheduler extender is not asked. Nodes and pods say everything, so this works while it is down.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def _inspected(args: argparse.Namespace, context: Context) -> list[InspectedNode
     ledger = ledger_of(snapshot)
     if error := unknown_node(ledger, names):
         raise UserError(error, "without a name every node that shares GPUs is shown")
-    for cards in draining_cards(ledger, names, snapshot.pods):  # beside the table, whose lines are the contract's
+    # beside the table, whose lines are the contract's
+    for cards in draining_cards(ledger, names, snapshot.pods):
         context.messages.warn(f"node {cards.node}: {render_draining(cards)}")
     return inspect_shares(ledger, names, snapshot.gpus)
 

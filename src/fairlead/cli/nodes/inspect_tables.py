@@ -1,7 +1,9 @@
-"""The tables of `kubectl inspect cgpu` (sharing contract 4): a line per node, or a block per node with a line per pod.
+"""The tables of `kubectl inspect cgpu` (sharing contract 4): a line per node, or a block per node with a line
+per pod.
 
-What a newcomer gets wrong: the rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
-first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the reference's.
+The rows of dashes are as long as the reference makes them: bytes of the first row (of all pod rows of the
+first block) before its columns are aligned, plus a constant. No line ends with blanks, unlike the
+reference's.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ def trimmed(text: str) -> str:
 
 
 def gpu_columns(indexes: Sequence[Collection[int]]) -> list[int]:
-    """From 0 up to the largest count of GPUs, and any index beyond that a node has (of a node that lost a card one is missing).
+    """From 0 up to the largest count of GPUs, and any index beyond that a node has (of a node that lost a
+    card one is missing).
 
     >>> gpu_columns([[0, 1], [0, 2]]), gpu_columns([])
     ([0, 1, 2], [])

@@ -1,7 +1,8 @@
-"""`arena top node` as arena 0.4 printed it: a table, or with `-d` a block per node (arena contract §2.3; sample S15).
+"""`arena top node` as arena 0.4 printed it: a table, or with `-d` a block per node (arena contract §2.3;
+sample S15).
 
-What a newcomer gets wrong: these people count a shared GPU as allocated as soon as any of its memory is; and percentages are cut off,
-not rounded. Where the text shows a tab, the reference pads, so lines end with blanks.
+arena 0.4 counts a shared GPU as allocated as soon as any of its memory is; and percentages are cut off, not
+rounded. Where the text shows a tab, the reference pads, so lines end with blanks.
 """
 
 from __future__ import annotations

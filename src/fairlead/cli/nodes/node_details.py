@@ -1,7 +1,8 @@
 """The blocks of `arena top node -d`: one per node (arena contract §2.1; samples S5 to S9).
 
-What a newcomer gets wrong: the odd blanks are the contract. Share nodes end with two empty lines, one description line ends with a
-blank, the dashes under a topology node's INDEX are four, and summaries are aligned for some modes and not for others.
+The odd blanks are the contract. Share nodes end with two empty lines, one description line ends with a blank,
+the dashes under a topology node's INDEX are four, and summaries are aligned for some modes and not for
+others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def node_details(reports: Sequence[NodeReport]) -> str:
 
 
 def description(report: NodeReport) -> str:
-    """What pods may ask for here. The blank at the end of line 2 of a share node without gpu-core is the reference's."""
+    """What pods may ask for here.
+
+    The blank at the end of line 2 of a share node without gpu-core is the reference's.
+    """
     if report.mode == NORMAL:
         return "  This node has none gpu devices\n"
     word = _WORD_OF_MODE[report.mode]

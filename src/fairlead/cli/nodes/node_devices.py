@@ -1,7 +1,8 @@
-"""The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode (sample S6).
+"""The `GPUs:` block of `arena top node -d --metric`: the same five columns and summary for every GPU mode
+(sample S6).
 
-What a newcomer gets wrong: a device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they
-say nothing (a lost GPU), that is unknown and not 0.
+A device that nobody was given shows used memory and duty cycle 0, whatever its sensors say; but when they say
+nothing (a lost GPU), that is unknown and not 0.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MIB = 1 << 20
 
 
 class DeviceUse(Struct, frozen=True, gc=False):
-    """One device with its newest reading, in bytes and percent; None = nobody told, which a table shows as `N/A`."""
+    """One device with its newest reading, in bytes and percent; None = nobody told, in a table `N/A`."""
 
     reading: GpuReading
     total_bytes: float | None
@@ -52,13 +53,15 @@ def _use_of_whole(report: NodeReport, reading: GpuReading) -> DeviceUse:
 
 
 def _total_bytes(node: Node, reading: GpuReading) -> float | None:
-    """What the device says; when it says nothing (it is lost), its slot in the inventory or the node's label still knows."""
+    """What the device says; when it is lost, its slot in the inventory or the node's label still knows."""
     slot = next((slot.memory_mib for slot in node.gpus if slot.index == reading.index), None)
     return _scaled(reading.memory_total_mib or slot or node.card_memory_mib, _MIB)
 
 
 def _use(reading: GpuReading, total: float | None, allocated: float | None) -> DeviceUse:
-    """With nothing allocated, what is known of used memory and duty cycle is 0; what is allocated but unknown (None) is in use, too."""
+    """With nothing allocated, what is known of used memory and duty cycle is 0; what is allocated but unknown
+    (None) is in use, too.
+    """
     is_free = allocated == 0
     used = _scaled(reading.memory_used_mib, 0 if is_free else _MIB)
     return DeviceUse(reading, total, allocated, used, _scaled(reading.utilization_ratio, 0 if is_free else 100))
@@ -69,7 +72,10 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def _is_held(reading: GpuReading, holding: set[tuple[str, str]]) -> bool:
-    """Whether a pod that asks for GPUs sits on the card. A scraped label may name the exporter's own pod, which holds nothing."""
+    """Whether a pod that asks for GPUs sits on the card.
+
+    A scraped label may name the exporter's own pod, which holds nothing.
+    """
     return any((holder.namespace, holder.pod) in holding for holder in reading.holders)
 
 

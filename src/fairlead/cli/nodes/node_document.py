@@ -1,6 +1,7 @@
 """`arena top node -o json|yaml`: one object with four arrays (arena contract §2.2).
 
-Memory in bytes, arrays never null, keys never renamed; a share pod's request and grants are in the node's own units.
+Memory in bytes, arrays never null, keys never renamed; a share pod's request and grants are in the node's own
+units.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def _visible(holder: HolderReport) -> list[str]:
 def _metrics(report: NodeReport) -> list[dict[str, Any]]:
     """What nobody told has no key: an unread GPU is not an idle one. The table says `N/A`.
 
-    Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one that has ended.
+    Names only of pods that hold GPUs here: a scraped label may name the exporter's own pod, or one that has
+    ended.
     """
     holding = {(holder.pod.namespace, holder.pod.name) for holder in report.holders}
     return [

@@ -1,4 +1,4 @@
-"""The tables of `arena top node`: one per GPU mode, and the mixed one (arena contract §2.1; samples S1 to S4)."""
+"""The tables of `arena top node`: one per GPU mode, and the mixed one (arena contract §2.1; S1 to S4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Requested = Mapping[str, Amounts] | None
 
 
 def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Requested = None) -> str:
-    """The table for these nodes (at least one). `has_footer` is about the mixed table; a mode's own table keeps its footer."""
+    """The table for these nodes (at least one).
+
+    `has_footer` is about the mixed table; a mode's own table keeps its footer.
+    """
     modes = {report.mode for report in reports}
     if modes == {SHARE}:
         return _share_table(reports, requested)
@@ -31,7 +34,7 @@ def node_table(reports: Sequence[NodeReport], *, has_footer: bool, requested: Re
 
 
 def with_requests(rows: Sequence[list[str]], reports: Sequence[NodeReport], requested: Requested) -> list[list[str]]:
-    """The rows, the header first, with what the pods of each node ask for; as they are when nobody wants to know."""
+    """The rows, the header first, with what the pods of each node ask for, if it is `requested`."""
     if requested is None:
         return list(rows)
     head, *lines = rows

@@ -1,4 +1,7 @@
-"""`fairlead place`: where would these pods go that share a GPU? Nothing is created; the cluster, or a snapshot of it, is only read."""
+"""`fairlead place` says where pods that share a GPU would go.
+
+Nothing is created; the cluster or a snapshot is only read.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.errors import UserError
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
-    from fairlead.rules.sharing.what_if import Outcome
+    from fairlead.rules.sharing.what_if import PodPlan
 
 NAME = "place"
 HELP = (
@@ -36,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """0 when all find room, 1 otherwise, so that a script can ask."""
-    pods = _pods(args, context.options.namespace or "default")
+    pods = _pods(args, context.options.namespace or "default", context.machine)
     from fairlead.rules.sharing.ledger import ledger_of
     from fairlead.rules.sharing.what_if import place_pods
 
@@ -45,14 +48,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0 if all(outcome.node for outcome in outcomes) else 1
 
 
-def _pods(args: argparse.Namespace, namespace: str) -> list[Pod]:
+def _pods(args: argparse.Namespace, namespace: str, machine: Machine) -> list[Pod]:
     if bool(args.filename) == (args.gpu_mem is not None):
         raise UserError(
             "say which pods: either a number of units or a manifest", "`fairlead place --gpu-mem 4` or `fairlead place -f pod.yaml`"
         )
     if args.gpu_mem is not None and args.gpu_mem < 1:
         raise UserError(f"a pod cannot have {args.gpu_mem} units", "`--gpu-mem` is a whole number from 1 on")
-    manifests = _read(args.filename) if args.filename else [_asked(args)]
+    manifests = _read(args.filename, machine) if args.filename else [_asked(args)]
     templates = [_template(each) for each in manifests if len(manifests) == 1 or _has_pods(each)]
     if not templates:
         raise UserError(f"no object of manifest `{args.filename}` has pods", "a Pod, Deployment, StatefulSet, ReplicaSet or Job has some")
@@ -76,17 +79,16 @@ def _asked(args: argparse.Namespace) -> Object:
     return {"kind": "Pod", "metadata": {"name": "pod", "labels": labels}, "spec": {"containers": [container]}}
 
 
-def _read(filename: str) -> list[Object]:
+def _read(filename: str, machine: Machine) -> list[Object]:
     """The objects of the file, at least one. Raises UserError when it cannot be read."""
     import sys
-    from pathlib import Path
 
     import yaml
 
     from fairlead.wire.files.bounded import load_yaml_documents
 
     try:
-        text = sys.stdin.buffer.read() if filename == "-" else Path(filename).expanduser().read_bytes()
+        text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
         found = [each for each in load_yaml_documents(text) if each is not None]
     except OSError as error:
         raise UserError(f"manifest `{filename}` cannot be read: {error.strerror}", "name a file with one Pod or workload") from error
@@ -131,9 +133,9 @@ def _pod(template: Object, namespace: str, name: str, uid: str) -> Pod:
         raise UserError(f"the pod cannot be read: {error}", "`kubectl apply --dry-run=server` says more") from error
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[PodPlan]) -> str:
     rows = [("POD", "NODE", "GPU", "MEMORY")]
-    waiting: dict[str, Outcome] = {}
+    waiting: dict[str, PodPlan] = {}
     for outcome in outcomes:
         if not outcome.node:
             waiting.setdefault(outcome.reason, outcome)
@@ -148,7 +150,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     return f"{render_rows(rows)}{told}"
 
 
-def _help(outcome: Outcome) -> str:
+def _help(outcome: PodPlan) -> str:
     if outcome.sacrifice is None:
         return ""
     who = ", ".join(f"{pod.key} (priority {pod.priority})" for pod in outcome.sacrifice.pods)

@@ -1,4 +1,4 @@
-"""`arena top node`: how are the GPUs of the nodes used? Snapshot in, table, blocks or document out (arena contract §2.1, §5)."""
+"""`arena top node` shows how the GPUs of the nodes are used (arena contract §2.1, §5)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     mode = _checked(args)
-    is_legacy = args.legacy or is_legacy_layout(context.env, context.messages)
+    is_legacy = args.legacy or is_legacy_layout(context.env, context.machine, context.messages)
     reader = context.world.reader()
     while True:
         context.stdout.write(_output(args, mode, reader, context.messages, is_legacy=is_legacy))

@@ -1,4 +1,4 @@
-"""`fairlead why NS/POD`: why does this pod wait, or where does it sit? From the cluster, or from a snapshot of it."""
+"""`fairlead why NS/POD` says why a pod waits, or where it sits. It reads a cluster or a snapshot."""
 
 from __future__ import annotations
 

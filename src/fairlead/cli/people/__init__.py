@@ -1,1 +1,1 @@
-"""Who am I?"""
+"""Verbs about the person who asks."""

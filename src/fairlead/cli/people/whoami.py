@@ -1,4 +1,4 @@
-"""`arena whoami`: as whom does the cluster see us? (arena contract §1)"""
+"""`arena whoami` prints as whom the cluster sees us (arena contract §1)."""
 
 from __future__ import annotations
 

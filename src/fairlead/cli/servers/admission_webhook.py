@@ -1,4 +1,6 @@
-"""`fairlead admission-webhook`: the admission rules of shared GPUs for API servers that have no admission policies of version v1."""
+"""`fairlead admission-webhook`: the admission rules of shared GPUs for API servers that have no admission
+policies of version v1.
+"""
 
 from __future__ import annotations
 

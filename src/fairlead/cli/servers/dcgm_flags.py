@@ -1,7 +1,8 @@
-"""Which flags and variables does dcgm-exporter take, and which of them mean something here? (telemetry contract 1.2)
+"""The flags and variables that dcgm-exporter takes, and which of them mean something here (telemetry contract
+1.2).
 
-What a newcomer gets wrong: none may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing
-must say so, or somebody believes that it does.
+None may be refused, or swapping the image would break a DaemonSet's start; but one that changes nothing must
+say so, or somebody believes that it does.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ WORKS, NOT_YET, NEVER = "works", "no effect yet", "no effect: there is no DCGM h
 
 
 class DcgmFlag(NamedTuple):
-    """`spellings`: the long one first. `metavar` None: a boolean. `default`: what dcgm-exporter takes for "not asked"."""
+    """`spellings`: the long one first.
+
+    `metavar` None: a boolean. `default`: what dcgm-exporter takes for "not asked".
+    """
 
     spellings: tuple[str, ...]
     effect: str
@@ -93,7 +97,10 @@ def add_dcgm_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def fill_dcgm_flags(args: argparse.Namespace, env: Mapping[str, str]) -> None:
-    """Flag, else variable, else off. Raises UserError for a variable that is neither true nor false where one of them is needed."""
+    """Flag, else variable, else off.
+
+    Raises UserError for a variable that is neither true nor false where one of them is needed.
+    """
     for flag in FLAGS:
         if getattr(args, flag.name) is None:
             text = env.get(flag.env, "")

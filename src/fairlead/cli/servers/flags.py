@@ -42,7 +42,10 @@ def add_prometheus(parser: argparse.ArgumentParser) -> None:
 
 
 def path_name(text: str) -> str:
-    """The name of a file or a directory. An empty one is a variable that was not set, and not the same as no flag."""
+    """The name of a file or a directory.
+
+    An empty one is a variable that was not set, and not the same as no flag.
+    """
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; leave the flag out, or see whether a variable is set")
     return text

@@ -1,4 +1,6 @@
-"""`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of dcgm-exporter (telemetry contract 1.2)."""
+"""`fairlead gpu-exporter`: Prometheus metrics of GPU devices, with the flags and variables of dcgm-exporter
+(telemetry contract 1.2).
+"""
 
 from __future__ import annotations
 

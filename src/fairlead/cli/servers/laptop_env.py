@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from pathlib import Path
 from typing import Final
 
 from fairlead.cli.frame.context import Context
@@ -29,11 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.servers.laptop_state import laptop_home, laptop_in, running_laptop
-
-    home = Path(args.state_dir).expanduser() if args.state_dir else laptop_home(context.env)
-    laptop = laptop_in(home) if args.state_dir else running_laptop(context.env)
+    state_dir = args.state_dir or ""
+    laptop = context.machine.laptop(state_dir)
     if laptop is None:
+        home = context.machine.laptop_home(state_dir)
         raise UserError(f"no laptop keeps its files in `{home}`", "start one with `fairlead up`, or name its directory with --state-dir")
     context.stdout.write(line(laptop.kubeconfig, args.shell))
     return 0

@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context, LaptopClock
+from fairlead.cli.frame.context import Context, TimeOfLaptop
 from fairlead.cli.frame.flags import BooleanFlag
 from fairlead.cli.servers.flags import path_name
 from fairlead.errors import UserError
@@ -100,7 +100,7 @@ def _number(text: str) -> float:
     return value
 
 
-def _wait(clock: LaptopClock, moved: ClockMoved, context: Context) -> ClockMoved:
+def _wait(clock: TimeOfLaptop, moved: ClockMoved, context: Context) -> ClockMoved:
     """Until the run is over, or somebody else ended it. Ctrl-C pauses the world where it is."""
     from fairlead.console.pages.clock import ClockMoved, ClockOrder
 

@@ -1,4 +1,6 @@
-"""`arena serve attach JOB [-- CMD...]`: run a command, a shell by default, inside a pod of a serving job (arena contract §1)."""
+"""`arena serve attach JOB [-- CMD...]`: run a command, a shell by default, inside a pod of a serving job
+(arena contract §1).
+"""
 
 from __future__ import annotations
 

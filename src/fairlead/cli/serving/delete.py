@@ -1,6 +1,7 @@
-"""`arena serve delete JOB…`: end serving jobs and remove all that belongs to them (arena contract §2.4, §9.1).
+"""`arena serve delete JOB…` ends serving jobs and removes all that belongs to them (arena contract §2.4,
+§9.1).
 
-What a newcomer gets wrong: a name that does not exist is no failure, and never stops the names after it.
+A name that does not exist is no failure, and never stops the names after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`arena serve get JOB`: how does one serving job fare, pod by pod? (arena contract §2.4, §9.1)"""
+"""`arena serve get JOB` shows one serving job, pod by pod (arena contract §2.4, §9.1)."""
 
 from __future__ import annotations
 

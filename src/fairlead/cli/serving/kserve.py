@@ -6,8 +6,13 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.cli.frame.context import Context
-from fairlead.cli.serving.flags import add_common_flags, add_kserve_flags
+from msgspec.structs import replace
+
+from fairlead.cli.frame import values
+from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.values import count, invalid
+from fairlead.cli.serving.spec import add_common_flags, check_service_name, common_spec, ports
 from fairlead.cli.serving.submit import serve
 
 if TYPE_CHECKING:
@@ -24,7 +29,31 @@ _NO_CANARY: Final = "-1"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser)
-    add_kserve_flags(parser)
+    text_flag(
+        parser,
+        "--model-format",
+        metavar="FORMAT[:VERSION]",
+        help="format of the model, e.g. `sklearn`, `pytorch:2`: KServe finds the server",
+    )
+    text_flag(parser, "--runtime", metavar="NAME", help="this serving runtime")
+    text_flag(parser, "--runtime-version", metavar="VERSION", help="version of the runtime")
+    text_flag(parser, "--storage-uri", metavar="URI", help="where the model lies")
+    text_flag(parser, "--protocol-version", metavar="VERSION", help="protocol of the model server: v1, v2, grpc-v1, grpc-v2")
+    text_flag(parser, "--port", default="0", metavar="PORT", help="port of the container")
+    text_flag(parser, "--metrics-port", default="8080", metavar="PORT", help="port of metrics (taken; KServe knows it)")
+    text_flag(parser, "--min-replicas", default="1", metavar="N", help="the fewest pods (0: none while nobody asks)")
+    text_flag(parser, "--max-replicas", metavar="N", help="the most pods")
+    text_flag(parser, "--scale-target", metavar="N", help="what the autoscaler aims at")
+    text_flag(parser, "--scale-metric", metavar="METRIC", help="what it looks at: cpu, memory, concurrency, rps")
+    text_flag(parser, "--container-concurrency", metavar="N", help="how many requests a container takes at once")
+    text_flag(parser, "--timeout", metavar="SECONDS", help="how long a request may take")
+    text_flag(
+        parser, "--canary-traffic-percent", default="-1", metavar="N", help="percent of the traffic for the newest revision (-1: all)"
+    )
+    truth_flag(parser, "--enable-prometheus", help="let Prometheus read the pods' metrics")
+    many_flag(parser, "--security-context", metavar="KEY=VALUE", help="a field of the pods' security context, e.g. `runAsUser=1000`")
+    text_flag(parser, "--affinity-policy", default="none", metavar="POLICY", help="none, spread or binpack")
+    text_flag(parser, "--affinity-constraint", default="preferred", metavar="HOW", help="preferred or required")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -33,14 +62,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
-    from msgspec.structs import replace
-
-    from fairlead.cli.frame.values import invalid
-    from fairlead.cli.serving.spec import check_service_name, common_spec, ports
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from fairlead.kinds.serving.kinds import KSERVE
 
-    spec = common_spec(args, KSERVE, namespace, config, now)
+    spec = common_spec(args, KSERVE, namespace, machine, now)
     check_service_name(spec.name)
     if not spec.image and not args.model_format:
         raise invalid("--model-format or --image must be set", "`--model-format sklearn --storage-uri URI`, or `--image IMAGE`")
@@ -50,7 +75,6 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
 
 
 def _kserve(args: argparse.Namespace) -> KServeSpec:
-    from fairlead.cli.frame import values
     from fairlead.kinds.serving.spec import KServeSpec
 
     format_, _, version = args.model_format.partition(":")
@@ -79,14 +103,10 @@ def _kserve(args: argparse.Namespace) -> KServeSpec:
 
 
 def _number(flag: str, text: str, least: int = 0) -> int | None:
-    from fairlead.cli.frame.values import count
-
     return count(flag, text, least) if text else None
 
 
 def _percent(text: str) -> int | None:
-    from fairlead.cli.frame.values import count, invalid
-
     if text == _NO_CANARY:
         return None
     percent = count("canary-traffic-percent", text)

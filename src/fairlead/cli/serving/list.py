@@ -1,4 +1,4 @@
-"""`arena serve list`: which models are served, where, and how many of their pods are up? (arena contract §2.4)"""
+"""`arena serve list` lists serving jobs, where they are, how many pods are up (arena contract §2.4)."""
 
 from __future__ import annotations
 

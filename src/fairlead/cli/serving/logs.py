@@ -1,6 +1,6 @@
-"""`arena serve logs JOB`: what did a pod of a serving job write?
+"""`arena serve logs JOB` prints what a pod of a serving job wrote.
 
-What a newcomer gets wrong: a serving job has no chief. With several pods the person says which; with one there is no question.
+A serving job has no chief. With several pods the person says which; with one there is no question.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How do the flags of probes become probes? `--readiness-probe-action httpGet --readiness-probe-action-option "path: /ready"` and so on."""
+"""Makes probes of their flags, such as `--readiness-probe-action httpGet` and its options."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fairlead.cli.frame.values import count, invalid, word
-from fairlead.cli.serving.flags import PROBES
 
+PROBES: Final = ("liveness", "readiness", "startup")
 _ACTIONS: Final = {
     "httpGet": ("path", "port", "scheme", "host"),
     "exec": ("command",),

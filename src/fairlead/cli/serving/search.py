@@ -1,6 +1,9 @@
-"""Which serving jobs does a command mean, and what must it say of those that it could not see? Shared by the verbs of `serve`.
+"""Finds the serving jobs that a command means, and warns of what could not be seen.
 
-What a newcomer gets wrong: a name may have several versions and types; a verb that wants one job says which there are instead of choosing.
+The verbs of `serve` share it.
+
+A name may have several versions and types; a verb that wants one job says which there are instead of
+choosing.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from fairlead.cli.frame.context import ClusterServings, Context
 from fairlead.cli.frame.object_names import NO_API_SERVER_HINT, check_name, in_namespace, is_open, not_yours
 from fairlead.errors import OutsideError, UserError
-from fairlead.model.source import SourceState
 
 if TYPE_CHECKING:
     from fairlead.model.jobs.serving import FoundServings, Serving
@@ -39,7 +41,10 @@ def servings_of_world(context: Context) -> ClusterServings:
 
 
 def read_servings(args: argparse.Namespace, context: Context, namespace: str, name: str = "") -> FoundServings:
-    """Those of the type and version that are asked for. Warns of what was left out; raises when nothing could be read."""
+    """Those of the type and version that are asked for.
+
+    Warns of what was left out; raises when nothing could be read.
+    """
     from msgspec.structs import replace
 
     type_ = type_of(args.type)
@@ -99,16 +104,16 @@ def _several(servings: tuple[Serving, ...]) -> str:
 
 def _check_sources(found: FoundServings, namespace: str, type_: str, context: Context) -> None:
     workloads = found.sources[_WORKLOADS]
-    if workloads.state == SourceState.FORBIDDEN:
+    if workloads.is_forbidden:
         raise UserError(f"the user has no privileges to list the serving jobs in {in_namespace(namespace)}", workloads.message)
     if not workloads.is_ok:
         raise OutsideError("kubernetes", f"no serving job can be listed: {workloads.message}", workloads.hint)
     from fairlead.kinds.serving.kinds import TYPES
 
     for name, source in found.sources.items():
-        if source.state == SourceState.MISSING and not (type_ and TYPES[type_].is_operated):
+        if source.is_missing and not (type_ and TYPES[type_].is_operated):
             context.messages.debug(f"{name} is not served by this cluster")
-        elif source.state == SourceState.MISSING:
+        elif source.is_missing:
             context.messages.warn(f"{name} is not served by this cluster")
         elif not source.is_ok:
             context.messages.warn(f"skipped {name}: {source.message}")

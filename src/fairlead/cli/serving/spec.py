@@ -1,24 +1,35 @@
-"""How do the flags of `serve` become a serving spec? Every value is checked here, before anything is asked of a cluster."""
+"""The flags that all types of `serve` take, a row for each, and the serving spec that they become.
+
+Every value is checked here, before anything is asked of a cluster.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fairlead.cli.frame import values
+from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.flag_table import Flag, add_flags, many, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
-from fairlead.cli.submit.spec import PULL_POLICIES, pull_secrets, read_config_file, sizes
+from fairlead.cli.submit.spec import DRY_RUN, LABELLED, ONE_SIZE, PLACED, PULL_POLICIES, pull_secrets, read_config_file, sizes
 from fairlead.kinds.serving.spec import Mount, ServingPorts, ServingSpec
 
 _PART: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_MAX: Final = 63
 
 
-def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
-    """`config` is arena's config file. Raises UserError for the first value that cannot be used."""
+def add_common_flags(parser: argparse.ArgumentParser, *, image: str = "") -> None:
+    """What every type takes. `image`: the one it runs by default."""
+    parser.add_argument("words_of_command", nargs="*", metavar="COMMAND", help="what to run, joined by blanks, by --shell")
+    add_flags(parser, _common(image))
+
+
+def common_spec(args: argparse.Namespace, type_: str, namespace: str, machine: Machine, now: float) -> ServingSpec:
+    """Raises UserError for the first value that cannot be used."""
     name = values.job_name(args.name)
     if args.words_of_command and args.command:
         raise invalid("--command is invalid: a command stands after the flags as well", "give one of them")
@@ -27,37 +38,77 @@ def common_spec(args: argparse.Namespace, type_: str, namespace: str, config: Ma
         name=name,
         version=_version(args.version, now),
         namespace=namespace,
-        image=args.image,
-        pull_policy=values.word("image-pull-policy", args.image_pull_policy, PULL_POLICIES),
-        pull_secrets=pull_secrets(args, config),
-        replicas=values.count("replicas", args.replicas),
-        gpus=values.count("gpus", args.gpus),
-        gpu_memory=values.count("gpumemory", args.gpumemory),
-        gpu_core=values.count("gpucore", args.gpucore),
-        devices=values.devices("device", args.device),
+        pull_secrets=pull_secrets(args, machine.config()),
         limits=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)),
-        shared_memory=values.quantity("share-memory", args.share_memory),
-        env=values.env("env", args.env),
-        secret_env=values.secret_envs("env-from-secret", args.env_from_secret),
-        labels=values.labels("label", args.label),
-        annotations=values.keyed("annotation", args.annotation),
-        selector=values.labels("selector", args.selector),
-        tolerations=values.tolerations("toleration", args.toleration),
         claims=_mounts("data", values.claims("data", args.data), args.data_subpath_expr),
         empty_dirs=_mounts("temp-dir", _named_paths("temp-dir", args.temp_dir), args.temp_dir_subpath_expr),
-        host_dirs=values.host_dirs("data-dir", args.data_dir),
-        config_files=tuple(read_config_file(each) for each in args.config_file),
-        shell=args.shell,
+        config_files=tuple(read_config_file(each, machine) for each in args.config_file),
         command=args.command or " ".join(args.words_of_command),
-        has_istio=args.enable_istio,
-        is_exposed=args.expose_service,
-        model_name=values.labels("model-name", [f"modelName={args.model_name}"])["modelName"],
-        model_version=values.labels("model-version", [f"modelVersion={args.model_version}"])["modelVersion"],
+        **read_flags(args, _common("")),
+    )
+
+
+def _labelled(label: str) -> Callable[[str, str], str]:
+    return lambda flag, told: values.labels(flag, [f"{label}={told}"])[label]
+
+
+def _common(image: str) -> tuple[Flag, ...]:
+    described = f"image of the model server{f' (default {image})' if image else ''}"
+    policies = values.one_of(*PULL_POLICIES)
+    units = "units of shared GPU memory (`aliyun.com/gpu-mem`) of each pod"
+    part = "of this claim only the folder that EXPR says, e.g. `$(ARENA_POD_NAME)`"
+    empty_part = "of this empty folder only the one that EXPR says"
+    return (
+        text("--name", twin="servingName", help="name of the serving job (required)"),
+        text("--version", twin="servingVersion", help="its version (default: now, as 202601051030)"),
+        text("--image", "image", default=image, help=described),
+        text(
+            "--image-pull-policy",
+            "pull_policy",
+            policies,
+            twin="imagePullPolicy",
+            default="IfNotPresent",
+            metavar="POLICY",
+            help="Always, IfNotPresent or Never",
+        ),
+        many("--image-pull-secret", metavar="SECRET", help="a secret to pull images with"),
+        text("--command", metavar="COMMAND", help="what to run instead of the server's own command"),
+        text("--shell", "shell", default="sh", help="what runs the command"),
+        text("--replicas", "replicas", values.count, default="1", metavar="N", help="how many pods"),
+        text("--gpus", "gpus", values.count, default="0", metavar="N", help="whole GPUs of each pod"),
+        text("--gpumemory", "gpu_memory", values.count, default="0", metavar="N", help=units),
+        text("--gpucore", "gpu_core", values.count, default="0", metavar="PERCENT", help="percent of a GPU's cores of each pod"),
+        many("--device", "devices", values.devices, metavar="RESOURCE=N", help="another chip, e.g. `amd.com/gpu=1`"),
+        *ONE_SIZE,
+        text("--share-memory", "shared_memory", values.quantity, metavar="SIZE", help="size of /dev/shm"),
+        many("--data -d", metavar="CLAIM:PATH", help="mount a persistent volume claim"),
+        many("--data-subpath-expr", metavar="CLAIM:EXPR", help=part),
+        many("--data-dir", "host_dirs", values.host_dirs, metavar="HOST[:PATH]", help="mount a folder of the node"),
+        many("--temp-dir", metavar="NAME:PATH", help="mount an empty folder that ends with its pod"),
+        many("--temp-dir-subpath-expr", metavar="NAME:EXPR", help=empty_part),
+        many("--config-file", metavar="FILE[:PATH]", help="mount a file of this machine"),
+        many("--env -e", "env", values.env, metavar="NAME=VALUE", help="an environment variable"),
+        many(
+            "--env-from-secret",
+            "secret_env",
+            values.secret_envs,
+            metavar="NAME=SECRET[:KEY]",
+            help="an environment variable out of a secret",
+        ),
+        *LABELLED,
+        *PLACED,
+        truth("--enable-istio", "has_istio", twin="enableIstio", help="let Istio put its proxy into the pods"),
+        truth("--expose-service", "is_exposed", twin="exposeService", help="serve on a port of every node, too"),
+        text("--model-name", "model_name", _labelled("modelName"), twin="modelName", metavar="NAME", help="name of the model"),
+        text("--model-version", "model_version", _labelled("modelVersion"), metavar="VERSION", help="version of the model"),
+        DRY_RUN,
     )
 
 
 def check_service_name(name: str) -> None:
-    """The name of a Service is one label of a host name that begins with a letter, so the job's name and version together must be."""
+    """The name of a Service is one label of a host name that begins with a letter, so the job's name and
+    version together must be.
+    """
     if len(name) > _LABEL_MAX:
         raise invalid(f"--name and --version are invalid: the Service would be called {name}, {len(name)} characters; {_LABEL_MAX} fit")
     if not name[0].isalpha():
@@ -88,10 +139,10 @@ def _version(text: str, now: float) -> str:
 def _named_paths(flag: str, texts: Sequence[str]) -> dict[str, str]:
     """`NAME:PATH`; the name is a volume's."""
     found: dict[str, str] = {}
-    for text in texts:
-        name, colon, path = text.partition(":")
+    for told in texts:
+        name, colon, path = told.partition(":")
         if not colon or not _PART.fullmatch(name) or len(name) > _LABEL_MAX or not path.startswith("/") or ":" in path:
-            raise invalid(f"--{flag} is invalid: `{text}`", "write it as NAME:/PATH")
+            raise invalid(f"--{flag} is invalid: `{told}`", "write it as NAME:/PATH")
         if name in found:
             raise invalid(f"--{flag} is invalid: {name} is given twice")
         found[name] = path
@@ -101,10 +152,10 @@ def _named_paths(flag: str, texts: Sequence[str]) -> dict[str, str]:
 def _mounts(flag: str, paths: Mapping[str, str], texts: Sequence[str]) -> tuple[Mount, ...]:
     """Each with the part that `--FLAG-subpath-expr NAME:EXPR` says."""
     parts: dict[str, str] = {}
-    for text in texts:
-        name, colon, expression = text.partition(":")
+    for told in texts:
+        name, colon, expression = told.partition(":")
         if not colon or not expression or expression.startswith("/") or ".." in expression.split("/"):
-            raise invalid(f"--{flag}-subpath-expr is invalid: `{text}`", "write it as NAME:FOLDER, e.g. `models:$(ARENA_POD_NAME)`")
+            raise invalid(f"--{flag}-subpath-expr is invalid: `{told}`", "write it as NAME:FOLDER, e.g. `models:$(ARENA_POD_NAME)`")
         if name not in paths:
             raise invalid(f"--{flag}-subpath-expr is invalid: no --{flag} mounts `{name}`")
         parts[name] = expression
@@ -119,7 +170,7 @@ def share(flag: str, text: str) -> str:
 
 
 def container_path(flag: str, text: str, *, may_be_remote: bool = False) -> str:
-    """Where a container finds something: an absolute path, or where that is possible a URI; empty stays empty."""
+    """Where a container finds something: an absolute path, where possible a URI; empty stays empty."""
     is_remote = may_be_remote and re.match(r"[a-z0-9]+://", text)
     if text and not text.startswith("/") and not is_remote:
         raise invalid(

@@ -1,36 +1,38 @@
-"""`arena serve TYPE`: flags in, a Deployment and its Service out. What the verbs of all types share (arena contract §2.4, §3).
+"""What the verbs of `arena serve TYPE` share: flags in, a Deployment and its Service out (arena contract
+§2.4, §3).
 
-What a newcomer gets wrong: everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
+Everything belongs to the workload, so that one delete removes all, whoever deletes; it is therefore created
 first, and printed last, as people know it.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.serving.spec import ServingSpec
+    from fairlead.model.actions import Manifest
 
-    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str], float], ServingSpec]
+    SpecReader = Callable[[argparse.Namespace, str, Machine, float], ServingSpec]
 
 
 def serve(args: argparse.Namespace, context: Context, read_spec: SpecReader, objects_of: Callable[[ServingSpec], list[Manifest]]) -> int:
-    """`read_spec` makes the spec of the arguments, a namespace, arena's config file and the time; `objects_of` its objects."""
+    """`read_spec` makes the spec of the arguments, a namespace, what the machine has and the time;
+    `objects_of` its objects.
+    """
     from msgspec.structs import replace
 
-    from fairlead.cli.frame.arena_config import read_arena_config
     from fairlead.cli.frame.arena_flags import tell_deprecations
     from fairlead.cli.submit.submit import check_text, create_all, created_line, no_cluster, print_objects
 
     tell_deprecations(args, context.messages)
     check_text(args.words)
-    spec = read_spec(args, context.world.namespace(), read_arena_config(context.env), context.now())
+    spec = read_spec(args, context.world.namespace(), context.machine, context.now())
     cluster = context.world.objects()
     if cluster is None and not args.dry_run:
         raise no_cluster()

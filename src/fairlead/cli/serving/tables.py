@@ -1,4 +1,6 @@
-"""How is a serving job printed: a row of `serve list`, the block of `serve get`, JSON and YAML (arena contract §2.2, §2.4)."""
+"""How is a serving job printed: a row of `serve list`, the block of `serve get`, JSON and YAML (arena
+contract §2.2, §2.4).
+"""
 
 from __future__ import annotations
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context
-from fairlead.cli.serving.flags import add_common_flags, add_tensorflow_flags
+from msgspec.structs import replace
+
+from fairlead.cli.frame.arena_flags import Twin, text_flag
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.values import invalid
+from fairlead.cli.serving.spec import add_common_flags, check_ports, check_service_name, common_spec, container_path, ports
 from fairlead.cli.serving.submit import serve
 
 if TYPE_CHECKING:
@@ -22,7 +25,15 @@ _IMAGE: Final = "tensorflow/serving:latest"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser, image=_IMAGE)
-    add_tensorflow_flags(parser)
+    text_flag(parser, "--port", default="8500", metavar="PORT", help="port of gRPC (default 8500)")
+    text_flag(parser, "--restful-port", twin="restfulPort", default="8501", metavar="PORT", help="port of HTTP (default 8501)")
+    text_flag(parser, "--model-path", twin="modelPath", metavar="PATH", help="where the container finds the model")
+    text_flag(
+        parser, "--model-config-file", twin="modelConfigFile", metavar="PATH", help="where the container finds a list of models, instead"
+    )
+    text_flag(parser, "--monitoring-config-file", metavar="PATH", help="where the container finds the settings of its metrics")
+    policy = parser.add_argument("--version-policy", default="", metavar="POLICY", help=argparse.SUPPRESS)
+    parser.add_argument("--versionPolicy", action=Twin, dest="version_policy", replaced_by=policy)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -33,15 +44,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
-    from msgspec.structs import replace
-
-    from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from fairlead.kinds.serving.commands import tensorflow_command, tensorflow_probes
     from fairlead.kinds.serving.kinds import TENSORFLOW
     from fairlead.kinds.serving.manifest import service_name
 
-    spec = common_spec(args, TENSORFLOW, namespace, config, now)
+    spec = common_spec(args, TENSORFLOW, namespace, machine, now)
     check_service_name(service_name(spec))
     found = check_ports(ports(grpc=("port", args.port), http=("restful-port", args.restful_port)))
     if not spec.command:
@@ -58,8 +66,6 @@ def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], n
 
 
 def _check_model(args: argparse.Namespace) -> None:
-    from fairlead.cli.frame.values import invalid
-
     if args.model_config_file:
         return
     if not args.model_name:

@@ -1,13 +1,16 @@
-"""`arena serve triton`: a repository of models by NVIDIA's Triton, over gRPC and HTTP (arena contract §1, §3)."""
+"""`arena serve triton`: a repository of models by NVIDIA's Triton, gRPC and HTTP (arena contract §1, §3)."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fairlead.cli.frame.context import Context
-from fairlead.cli.serving.flags import add_common_flags, add_triton_flags
+from msgspec.structs import replace
+
+from fairlead.cli.frame.arena_flags import many_flag, text_flag, truth_flag
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.values import invalid
+from fairlead.cli.serving.spec import add_common_flags, check_ports, check_service_name, common_spec, container_path, ports
 from fairlead.cli.serving.submit import serve
 
 if TYPE_CHECKING:
@@ -21,7 +24,14 @@ _IMAGE: Final = "nvcr.io/nvidia/tritonserver:24.12-py3"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_flags(parser, image=_IMAGE)
-    add_triton_flags(parser)
+    text_flag(parser, "--model-repository", metavar="PATH", help="where the container finds its models")
+    text_flag(parser, "--http-port", default="8000", metavar="PORT", help="port of HTTP (default 8000)")
+    text_flag(parser, "--grpc-port", default="8001", metavar="PORT", help="port of gRPC (default 8001)")
+    text_flag(parser, "--metrics-port", default="8002", metavar="PORT", help="port of metrics (default 8002)")
+    truth_flag(parser, "--allow-metrics", help="serve metrics")
+    many_flag(parser, "--load-model", metavar="MODEL", help="load only this model of the repository")
+    text_flag(parser, "--extend-command", metavar="WORDS", help="more arguments for tritonserver")
+    text_flag(parser, "--backend", metavar="NAME", help="taken, and without effect: a model's own configuration names its backend")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -32,16 +42,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return serve(args, context, _spec, objects)
 
 
-def _spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], now: float) -> ServingSpec:
-    from msgspec.structs import replace
-
-    from fairlead.cli.frame.values import invalid
-    from fairlead.cli.serving.spec import check_ports, check_service_name, common_spec, container_path, ports
+def _spec(args: argparse.Namespace, namespace: str, machine: Machine, now: float) -> ServingSpec:
     from fairlead.kinds.serving.commands import triton_command, triton_probes
     from fairlead.kinds.serving.kinds import TRITON
     from fairlead.kinds.serving.manifest import service_name
 
-    spec = common_spec(args, TRITON, namespace, config, now)
+    spec = common_spec(args, TRITON, namespace, machine, now)
     check_service_name(service_name(spec))
     found = ports(grpc=("grpc-port", args.grpc_port), http=("http-port", args.http_port), metrics=("metrics-port", args.metrics_port))
     if not found.http:

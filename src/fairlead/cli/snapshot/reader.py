@@ -1,4 +1,7 @@
-"""A cluster that was read already: a saved snapshot, or the embedded simulated one. Answers what a live reader would answer."""
+"""A cluster that was read already: a saved snapshot, or the embedded simulated one.
+
+Answers what a live reader would answer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Object = dict[str, Any]
 
 
 class SnapshotReader:
-    """A `ClusterReader` over one value. `description` says for a person where it came from, `objects` what else is known of it."""
+    """A `ClusterReader` over one value.
+
+    `description` says for a person where it came from, `objects` what else is known of it.
+    """
 
     def __init__(self, snapshot: ClusterSnapshot, description: str, objects: Callable[[], Sequence[Object] | None] = lambda: None) -> None:
         self._objects = objects

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.context import ClusterReader, Context
 from fairlead.cli.frame.flags import BooleanFlag
-from fairlead.cli.frame.own_files import FileKind, OwnFile
 from fairlead.errors import OutsideError
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     from fairlead import __version__
     from fairlead.wire.files.snapshot_file import SavedSnapshot, begins_as_snapshot, render_snapshot
 
-    file = OwnFile(Path(args.file), FileKind("snapshot", "cluster.snapshot", begins_as_snapshot))
+    file = context.machine.new_file(args.file, "snapshot", "cluster.snapshot", begins_as_snapshot)
     file.check()
     reader = context.world.reader()
     snapshot, objects = _read(reader)
@@ -45,12 +43,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     names = ", ".join(source.name for source in unread)
     if unread and not args.partial:
         hint = "ask for the right to list them in all namespaces, or save what can be read with --partial"
-        raise OutsideError("kubernetes", f"snapshot `{file.path}` is not saved: {names} cannot be read", hint)
+        raise OutsideError("kubernetes", f"snapshot `{args.file}` is not saved: {names} cannot be read", hint)
     data = render_snapshot(SavedSnapshot(snapshot, context.now(), reader.describe(), __version__, objects=objects))
     file.write(data)
     context.stdout.write(
         f"saved {len(snapshot.nodes)} nodes, {len(snapshot.pods)} pods and {len(snapshot.jobs)} jobs"
-        f" of {reader.describe()} to {file.path} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
+        f" of {reader.describe()} to {args.file} ({len(data)} bytes){f', without {names}' if unread else ''}\n"
     )
     return 0
 

@@ -23,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    from fairlead.cli.snapshot.load import load_snapshot
-
-    context.stdout.write(render_rows(_rows(load_snapshot(args.file))))
+    context.stdout.write(render_rows(_rows(context.machine.snapshot(args.file))))
     return 0
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
 from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
 from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import submit
@@ -30,7 +29,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(deepspeedjob, instead=Submission(mpijob)), deepspeed_spec)
 
 
-def deepspeed_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def deepspeed_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     """A worker that is lost shall end the job, not hang it: NCCL is told to raise what it meets."""
-    spec = elastic_spec(args, namespace, config, ELASTIC)
+    spec = elastic_spec(args, namespace, machine, ELASTIC)
     return replace(spec, env={"NCCL_ASYNC_ERROR_HANDLING": "1", **spec.env})

@@ -1,16 +1,16 @@
-"""The flags that `submit etjob` and `submit deepspeedjob` share, and what they mean: both make TrainingJobs."""
+"""The flags that `submit etjob` and `submit deepspeedjob` share: both make TrainingJobs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import Flag, many, text
-from fairlead.cli.frame.ssh_keys import new_ssh_keys
+from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.flag_table import Flag, many, text
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, one_size_spec
 from fairlead.kinds.parts.elastic_training import ElasticOptions
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
@@ -27,9 +27,9 @@ ELASTIC: Final = (
 )
 
 
-def elastic_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
+def elastic_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
     """`--retry N` means the same as a restart policy with N as its limit; where both are said, `--retry`."""
-    spec = one_size_spec(args, namespace, config, table)
+    spec = one_size_spec(args, namespace, machine, table)
     restart = values.word("job-restart-policy", args.job_restart_policy, ("", "Never", "OnFailure"))
     backoff = values.count("job-backoff-limit", args.job_backoff_limit)
     secret = values.object_name("ssh-secret", args.ssh_secret)
@@ -43,5 +43,5 @@ def elastic_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, 
             selector=values.labels("launcher-selector", args.launcher_selector),
             annotations=values.keyed("launcher-annotation", args.launcher_annotation),
         ),
-        options=ElasticOptions(restart=restart, backoff=backoff, ssh_secret=secret, keys=None if secret else new_ssh_keys()),
+        options=ElasticOptions(restart=restart, backoff=backoff, ssh_secret=secret, keys=None if secret else machine.ssh_keys()),
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import text, truth
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import text, truth
 from fairlead.cli.submit.elastic import ELASTIC, elastic_spec
 from fairlead.cli.submit.spec import add_job_flags
 from fairlead.cli.submit.submit import submit
@@ -43,14 +42,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(etjob), et_spec)
 
 
-def et_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def et_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     least, most = values.count("min-workers", args.min_workers, 1), values.count("max-workers", args.max_workers, 1)
     workers = values.count("workers", args.workers, 1)
     if not least <= workers <= most:
         raise values.invalid(f"--workers is invalid: {workers} is not between --min-workers {least} and --max-workers {most}")
     wait = values.count("max-wait-time", args.max_wait_time)
     restart = values.word("worker-restart-policy", args.worker_restart_policy, _WORKER_RESTARTS)
-    spec = elastic_spec(args, namespace, config, _FLAGS)
+    spec = elastic_spec(args, namespace, machine, _FLAGS)
     spot = {names.ANNOTATION_SPOT: "true"} if args.spot_instance else {}
     waiting = {names.ANNOTATION_SPOT_WAIT: str(wait)} if wait else {}
     assert isinstance(spec.options, ElasticOptions)

@@ -1,7 +1,7 @@
-"""What is in the file of `submit -f`? Objects of Kubernetes, created as they are, or one job in arena's v2 schema (contract §3).
+"""Reads the file of `submit -f`: objects of Kubernetes, or one job in arena's v2 schema (contract §3).
 
-What a newcomer gets wrong: a job file is nothing but flags in another spelling. It becomes words of a command line that stand before the
-person's own, so flags override the file and every value is checked by the same code.
+Objects are created as they are. A job file is flags in another spelling: it becomes words of a command line
+that stand before the person's own, so flags override the file and every value is checked by the same code.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from fairlead.cli.frame.context import Machine
 from fairlead.cli.frame.object_names import check_namespace
 from fairlead.cli.frame.parser import Parser
 from fairlead.errors import UserError
@@ -34,10 +34,10 @@ _IN_BYTES: Final = ' in "<byte string>",'  # PyYAML's name for what has none
 _HINT: Final = "a job file has version, name, image, run, worker … ; objects of Kubernetes have apiVersion and kind"
 
 
-def read_documents(name: str) -> list[Document]:
+def read_documents(name: str, machine: Machine) -> list[Document]:
     """The documents of a file, or of stdin for `-`."""
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
+        text = sys.stdin.buffer.read() if name == "-" else machine.read(name)
     except OSError as error:
         raise UserError(f"job file `{name}` cannot be read: {error.strerror or error}") from error
     try:
@@ -85,7 +85,7 @@ def namespace_of(documents: Sequence[Document]) -> str:
 
 
 def job_file_words(job: Mapping[str, Any], type_: str) -> Words:
-    """The flags that a job file means. Raises UserError for a key that the schema has not, naming its place."""
+    """The flags that a job file means. Raises UserError for an unknown key, naming its place."""
     words: Words = []
     for key, value in job.items():
         reader = _KEYS.get(str(key))
@@ -152,7 +152,8 @@ def _replicas(role: str, replicas: Any, type_: str) -> Words:
         return []
     count = _number(replicas, f"{role}.replicas")
     if role == "worker":
-        return [f"--workers={count + (type_ == 'pytorchjob')}"]  # the file counts workers, the flag the master as well
+        # the file counts workers, the flag the master as well
+        return [f"--workers={count + (type_ == 'pytorchjob')}"]
     if role == "ps":
         return [f"--ps={count}"]
     if count > 1 or (count == 0 and role in ("master", "launcher")):

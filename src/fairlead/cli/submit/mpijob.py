@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
-from fairlead.cli.frame.arena_flags import truth
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import truth
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec
@@ -35,5 +34,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(mpijob), mpi_spec)
 
 
-def mpi_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    return one_size_spec(args, namespace, config, _FLAGS)
+def mpi_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
+    return one_size_spec(args, namespace, machine, _FLAGS)

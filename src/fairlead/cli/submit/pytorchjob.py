@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
-from fairlead.cli.frame.arena_flags import text
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import text
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, ONE_SIZE, TIMES, add_job_flags, one_size_spec
 from fairlead.cli.submit.submit import submit
@@ -42,5 +41,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(pytorchjob), pytorch_spec)
 
 
-def pytorch_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
-    return one_size_spec(args, namespace, config, _FLAGS)
+def pytorch_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
+    return one_size_spec(args, namespace, machine, _FLAGS)

@@ -1,21 +1,21 @@
 """`arena submit rayjob`: its flags, and what they mean; `submit` does the work.
 
-A Ray cluster counts its pods and GPUs by flags of its own (`--worker-replicas`, `--worker-gpu`), so `--workers` and
-`--gpus` of the other kinds are not here.
+A Ray cluster counts its pods and GPUs by flags of its own (`--worker-replicas`, `--worker-gpu`), so
+`--workers` and `--gpus` of the other kinds are not here.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import Flag, read_flags, text, truth
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import Flag, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import PULL_POLICIES, SHARED, TIMES, add_job_flags, common_spec, sizes
 from fairlead.cli.submit.submit import submit
@@ -93,11 +93,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(rayjob), ray_spec)
 
 
-def ray_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def ray_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     if not args.worker_replicas:
         raise UserError('required flag(s) "worker-replicas" not set', "`--worker-replicas N` says how many workers")
     _check(args)
-    spec = common_spec(args, namespace, config, (*SHARED, *TIMES))
+    spec = common_spec(args, namespace, machine, (*SHARED, *TIMES))
     deadline = values.seconds("active-deadline-seconds", args.active_deadline_seconds)
     return replace(
         spec,

@@ -6,12 +6,11 @@ It has none of the other kinds' flags, and sizes of memory are Spark's (`500m` a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import read_flags, text
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import read_flags, text
 from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(sparkjob), spark_spec, needs_command=False)
 
 
-def spark_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def spark_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     from fairlead.kinds.training.sparkjob import SparkOptions
 
     executors = values.number("replicas", args.replicas)

@@ -1,20 +1,20 @@
 """The flags that kinds of jobs share (arena contract §3), and the job spec that they become.
 
-Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says. Every value is
-checked here, before anything is asked of a cluster.
+Each flag is one row: its spelling, the field of `JobSpec`, how its text is read, and what the help says.
+Every value is checked here, before anything is asked of a cluster.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import Flag, add_flags, many, read_flags, text, truth
+from fairlead.cli.frame.context import Machine
+from fairlead.cli.frame.flag_table import Flag, add_flags, many, read_flags, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.kinds.parts.job_spec import CodeSync, ConfigFile, JobSpec, RoleSpec, Tensorboard
 
@@ -23,8 +23,15 @@ LABELLED: Final = (
     many("--annotation -a", "annotations", values.keyed, metavar="KEY=VALUE", help="an annotation of the job and its pods"),
     many("--label -l", "labels", values.labels, metavar="KEY=VALUE", help="a label of the job and its pods"),
 )
+PLACED: Final = (
+    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
+    many(
+        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
+    ),
+)
+DRY_RUN: Final = truth("--dry-run", help="print the objects as YAML and create nothing")
 WAY: Final = (
-    truth("--dry-run", help="print the objects as YAML and create nothing"),
+    DRY_RUN,
     text("--file -f", metavar="FILE", help="create the objects of a YAML file (`-`: stdin); flags come after it"),
 )
 """How the objects come into being, whatever they are."""
@@ -70,10 +77,7 @@ SHARED: Final = (
         help="an environment variable out of a secret (key: the variable's name)",
     ),
     *LABELLED,
-    many("--selector", "selector", values.labels, metavar="KEY=VALUE", help="only nodes with this label"),
-    many(
-        "--toleration", "tolerations", values.tolerations, metavar="TAINT", help="KEY=VALUE:EFFECT,OPERATOR or KEY:EFFECT or KEY, or `all`"
-    ),
+    *PLACED,
     text("--priority -p", "priority", values.object_name, metavar="CLASS", help="priority class of the pods"),
     text("--scheduler", "scheduler", values.object_name, metavar="NAME", help="scheduler of the pods"),
     text("--service-account", "service_account", values.object_name, metavar="NAME", help="service account of the pods"),
@@ -132,8 +136,8 @@ def add_job_flags(parser: argparse.ArgumentParser, table: Iterable[Flag], comman
     add_flags(parser, table)
 
 
-def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
-    """The spec of a table that begins with `SHARED`; its roles are still to be said. `config` is arena's config file.
+def common_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
+    """The spec of a table that begins with `SHARED`; its roles are still to be said.
 
     Raises UserError for the first value that cannot be used.
     """
@@ -141,19 +145,19 @@ def common_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, s
         name=values.job_name(args.name),
         namespace=namespace,
         command=" ".join(args.command),
-        config_files=tuple(read_config_file(each) for each in args.config_file),
-        pull_secrets=pull_secrets(args, config),
-        sync=_sync(args, config),
-        tensorboard=_tensorboard(args, config),
+        config_files=tuple(read_config_file(each, machine) for each in args.config_file),
+        pull_secrets=pull_secrets(args, machine.config()),
+        sync=_sync(args, machine.config()),
+        tensorboard=_tensorboard(args, machine.config()),
         model_name=_model_name(args),
         **read_flags(args, table),
     )
 
 
-def one_size_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str], table: Iterable[Flag]) -> JobSpec:
+def one_size_spec(args: argparse.Namespace, namespace: str, machine: Machine, table: Iterable[Flag]) -> JobSpec:
     """Where every worker has the same image, cpu and memory: of a table with `COMMON` and `ONE_SIZE`."""
     check_image(args)
-    spec = common_spec(args, namespace, config, table)
+    spec = common_spec(args, namespace, machine, table)
     replicas = values.count("workers", args.workers, 1)  # without workers such a job cannot run
     gpus = values.count("gpus", args.gpus)
     worker = RoleSpec(replicas=replicas, gpus=gpus, resources=sizes(cpu=("cpu", args.cpu), memory=("memory", args.memory)))
@@ -169,10 +173,10 @@ def sizes(**told: tuple[str, str]) -> dict[str, str]:
     return {resource: amount for resource, (flag, given) in told.items() if (amount := values.quantity(flag, given))}
 
 
-def read_config_file(told: str) -> ConfigFile:
+def read_config_file(told: str, machine: Machine) -> ConfigFile:
     here, path = values.config_file(told)
     try:
-        content = Path(here).expanduser().read_bytes()
+        content = machine.read(here)
     except OSError as error:
         raise invalid(f"config file `{here}` cannot be read: {error.strerror or error}") from error
     if len(content) > _FILE_BYTES_MAX:

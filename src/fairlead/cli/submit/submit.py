@@ -1,16 +1,17 @@
-"""`arena submit KIND`: flags in, objects out, in a cluster or as YAML (arena contract §3). What the verbs of all kinds share.
+"""What the verbs of `arena submit KIND` share: flags in, objects out, in a cluster or as YAML (arena contract
+§3).
 
-What a newcomer gets wrong: nothing is printed before everything is created, and a submit that fails half-way removes what it made, so
-a person never sees half a job.
+Nothing is printed before everything is created, and a submit that fails half-way removes what it made, so a
+person never sees half a job.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fairlead.cli.frame.context import ClusterObjects, Context
+from fairlead.cli.frame.context import ClusterObjects, Context, Machine
 from fairlead.errors import FairleadError, NotAsWritten, OutsideError, UserError
 from fairlead.model.actions import CreateObject, DeleteObject, Manifest, Outcome, PatchObject, Result, object_ref
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec
     from fairlead.kinds.submission import Served, Submission
 
-    SpecReader = Callable[[argparse.Namespace, str, Mapping[str, str]], JobSpec]
+    SpecReader = Callable[[argparse.Namespace, str, Machine], JobSpec]
 
 
 class Words(NamedTuple):
@@ -47,7 +48,7 @@ def submit(
     needs_command: bool = True,
     words: Words = JOB_WORDS,
 ) -> int:
-    """`read_spec` makes the job spec of the arguments, a namespace and arena's config file."""
+    """`read_spec` makes the job spec of the arguments, a namespace and what the machine has."""
     for note in getattr(args, "deprecations", ()):
         context.messages.plain(note)
     check_text(args.words)
@@ -55,11 +56,10 @@ def submit(
     if args.file:
         from fairlead.cli.submit.file import is_job_file, namespace_of, read_documents, with_job_file
 
-        documents = read_documents(args.file)
+        documents = read_documents(args.file, context.machine)
         if not is_job_file(documents):
             return _submit_as_it_is(args, context, documents)
         args, named_in_file = with_job_file(args, documents, submission.kind.TYPE), namespace_of(documents)
-    from fairlead.cli.frame.arena_config import read_arena_config
     from fairlead.cli.frame.values import job_name
 
     job_name(args.name)
@@ -67,7 +67,7 @@ def submit(
         context.stdout.write(args.parser.format_help())
         raise UserError("not found command args", "the command to run stands after the flags, in quotes")
     namespace = context.options.namespace or named_in_file or context.world.namespace()
-    spec = read_spec(args, namespace, read_arena_config(context.env))
+    spec = read_spec(args, namespace, context.machine)
     return _submit_spec(args, context, spec, submission, words)
 
 
@@ -113,7 +113,9 @@ def _objects(spec: JobSpec, submission: Submission, served: Served) -> list[Mani
 
 
 def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submission, exists: UserError) -> list[Manifest] | None:
-    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be asked in any case."""
+    """What was made, as the newest operator takes it; None when this cluster does not, or when it must be
+    asked in any case.
+    """
     from fairlead.kinds.submission import Served
 
     newest = submission.kind.CREATED_VERSIONS[:1]
@@ -132,8 +134,10 @@ def _create_unasked(cluster: ClusterObjects, spec: JobSpec, submission: Submissi
 def _as_served(
     args: argparse.Namespace, context: Context, cluster: ClusterObjects | None, spec: JobSpec, submission: Submission
 ) -> tuple[JobSpec, Submission, Served]:
-    """What to make, and what the cluster says. A dry run does with what it can get; else the kind, or the one that it becomes where it is
-    not served, must be there and the priority exist.
+    """What to make, and what the cluster says.
+
+    A dry run does with what it can get; else the kind, or the one that it becomes where it is not served,
+    must be there and the priority exist.
     """
     from msgspec.structs import replace
 
@@ -186,8 +190,9 @@ def _warn_of_lost_fields(context: Context, spec: JobSpec, served: Served) -> Non
 
 
 def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: str, exists: UserError, place: int = 0) -> list[Manifest]:
-    """Creates what the object at `place` needs, the object, and its companions, and returns what was made. Whatever goes wrong on the way,
-    nothing stays behind.
+    """Creates what the object at `place` needs, the object, and its companions, and returns what was made.
+
+    Whatever goes wrong on the way, nothing stays behind.
 
     `exists`: what to say when the object is there already.
     """
@@ -212,7 +217,9 @@ def create_all(cluster: ClusterObjects, objects: Sequence[Manifest], namespace: 
 
 
 def _made(outcome: Outcome, exists: UserError) -> Manifest:
-    """The object as the cluster made it; raises why it was not made, `exists` when one of its name is there already."""
+    """The object as the cluster made it; raises why it was not made, `exists` when one of its name is there
+    already.
+    """
     created = outcome.expect(Result.THERE).made
     if created is None:
         raise exists

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import Flag, many, text, truth
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import Flag, many, text, truth
 from fairlead.cli.frame.values import invalid
 from fairlead.cli.submit.spec import COMMON, TIMES, add_job_flags, common_spec, sizes
 from fairlead.cli.submit.submit import submit
@@ -66,10 +66,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(tfjob), tf_spec)
 
 
-def tf_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def tf_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     _check_image(args)
-    spec = common_spec(args, namespace, config, FLAGS)
-    gpus = values.count("gpus", args.gpus)
+    spec = common_spec(args, namespace, machine, FLAGS)
+    gpus, config = values.count("gpus", args.gpus), machine.config()
     return replace(
         spec,
         image=args.image or args.worker_image or args.ps_image,

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from fairlead.cli.frame import values
-from fairlead.cli.frame.arena_flags import many, read_flags, text
-from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.context import Context, Machine
+from fairlead.cli.frame.flag_table import many, read_flags, text
 from fairlead.cli.submit.spec import LABELLED, WAY, add_job_flags, sizes
 from fairlead.cli.submit.submit import submit
 from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return submit(args, context, Submission(volcanojob), volcano_spec, needs_command=False)
 
 
-def volcano_spec(args: argparse.Namespace, namespace: str, config: Mapping[str, str]) -> JobSpec:
+def volcano_spec(args: argparse.Namespace, namespace: str, machine: Machine) -> JobSpec:
     from fairlead.kinds.training.volcanojob import VolcanoOptions
 
     images = tuple(image for given in args.task_images or ["ubuntu,nginx,busybox"] for image in given.split(","))

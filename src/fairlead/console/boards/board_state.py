@@ -43,7 +43,7 @@ from fairlead.kinds.instances import all_instances
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.status import NO_GPU
 from fairlead.rules.quota.usage import DEFAULT_RESOURCES, managed_resources, quota_usage
 from fairlead.rules.sharing.ledger import ledger_of

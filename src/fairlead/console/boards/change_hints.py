@@ -75,7 +75,7 @@ class TopicVersions:
         return {topic: str(version) for topic, version in self._versions.items()}
 
 
-class Stream:
+class HintStream:
     """What one reader has not been told yet."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class ChangeHints:
         self.versions = versions
         self.streams_max = streams_max
         self.heartbeat_seconds = heartbeat_seconds
-        self._streams: set[Stream] = set()
+        self._streams: set[HintStream] = set()
         self._closed = False
         self._announced: dict[str, str] = {}
 
@@ -122,7 +122,7 @@ class ChangeHints:
 
     async def listen(self) -> AsyncIterator[bytes]:
         """The bytes of one `text/event-stream`, until the reader leaves or the server stops."""
-        stream = Stream()
+        stream = HintStream()
         self._streams.add(stream)
         try:
             yield b"retry: 3000\n\n"

@@ -17,7 +17,7 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.occupancy import CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import gpu_model, is_ready, status_word
 from fairlead.rules.pods.devices import whole_gpus
 

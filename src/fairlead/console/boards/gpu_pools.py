@@ -12,8 +12,7 @@ from fairlead.console.pages.envelope import neat
 from fairlead.model.devices.gpu import CardMode
 from fairlead.model.occupancy import NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
-from fairlead.rules.holding.occupancy import granted_mib
+from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib
 from fairlead.rules.nodes.status import SHARE, gpu_model, is_ready
 
 

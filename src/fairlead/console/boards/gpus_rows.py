@@ -11,7 +11,7 @@ from fairlead.console.pages.gpu_map import STATES, UNKNOWN
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.model.devices.gpu import CardMode, Health
 from fairlead.model.occupancy import CardOccupancy
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import SHARE
 
 HEALTH_WORDS: Final = {True: Health.HEALTHY, False: Health.UNHEALTHY, None: Health.UNKNOWN}

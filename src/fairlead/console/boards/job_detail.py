@@ -11,7 +11,7 @@ from fairlead.console.pages.jobs import Instance
 from fairlead.model.event import Event
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.pod import Pod
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import instance_age
 from fairlead.rules.jobs.waiting import why_pod_waits
 from fairlead.rules.pods.status import pod_status

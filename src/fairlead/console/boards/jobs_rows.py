@@ -16,13 +16,13 @@ from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import PodUse
 from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota import QuotaNode
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
-from fairlead.rules.jobs.status import PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
+from fairlead.rules.holding.occupancy import ClusterOccupancy
+from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits
 from fairlead.rules.sharing.why import ShareWhy
 from fairlead.wire import names
 
-STATUSES: Final = {"PENDING": "Pending", "RUNNING": "Running", "SUCCEEDED": "Succeeded", "FAILED": "Failed"}
+STATUSES: Final = {state: state.capitalize() for state in BOARD_STATES}
 
 
 def job_rows(

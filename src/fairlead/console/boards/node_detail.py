@@ -19,10 +19,8 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import CardHolder, CardOccupancy, NodeOccupancy
 from fairlead.model.pod import Pod
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, seat_used, seat_utilization
-from fairlead.rules.holding.occupancy import granted_mib
-from fairlead.rules.nodes.share_mode import share_mode
-from fairlead.rules.nodes.status import SHARE
+from fairlead.rules.holding.occupancy import ClusterOccupancy, granted_mib, seat_used, seat_utilization
+from fairlead.rules.nodes.status import SHARE, share_mode
 from fairlead.rules.pods.devices import has_gpu, memory_units
 from fairlead.rules.pods.status import pod_status
 

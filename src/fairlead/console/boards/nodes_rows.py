@@ -15,7 +15,7 @@ from fairlead.model.node import Node
 from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
 from fairlead.model.resources import CPU, MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.nodes.status import NO_GPU, SHARE, gpu_model, node_ip, role_text, status_word
 from fairlead.rules.pods.devices import memory_units
 from fairlead.wire import names

@@ -34,7 +34,7 @@ def _is_plain_absence(page: str, source: Source) -> bool:
 
     A job kind or a quota tree that the cluster does not have is nothing to tell on the Cluster board.
     """
-    return page == "overview" and source.state == SourceState.MISSING and source.name != GPU_TELEMETRY
+    return page == "overview" and source.is_missing and source.name != GPU_TELEMETRY
 
 
 def needs(page: str, source: str) -> bool:

@@ -29,7 +29,7 @@ from fairlead.model.event import Event
 from fairlead.model.occupancy import CardOccupancy, GpuTotals, NodeOccupancy
 from fairlead.model.resources import is_gpu_resource
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.pods.devices import has_gpu
 
 IDLE_SECONDS: Final = 3600

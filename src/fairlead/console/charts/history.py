@@ -25,7 +25,7 @@ Point = tuple[float, float | None]
 """(epoch seconds, value or None for a gap)."""
 
 
-class Sample(Struct, frozen=True, gc=False):
+class LineSample(Struct, frozen=True, gc=False):
     """One number of one line; unknown numbers are not sampled at all."""
 
     query: str
@@ -83,7 +83,7 @@ class History:
         """Whether a tick has begun that nobody has written yet."""
         return self._tick(now) > self._newest
 
-    def add(self, now: float, samples: Iterable[Sample]) -> None:
+    def add(self, now: float, samples: Iterable[LineSample]) -> None:
         """Write one tick. A second call within a tick overwrites.
 
         Time that runs backwards (another cluster's history) empties this one.
@@ -97,7 +97,7 @@ class History:
                 self._line(sample).write(tick, sample.value)
         self._forget(tick)
 
-    def add_past(self, at: float, samples: Iterable[Sample]) -> None:
+    def add_past(self, at: float, samples: Iterable[LineSample]) -> None:
         """Write a tick that lies before all ticks of `add`.
 
         One that does not, or that the history has no room for, is left as it is.
@@ -135,7 +135,7 @@ class History:
     def _tick(self, at: float) -> int:
         return int(at // self.tick_seconds)
 
-    def _line(self, sample: Sample) -> _Line:
+    def _line(self, sample: LineSample) -> _Line:
         lines = self._lines.setdefault(sample.query, {})
         line = lines.get(sample.labels)
         if line is None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.job_detail import instance_rows
-from fairlead.console.charts.history import Labels, Sample
+from fairlead.console.charts.history import Labels, LineSample
 from fairlead.console.pages.envelope import percent_of
 from fairlead.model.devices.gpu import GpuReading
 
@@ -20,7 +20,7 @@ NODES_MAX: Final = 200
 JOBS_MAX: Final = 500
 
 
-def samples_of(board_state: BoardState) -> Iterator[Sample]:
+def samples_of(board_state: BoardState) -> Iterator[LineSample]:
     """All samples of one tick."""
     yield from _cluster_samples(board_state)
     yield from _node_samples(board_state)
@@ -30,12 +30,12 @@ def samples_of(board_state: BoardState) -> Iterator[Sample]:
     yield from _quota_samples(board_state)
 
 
-def _some(query: str, labels: Labels, value: float | None) -> Iterator[Sample]:
+def _some(query: str, labels: Labels, value: float | None) -> Iterator[LineSample]:
     if value is not None:
-        yield Sample(query, labels, float(value))
+        yield LineSample(query, labels, float(value))
 
 
-def _cluster_samples(board_state: BoardState) -> Iterator[Sample]:
+def _cluster_samples(board_state: BoardState) -> Iterator[LineSample]:
     board = board_state.overview
     memory = board.gpu_memory
     yield from _some("cluster-gpu-utilization", (("line", "utilization"),), board.gpu_util_percent)
@@ -48,7 +48,7 @@ def _cluster_samples(board_state: BoardState) -> Iterator[Sample]:
         yield from _some("cluster-jobs", (("line", line),), count)
 
 
-def _node_samples(board_state: BoardState) -> Iterator[Sample]:
+def _node_samples(board_state: BoardState) -> Iterator[LineSample]:
     for each in board_state.occupancy.nodes[:NODES_MAX]:
         labels = (("node", each.node.name),)
         yield from _some("node-gpus-allocated", labels, each.gpus_allocated)
@@ -56,13 +56,13 @@ def _node_samples(board_state: BoardState) -> Iterator[Sample]:
         yield from _some("node-gpu-memory-total", labels, each.memory_total_mib)
 
 
-def _gpu_samples(board_state: BoardState) -> Iterator[Sample]:
+def _gpu_samples(board_state: BoardState) -> Iterator[LineSample]:
     for each in board_state.occupancy.nodes[:NODES_MAX]:
         for reading in board_state.snapshot.gpus_on(each.node.name):
             yield from _reading_samples(reading)
 
 
-def _reading_samples(reading: GpuReading) -> Iterator[Sample]:
+def _reading_samples(reading: GpuReading) -> Iterator[LineSample]:
     labels = (("node", reading.node), ("gpu", str(reading.index)), ("uuid", reading.uuid))
     ratio = reading.utilization_ratio
     yield from _some("gpu-duty-cycle", labels, None if ratio is None else ratio * 100)
@@ -72,7 +72,7 @@ def _reading_samples(reading: GpuReading) -> Iterator[Sample]:
     yield from _some("gpu-power", labels, reading.power_watts)
 
 
-def _job_samples(board_state: BoardState) -> Iterator[Sample]:
+def _job_samples(board_state: BoardState) -> Iterator[LineSample]:
     """Running jobs, the newest first."""
     for row in islice((row for row in board_state.job_list if row.status == "Running"), JOBS_MAX):
         labels = (("namespace", row.namespace), ("type", row.type), ("job", row.name))
@@ -81,7 +81,7 @@ def _job_samples(board_state: BoardState) -> Iterator[Sample]:
         yield from _some("job-gpu-memory-allocated", labels, row.gpu_memory_allocated_mib)
 
 
-def _instance_samples(board_state: BoardState) -> Iterator[Sample]:
+def _instance_samples(board_state: BoardState) -> Iterator[LineSample]:
     """Running instances that hold a GPU; launchers have nothing to draw."""
     running = {(row.namespace, row.type, row.name) for row in islice((r for r in board_state.job_list if r.status == "Running"), JOBS_MAX)}
     for each in board_state.instances:
@@ -104,7 +104,7 @@ def _instance_samples(board_state: BoardState) -> Iterator[Sample]:
             yield from _some("instance-gpu-duty-cycle", labels, instance.gpu_util_percent)
 
 
-def _quota_samples(board_state: BoardState) -> Iterator[Sample]:
+def _quota_samples(board_state: BoardState) -> Iterator[LineSample]:
     for row in board_state.quota_list:
         labels = (("path", row.path), ("name", row.name), ("resource", row.resource))
         yield from _some("quota-used", labels, row.used)

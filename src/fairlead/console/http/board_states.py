@@ -85,16 +85,22 @@ class BoardStates:
         return time.monotonic() - self._asked_at < WATCHED_SECONDS
 
     def require_ready(self) -> None:
-        """Raises Refused (503) while some source has never been read, and says which."""
+        """Raises Refused (503) while some source has never been read."""
+        refused = self.unready()
+        if refused is not None:
+            raise refused
+
+    def unready(self) -> Refused | None:
+        """Refused (503) while some source has never been read, which says which; None after that."""
         if self._world.cluster.is_ready:
-            return
+            return None
         sources = self._world.cluster.snapshot().main_sources.values()
         waiting = ", ".join(f"`{source.name}`" for source in sources if source.state == SourceState.SYNCING)
         failing = next((source for source in sources if source.has_failed and source.good_at is None), None)
         what = f"the cluster is still being read: {waiting}" if waiting else "the cluster is still being read"
         if failing is not None:
             what = f"the cluster cannot be read: {failing.message or failing.name}"
-        raise Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
+        return Refused(503, what, (failing.hint if failing else "") or "wait a moment and ask again", {"Retry-After": "1"})
 
     @property
     def _age(self) -> float:

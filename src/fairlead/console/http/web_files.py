@@ -32,7 +32,7 @@ _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><tit
 <style nonce="{nonce}">body{{font:15px/1.6 system-ui,sans-serif;margin:15vh auto;max-width:34em;color:#222}}
 code{{background:#eee;padding:0 .3em}}</style>
 <h1>The page is not built</h1><p>This server runs from a source tree without its client. The API under <code>{base}api/v1</code> works.</p>
-<p>Run <code>make up</code> (or <code>make web</code>) in the source tree, then reload.</p></html>
+<p>Run <code>make up</code> in the source tree, then reload.</p></html>
 """
 
 mimetypes.add_type("text/javascript", ".js")

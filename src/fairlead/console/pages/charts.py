@@ -5,7 +5,7 @@ A gap is a null point, never a missing one: every line of one answer has the sam
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json
+from fairlead.console.pages.envelope import Envelope, Json
 
 Point = tuple[int, float | None]
 
@@ -15,7 +15,7 @@ class ChartLine(Json, frozen=True):
     points: list[Point]
 
 
-class Chart(Answer, frozen=True):
+class Chart(Envelope, frozen=True):
     """`total` lines exist, `shown` of them (the top by mean) are here.
 
     `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or

@@ -6,7 +6,7 @@ the GPUs that report, not over nodes.
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, Sentence, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, Sentence, Timestamp
 
 
 class GpuNodeCounts(Json, frozen=True):
@@ -93,7 +93,7 @@ class Pool(Json, frozen=True):
     gpus_unhealthy: int
 
 
-class Overview(Answer, frozen=True):
+class Overview(Envelope, frozen=True):
     sentence: Sentence
     gpu_nodes: GpuNodeCounts
     gpus: GpuCounts

@@ -54,7 +54,7 @@ class Warning(Json, frozen=True):
     values: dict[str, Scalar] = {}
 
 
-class Answer(Json, frozen=True):
+class Envelope(Json, frozen=True):
     """`version`: of the topic, as in `/versions` and `/changes`.
 
     `stale`: the newest good read of a needed source is over 30 s old.
@@ -66,7 +66,7 @@ class Answer(Json, frozen=True):
     warnings: list[Warning]
 
 
-class ListAnswer(Answer, frozen=True):
+class ListAnswer(Envelope, frozen=True):
     """One page of rows. `total` counts after filtering.
 
     `facets` are the choices of each filter before filtering (at most 500 each).

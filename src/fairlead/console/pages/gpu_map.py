@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.console.pages.envelope import Answer, Json
+from fairlead.console.pages.envelope import Envelope, Json
 
 FREE, ALLOCATED, SHARED, UNHEALTHY, DRAINING, UNKNOWN = range(6)
 STATES: Final = ("free", "allocated", "shared", "unhealthy", "draining", "unknown")
@@ -38,7 +38,7 @@ class MapNode(Json, frozen=True, array_like=True):
     indexes: list[int]
 
 
-class GpuMap(Answer, frozen=True):
+class GpuMap(Envelope, frozen=True):
     """`teams` are namespaces.
 
     State numbers: 0 free, 1 allocated, 2 shared, 3 unhealthy, 4 draining, 5 unknown.

@@ -6,7 +6,7 @@ prints; requested GPUs come from the spec and are right before any pod exists.
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Timestamp
 from fairlead.console.pages.events import EventRow
 
 
@@ -91,7 +91,7 @@ class Instance(Json, frozen=True):
     waiting: Waiting | None
 
 
-class JobDetail(Answer, frozen=True):
+class JobDetail(Envelope, frozen=True):
     job: JobRow
     instances: list[Instance]
     events: list[EventRow]

@@ -6,7 +6,7 @@ died looks just like that; GPU nodes come first unless a sort is asked for.
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Answer, Json, ListAnswer, Timestamp
+from fairlead.console.pages.envelope import Envelope, Json, ListAnswer, Timestamp
 from fairlead.console.pages.events import EventRow
 
 
@@ -162,7 +162,7 @@ class Sharing(Json, frozen=True):
     largest_free_mib: float | None
 
 
-class NodeDetail(Answer, frozen=True):
+class NodeDetail(Envelope, frozen=True):
     """`sharing` is null on a node that shares nothing."""
 
     node: NodeRow

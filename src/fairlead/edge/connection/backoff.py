@@ -1,4 +1,4 @@
-"""How long to wait before the next try? Doubling waits with jitter, so that many clients do not come back at once."""
+"""Waits between tries, doubling, with jitter so that many clients do not come back at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Backoff:
         return self._failures
 
     def next_delay(self, at_least: float | None = None) -> float:
-        """Seconds to wait now. `at_least` is a server's Retry-After: waits are spread after it, never before."""
+        """Seconds to wait now. `at_least` is a server's Retry-After: waits are spread after it."""
         delay: float = min(self._high, self._low * 2.0 ** min(self._failures, 20)) * self._rng.uniform(0.5, 1.0)
         self._failures += 1
         return delay if at_least is None else max(delay, at_least * self._rng.uniform(1.0, 1.1))

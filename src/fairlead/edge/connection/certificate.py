@@ -1,6 +1,7 @@
-"""Until when does a certificate hold, and whom does it name? Two questions, so a small walk over the DER and no crypto library.
+"""What a certificate says of its time and its name, read by a small walk over the DER.
 
-Trust is OpenSSL's business and is decided elsewhere; what is read here only makes messages better.
+No crypto library is loaded for it. Whether a certificate is trusted is decided by OpenSSL; what is read here
+only makes messages better.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ CLOCK_HINT = "set this machine's clock; where it is right, the certificate was m
 
 
 def check_in_time(pem: bytes, what: str, now: float) -> None:
-    """Raises UserError outside the certificate's time. A certificate that cannot be read is left to OpenSSL to judge."""
+    """Raises UserError outside the certificate's time.
+
+    A certificate that cannot be read is left to OpenSSL to judge.
+    """
     begins_at, ends_at = validity(pem) or (now, now)
     if ends_at < now:
         raise UserError(f"{what} expired at {render_rfc3339(ends_at)}", "get a new certificate, and put it into the kubeconfig")
@@ -43,7 +47,8 @@ def not_yet(begins_at: float | None, now: float) -> str:
 
 
 def asked_begin(server: str, server_name: str | None) -> float | None:
-    """From when on the certificate is valid that the server of a URL shows, asked without trust, and without saying anything to it.
+    """From when on the certificate is valid that the server of a URL shows, asked without trust, and without
+    saying anything to it.
 
     None where it cannot be had: it only makes a message better.
     """

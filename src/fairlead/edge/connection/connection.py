@@ -1,7 +1,8 @@
-"""Where is the API server, and how is it spoken to? The one value that both Kubernetes clients (async and blocking) are made from.
+"""How an API server is reached, and as whom: the value that both Kubernetes clients are made from.
 
-What a newcomer gets wrong: a connection holds *sources* of credentials, not credentials: tokens and certificates may change while
-a process runs, so ask `credentials` before every request. Private keys are handed to OpenSSL through memory, never through a file on disk.
+A connection holds *sources* of credentials, not credentials: tokens and certificates may change while a
+process runs, so ask `credentials` before every request. Private keys are handed to OpenSSL through memory,
+never through a file on disk.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct, ValidationError, convert
 
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Cluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import in_memory_file, read_pem
 from fairlead.edge.connection.user_credentials import credentials_of
 from fairlead.errors import UserError
@@ -27,16 +28,18 @@ IN_CLUSTER_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class LaptopPages(Struct, frozen=True, rename="camel"):
-    """Where a laptop tells what no API server does: the time of its world (the console) and the values of its GPUs (a page)."""
+    """Where a laptop tells what no API server does: the time of its world, and the values of its GPUs."""
 
     console: str
     gpu_exporter: str
 
 
 class Connection(Struct, frozen=True):
-    """`server` has a scheme and no trailing slash. `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business.
+    """`server` has a scheme and no trailing slash.
 
-    `impersonation` are the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated cluster.
+    `proxy_url` is the kubeconfig's; the environment's proxies are the clients' business. `impersonation` are
+    the Impersonate-* headers. `origin` tells a person where this came from. `laptop`: it is one's simulated
+    cluster.
     """
 
     server: str
@@ -58,13 +61,16 @@ class Connection(Struct, frozen=True):
         return self.server.startswith("https://")
 
     def headers(self) -> list[tuple[str, str]]:
-        """Authorization and impersonation for the next request. May read a token file or run a plugin, so it may block."""
+        """Authorization and impersonation for the next request.
+
+        May read a token file or run a plugin, so it may block.
+        """
         authorization = self.credentials.current().authorization
         own = [("Authorization", authorization)] if authorization else []
         return own + list(self.impersonation)
 
 
-def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
+def connect_to(cluster: KubeconfigCluster, user: User, *, context_name: str, namespace: str, user_name: str, origin: str) -> Connection:
     """The connection of a kubeconfig's cluster and user. Reads certificate files; runs no plugin yet."""
     has_tls = bool(cluster.certificate_authority or cluster.certificate_authority_data or cluster.insecure_skip_tls_verify)
     ca_pem = read_pem("certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority)
@@ -85,7 +91,7 @@ def connect_to(cluster: Cluster, user: User, *, context_name: str, namespace: st
     )
 
 
-def laptop_pages(cluster: Cluster) -> LaptopPages | None:
+def laptop_pages(cluster: KubeconfigCluster) -> LaptopPages | None:
     """What a laptop wrote into its kubeconfig; None for any other cluster, and for what no laptop wrote."""
     for extension in cluster.extensions or ():
         if extension.name == LAPTOP_EXTENSION:
@@ -97,7 +103,10 @@ def laptop_pages(cluster: Cluster) -> LaptopPages | None:
 
 
 def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DIRECTORY) -> Connection | None:
-    """The connection of a pod's service account, or None outside a cluster. The token file is re-read as the kubelet rotates it."""
+    """The connection of a pod's service account, or None outside a cluster.
+
+    The token file is re-read as the kubelet rotates it.
+    """
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     token_path = Path(directory, "token")
     if not host or not port or not token_path.exists():
@@ -115,10 +124,13 @@ def in_cluster_connection(env: Mapping[str, str], directory: str = IN_CLUSTER_DI
 
 
 def normal_server(server: str, *, has_tls: bool) -> str:
-    """The address with a scheme and without a trailing slash; without a scheme it is https where TLS settings stand, as kubectl has it.
+    """The address with a scheme and without a trailing slash; without a scheme it is https where TLS settings
+    stand, as kubectl has it.
 
-    >>> normal_server("https://api.example:6443/k8s/", has_tls=True), normal_server("localhost:8080", has_tls=False)
-    ('https://api.example:6443/k8s', 'http://localhost:8080')
+    >>> normal_server("https://api.example:6443/k8s/", has_tls=True)
+    'https://api.example:6443/k8s'
+    >>> normal_server("localhost:8080", has_tls=False)
+    'http://localhost:8080'
     """
     if "://" not in server:
         server = f"{'https' if has_tls else 'http'}://{server}"
@@ -147,7 +159,7 @@ def checked_proxy(proxy_url: str | None) -> str | None:
 
 
 def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
-    """Impersonate-* headers of a kubeconfig user; extra keys are percent-encoded, as they become part of a header name."""
+    """Impersonate-* headers of a kubeconfig user; extra keys are percent-encoded to be header names."""
     if not user.impersonate:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
             raise UserError("`as-uid`, `as-groups` or `as-user-extra` is set without `as`", "name the user to impersonate with `as`")
@@ -162,7 +174,10 @@ def impersonation_headers(user: User) -> tuple[tuple[str, str], ...]:
 
 
 def make_ssl_context(connection: Connection, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    """The TLS settings of the connection. Make it anew when `credentials` hand out another client certificate."""
+    """The TLS settings of the connection.
+
+    Make it anew when `credentials` hand out another client certificate.
+    """
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,7 +1,7 @@
-"""Why did no answer come? A sentence and a hint from whatever exception an HTTP client raised, for any kind of server.
+"""A sentence and a hint for a connection that failed, from the exception of either HTTP client.
 
-A newcomer would match on aiohttp's classes: both clients wrap the same causes (OpenSSL's, the resolver's, the socket's), so the
-deepest one is read and neither client need be imported.
+Both clients wrap the same causes (OpenSSL's, the resolver's, the socket's), so the deepest exception is read
+and neither client is imported.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def explain_connection(
 ) -> tuple[str, str]:
     """(what, hint). `peer` names the server with its address, `where` the place of its settings.
 
-    `begins_at`: from when on its certificate is valid, for an error that `is_not_yet_valid`, where somebody asked.
+    `begins_at`: from when on its certificate is valid, where the error `is_not_yet_valid` and it was asked.
 
-    >>> explain_connection("Prometheus `http://p`", "in the settings", "http://p", ConnectionRefusedError())[0]
+    >>> explain_connection("Prometheus `http://p`", "in settings", "http://p", ConnectionRefusedError())[0]
     'Prometheus `http://p` refused the connection'
     """
     cause = _root(error)
@@ -81,7 +81,7 @@ def _tls_hint(words: str, where: str, address: str) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The deepest exception that an HTTP client wrapped: aiohttp keeps it in an attribute, others as the cause."""
+    """The deepest exception that a client wrapped: aiohttp keeps it in an attribute, others as the cause."""
     for _ in range(8):
         inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error.__cause__
         if not isinstance(inner, Exception) or inner is error:  # a CancelledError is how asyncio spells a time-out

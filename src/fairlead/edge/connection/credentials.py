@@ -1,6 +1,7 @@
-"""What proves who we are, right now? A source that issues credentials, kept until they expire and dropped when the server says 401.
+"""Credentials of a user: issued by a source, kept until they expire, and dropped when the server answers 401.
 
-One shape for all kinds: a fixed token never expires, a token file is read again every minute, a plugin says how long its answer holds.
+All kinds have this one shape: a fixed token never expires, a token file is read again every minute, a plugin
+says how long its answer holds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ class ClientCertificate(Struct, frozen=True):
 
 
 class Issued(Struct, frozen=True):
-    """`authorization` is the whole header value. `expires_at` is in epoch seconds; None = it holds until the server refuses it."""
+    """`authorization` is the whole header value.
+
+    `expires_at` is in epoch seconds; None = it holds until the server refuses it.
+    """
 
     authorization: str | None = None
     certificate: ClientCertificate | None = None
@@ -32,7 +36,10 @@ class Issued(Struct, frozen=True):
 
 
 class Credentials:
-    """Issued credentials, renewed when they expire. Safe to ask from several threads; asking may block on a file or a plugin."""
+    """Issued credentials, renewed when they expire.
+
+    Safe to ask from several threads; asking may block on a file or a plugin.
+    """
 
     def __init__(self, issue: Callable[[], Issued], *, is_renewable: bool, now: Callable[[], float] = time.time) -> None:
         self.is_renewable = is_renewable
@@ -43,7 +50,10 @@ class Credentials:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether `current` would answer at once. An event loop asks this first and takes a thread when it is False."""
+        """Whether `current` would answer at once.
+
+        An event loop asks this first and takes a thread when it is False.
+        """
         issued = self._issued
         return issued is not None and (issued.expires_at is None or self._now() < issued.expires_at)
 
@@ -54,7 +64,10 @@ class Credentials:
             return self._issued
 
     def renew(self, refused: Issued) -> bool:
-        """The server refused these. True when asking again may give better ones; then the next `current` asks the source."""
+        """The server refused these.
+
+        True when asking again may give better ones; then the next `current` asks the source.
+        """
         with self._lock:
             if not self.is_renewable:
                 return False
@@ -64,7 +77,10 @@ class Credentials:
 
 
 def bearer(token: str) -> str:
-    """The header of a token. Refuses what could not be a header, so that a broken file never reaches the network as one."""
+    """The header of a token.
+
+    Refuses what could not be a header, so that a broken file never reaches the network as one.
+    """
     token = token.strip()
     if not token.isprintable() or not token.isascii():
         raise UserError("the token contains characters that cannot be in a header", "check for line breaks in the middle of the token")
@@ -80,7 +96,10 @@ def basic(user: str, password: str) -> str:
 
 
 def token_file_source(path: str, *, fallback_token: str | None = None, now: Callable[[], float] = time.time) -> Callable[[], Issued]:
-    """Issues the token of a file that somebody else keeps current. When it cannot be read again, the last good one stays in use."""
+    """Issues the token of a file that somebody else keeps current.
+
+    When it cannot be read again, the last good one stays in use.
+    """
     last = bearer(fallback_token) if fallback_token else None
 
     def issue() -> Issued:

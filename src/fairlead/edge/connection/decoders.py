@@ -1,7 +1,8 @@
-"""Which decoder reads a type? It is made when first asked for, once, and by one thread at a time.
+"""One JSON decoder per type, made when it is first asked for, once, and by one thread at a time.
 
-What a newcomer gets wrong: msgspec learns a struct's fields on first use, and two threads that do so at once end the process (a
-segmentation fault). Whoever may run beside others takes decoders from here, and never says `msgspec.json.decode(data, type=…)`.
+msgspec learns a struct's fields on first use, and two threads that do so at once end the process (a
+segmentation fault). Code that may run in several threads takes its decoders from here and never calls
+`msgspec.json.decode(data, type=…)`.
 """
 
 from __future__ import annotations

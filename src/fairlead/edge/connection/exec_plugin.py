@@ -1,6 +1,6 @@
-"""What does a credential plugin say? Runs the program of a kubeconfig's `exec` entry (client.authentication.k8s.io v1 and v1beta1).
+"""Runs the credential plugin of a kubeconfig's `exec` entry (client.authentication.k8s.io v1 and v1beta1).
 
-What a newcomer gets wrong: the plugin reads its input from the variable KUBERNETES_EXEC_INFO, not from stdin; stdin is the person's
+The plugin reads its input from the variable KUBERNETES_EXEC_INFO, not from stdin; stdin is the person's
 terminal, given only in interactive mode.
 """
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.edge.connection.credentials import ClientCertificate, Issued, bearer
 from fairlead.edge.connection.decoders import decoder_of
-from fairlead.edge.connection.kubeconfig_file import Cluster, Exec
+from fairlead.edge.connection.kubeconfig_file import Exec, KubeconfigCluster
 from fairlead.edge.connection.timestamp import parse_rfc3339
 from fairlead.errors import OutsideError, UserError
 
@@ -42,9 +42,12 @@ class _ExecCredential(Struct, rename="camel"):
 
 
 class ExecPlugin:
-    """One plugin of one user. `issue` runs it; keeping the answer until it expires is the business of `Credentials`."""
+    """One plugin of one user.
 
-    def __init__(self, settings: Exec, cluster: Cluster, ca_pem: bytes | None, user_name: str) -> None:
+    `issue` runs it; keeping the answer until it expires is the business of `Credentials`.
+    """
+
+    def __init__(self, settings: Exec, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str) -> None:
         _check(settings, user_name)
         self._settings = settings
         self._cluster = cluster
@@ -52,7 +55,10 @@ class ExecPlugin:
         self._user_name = user_name
 
     def issue(self) -> Issued:
-        """Run the plugin and read its answer. Raises UserError when it is missing, OutsideError when it fails or prints rubbish."""
+        """Run the plugin and read its answer.
+
+        Raises UserError when it is missing, OutsideError when it fails or prints rubbish.
+        """
         return self._read(self._run())
 
     @property

@@ -1,4 +1,4 @@
-"""One blocking HTTP connection with what `http.client` leaves out: a TLS name of our choice, proxies, two timeouts."""
+"""A blocking HTTP connection with what `http.client` leaves out: TLS names, proxies, two time-outs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _connect(address: tuple[str, int], *timeout_and_source: Any) -> socket.socke
 
 
 def _plain(host: str) -> str | bytes:
-    """An ordinary host name as bytes: for text Python loads its tables of international names, which takes longer than a request."""
+    """An ordinary host name as bytes: for text Python loads its tables of international names, which takes
+    longer than a request.
+    """
     return host.encode() if host.isascii() else host
 
 
@@ -71,7 +73,8 @@ def open_connection(
 
 
 def request_target(server: str, path: str, proxy: str | None) -> str:
-    """What stands in the request line: a proxy is told the whole address, but through a tunnel (TLS) only the path.
+    """What stands in the request line: a proxy is told the whole address, but through a tunnel (TLS) only
+    the path.
 
     >>> request_target("https://a/k8s", "/api", "http://p"), request_target("http://a/k8s", "/api", "http://p")
     ('/k8s/api', 'http://a/k8s/api')

@@ -1,7 +1,8 @@
-"""Which API server, and as whom? Reads kubeconfig files the way kubectl does and chooses one context.
+"""Reads kubeconfig files the way kubectl does and chooses one context.
 
-What a newcomer gets wrong: several files merge *first wins* (entries and current-context alike), and a relative path inside
-a file is relative to that file, so paths are made absolute before merging. Nothing heavy is imported here: the CLI starts with it.
+Several files merge *first wins* (entries and current-context alike), and a relative path inside a file is
+relative to that file, so paths are made absolute before merging. Nothing heavy is imported here: the CLI
+starts with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead.edge.connection.connection import IN_CLUSTER_DIRECTORY, Connection, connect_to, in_cluster_connection
-from fairlead.edge.connection.kubeconfig_file import Cluster, Context, Kubeconfig, User, read_kubeconfig_file
+from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster, KubeconfigContext, User, read_kubeconfig_file
 from fairlead.errors import UserError
 
 DEFAULT_PATH = "~/.kube/config"
@@ -28,8 +29,9 @@ def find_connection(
 ) -> Connection | None:
     """The connection a person means: explicit path > `KUBECONFIG` > `~/.kube/config` > in-cluster > None.
 
-    None means that there is no cluster to be seen from here, and the caller may show the embedded simulated one. A file that is
-    named (by flag or variable) and cannot be read is an error, never a silent step to the next source.
+    None means that there is no cluster to be seen from here, and the caller may show the embedded simulated
+    one. A file that is named (by flag or variable) and cannot be read is an error, never a silent step to the
+    next source.
     """
     kubeconfig = load_kubeconfig(path, env=env)
     if kubeconfig is not None:
@@ -41,7 +43,7 @@ def find_connection(
 
 
 def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.environ) -> Kubeconfig | None:
-    """The merged kubeconfig, or None when there is none (no file at the default place, or only empty ones)."""
+    """The merged kubeconfig; None without a file at the default place, or with only empty ones."""
     if path:
         kubeconfig = read_kubeconfig_file(Path(path).expanduser())
         if kubeconfig.is_empty:
@@ -59,9 +61,9 @@ def load_kubeconfig(path: str | None = None, *, env: Mapping[str, str] = os.envi
 def merge_kubeconfigs(files: list[Kubeconfig]) -> Kubeconfig:
     """One kubeconfig from several: for every name, and for current-context, the first file that sets it wins.
 
-    >>> from fairlead.edge.connection.kubeconfig_file import Cluster, Kubeconfig
-    >>> first = Kubeconfig(clusters={"c": Cluster(server="https://one")})
-    >>> second = Kubeconfig(clusters={"c": Cluster(server="https://two")}, current_context="dev")
+    >>> from fairlead.edge.connection.kubeconfig_file import Kubeconfig, KubeconfigCluster
+    >>> first = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://one")})
+    >>> second = Kubeconfig(clusters={"c": KubeconfigCluster(server="https://two")}, current_context="dev")
     >>> merged = merge_kubeconfigs([first, second])
     >>> merged.clusters["c"].server, merged.current_context
     ('https://one', 'dev')
@@ -94,7 +96,7 @@ def choose_context(kubeconfig: Kubeconfig, name: str | None = None) -> Connectio
     )
 
 
-def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: str) -> Cluster:
+def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> KubeconfigCluster:
     cluster = kubeconfig.clusters.get(context.cluster or "")
     if cluster is None:
         raise UserError(
@@ -113,7 +115,7 @@ def _cluster_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: st
     return cluster
 
 
-def _user_of(kubeconfig: Kubeconfig, chosen: str, context: Context, where: str) -> User:
+def _user_of(kubeconfig: Kubeconfig, chosen: str, context: KubeconfigContext, where: str) -> User:
     if not context.user:
         return User()
     user = kubeconfig.users.get(context.user)

@@ -1,4 +1,4 @@
-"""What does one kubeconfig file say? YAML to typed entries, paths made absolute, every mistake named with its place.
+"""Parses one kubeconfig file: YAML to typed entries, paths made absolute, every mistake named with its place.
 
 Every field is optional and may be null, as kubectl reads it; an unknown field is ignored.
 """
@@ -25,7 +25,7 @@ class Extension(Struct, frozen=True):
     extension: Any = None
 
 
-class Cluster(Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(Struct, frozen=True, rename="kebab"):
     server: str | None = None
     certificate_authority: str | None = None
     certificate_authority_data: str | None = None
@@ -74,7 +74,7 @@ class User(Struct, frozen=True, rename="kebab"):
     impersonate_extra: dict[str, list[str] | None] | None = field(default=None, name="as-user-extra")
 
 
-class Context(Struct, frozen=True):
+class KubeconfigContext(Struct, frozen=True):
     cluster: str | None = None
     user: str | None = None
     namespace: str | None = None
@@ -84,9 +84,9 @@ class Context(Struct, frozen=True):
 class Kubeconfig(Struct, frozen=True):
     """Entries by name. `sources` are the files that were read, in the order of their precedence."""
 
-    clusters: dict[str, Cluster] = {}
+    clusters: dict[str, KubeconfigCluster] = {}
     users: dict[str, User] = {}
-    contexts: dict[str, Context] = {}
+    contexts: dict[str, KubeconfigContext] = {}
     current_context: str = ""
     sources: tuple[str, ...] = ()
 
@@ -97,7 +97,7 @@ class Kubeconfig(Struct, frozen=True):
 
 class _NamedCluster(Struct, frozen=True):
     name: str
-    cluster: Cluster | None = None
+    cluster: KubeconfigCluster | None = None
 
 
 class _NamedUser(Struct, frozen=True):
@@ -107,7 +107,7 @@ class _NamedUser(Struct, frozen=True):
 
 class _NamedContext(Struct, frozen=True):
     name: str
-    context: Context | None = None
+    context: KubeconfigContext | None = None
 
 
 class _File(Struct, frozen=True):
@@ -130,9 +130,9 @@ def parse_kubeconfig(path: Path, text: str) -> Kubeconfig:
     _refuse_twins(path, "context", [entry.name for entry in file.contexts or ()])
     base = path.absolute().parent
     return Kubeconfig(
-        clusters={entry.name: _resolve_cluster(base, entry.cluster or Cluster()) for entry in file.clusters or ()},
+        clusters={entry.name: _resolve_cluster(base, entry.cluster or KubeconfigCluster()) for entry in file.clusters or ()},
         users={entry.name: _resolve_user(base, entry.user or User()) for entry in file.users or ()},
-        contexts={entry.name: entry.context or Context() for entry in file.contexts or ()},
+        contexts={entry.name: entry.context or KubeconfigContext() for entry in file.contexts or ()},
         current_context=file.current_context or "",
         sources=(str(path),),
     )
@@ -218,7 +218,7 @@ def _resolve(base: Path, entry: _Entry, *fields: str) -> _Entry:
     return msgspec.structs.replace(entry, **absolute) if absolute else entry
 
 
-def _resolve_cluster(base: Path, cluster: Cluster) -> Cluster:
+def _resolve_cluster(base: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
     return _resolve(base, cluster, "certificate_authority")
 
 

@@ -1,4 +1,4 @@
-"""Where do PEM bytes come from, and how does OpenSSL get them without a key ever staying on disk?"""
+"""PEM bytes from a kubeconfig's fields or files, handed to OpenSSL without a key ever staying on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fairlead.errors import UserError
 
 
 def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | None:
-    """The PEM of a `…-data` field (base64), else of the file; data wins where both stand. None when neither does."""
+    """The PEM of a `…-data` field (base64), else of the file; data wins where both stand.
+
+    None when neither does.
+    """
     if encoded:
         where = f"`{field_name}-data`"
         try:
@@ -35,7 +38,9 @@ def read_pem(field_name: str, encoded: str | None, path: str | None) -> bytes | 
 
 @contextlib.contextmanager
 def in_memory_file(content: bytes) -> Iterator[str]:
-    """A path that reads as `content` while the context is open, and that no directory lists: OpenSSL takes keys only by path."""
+    """A path that reads as `content` while the context is open, and that no directory lists: OpenSSL takes
+    keys only by path.
+    """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("fairlead", os.MFD_CLOEXEC)
     else:

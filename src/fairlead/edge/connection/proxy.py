@@ -1,6 +1,6 @@
-"""Through which proxy does a connection go? The kubeconfig's `proxy-url`, else the environment's as Go programs read it.
+"""The proxy of a connection: the kubeconfig's `proxy-url`, else the environment's as Go programs read it.
 
-A newcomer may expect a proxy for a cluster on this machine: loopback is never sent through one.
+A server on this machine's loopback is never reached through a proxy of the environment.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str | None:
-    """
+    """The proxy's URL; None for a direct connection.
+
     >>> proxy_for("https://api.example", None, {"HTTPS_PROXY": "proxy.example:3128"})
     'http://proxy.example:3128'
-    >>> proxy_for("https://10.1.2.3:6443", None, {"https_proxy": "http://p:1", "NO_PROXY": "10.0.0.0/8,.example"}) is None
+    >>> exempt = {"https_proxy": "http://p:1", "NO_PROXY": "10.0.0.0/8,.example"}
+    >>> proxy_for("https://10.1.2.3:6443", None, exempt) is None
     True
     """
     if proxy_url:
@@ -31,16 +33,19 @@ def proxy_for(server: str, proxy_url: str | None, env: Mapping[str, str]) -> str
 
 
 def is_loopback(server: str) -> bool:
-    """
-    >>> is_loopback("https://127.0.0.1:6443"), is_loopback("http://localhost"), is_loopback("https://[::1]:1"), is_loopback("https://10.0.0.1")
-    (True, True, True, False)
+    """Whether the server of a URL is on this machine, as far as its address tells.
+
+    >>> [is_loopback(f"https://{host}:6443") for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1")]
+    [True, True, True, False]
     """
     host = urlsplit(server).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _is_exempt(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether NO_PROXY names the host: a name and what is below it, an address, a network, `*`; each may carry a port."""
+    """Whether NO_PROXY names the host: a name and what is below it, an address, a network, `*`; each may
+    carry a port.
+    """
     address = _address(host)
     for entry in filter(None, (part.strip().lower() for part in no_proxy.split(","))):
         if entry == "*" or entry in (host, f"{host}:{port}") or host.endswith(f".{entry.lstrip('.')}"):

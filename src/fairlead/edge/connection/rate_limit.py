@@ -1,4 +1,4 @@
-"""How many requests a second may a client send? A bucket of tokens that fills at a rate; who finds it empty waits its turn."""
+"""A bound on requests a second: a bucket of tokens that fills at a rate; who finds it empty waits in line."""
 
 from __future__ import annotations
 

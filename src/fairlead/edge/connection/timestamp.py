@@ -1,4 +1,7 @@
-"""When is an RFC 3339 time? `datetime` is imported only when asked: most command lines never meet a time here."""
+"""RFC 3339 times, read and written.
+
+`datetime` is imported when one is met, because most command lines never meet one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Which credentials does a kubeconfig user have? Chooses as client-go does and says plainly what it does not support.
+"""Chooses the credentials of a kubeconfig user as client-go does, and says plainly what is not supported.
 
-Order: token file, token, user name and password, exec plugin; a client certificate may stand beside any of them.
+The order is: token file, token, user name and password, exec plugin; a client certificate may stand beside
+any of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from fairlead.edge.connection.certificate import check_in_time
 from fairlead.edge.connection.credentials import ClientCertificate, Credentials, Issued, basic, bearer, token_file_source
-from fairlead.edge.connection.kubeconfig_file import Cluster, User
+from fairlead.edge.connection.kubeconfig_file import KubeconfigCluster, User
 from fairlead.edge.connection.pem import read_pem
 from fairlead.errors import UserError
 
@@ -20,9 +21,12 @@ Source = Callable[[], Issued]
 
 
 def credentials_of(
-    user: User, cluster: Cluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
+    user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, *, now: Callable[[], float] = time.time
 ) -> Credentials:
-    """The user's credentials. Certificate files are read (and checked for expiry) now; plugins run at the first request."""
+    """The user's credentials.
+
+    Certificate files are read (and checked for expiry) now; plugins run at the first request.
+    """
     _refuse_unsupported(user, user_name)
     token_source = _token_source(user, cluster, ca_pem, user_name, now)
     certificate_source = _certificate_source(user, user_name, now)
@@ -42,7 +46,7 @@ def _both(token_source: Source | None, certificate_source: Source | None) -> Sou
     return issue
 
 
-def _token_source(user: User, cluster: Cluster, ca_pem: bytes | None, user_name: str, now: Callable[[], float]) -> Source | None:
+def _token_source(user: User, cluster: KubeconfigCluster, ca_pem: bytes | None, user_name: str, now: Callable[[], float]) -> Source | None:
     if user.token_file:
         return token_file_source(user.token_file, fallback_token=user.token, now=now)
     if user.token:

@@ -1,4 +1,4 @@
-"""What time is it? The machine's, for the real world."""
+"""The machine's clock, for the real world."""
 
 from __future__ import annotations
 

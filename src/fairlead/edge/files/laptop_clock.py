@@ -1,6 +1,6 @@
-"""How does a command move the time of a laptop that runs on this machine? Through its console, as the page does.
+"""Moves the time of a laptop that runs on this machine, through its console, as the console's page does.
 
-What a newcomer gets wrong: a run to a later time is only begun by `order`; `read` tells when it is over.
+A run to a later time is only begun by `order`; `read` tells when it is over.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ class _Me(msgspec.Struct):
 
 
 class LaptopClock:
-    """`url`: of the laptop's console. Blocking. Raises UserError for what cannot be, OutsideError where nobody answers."""
+    """`url`: of the laptop's console. Blocking.
+
+    Raises UserError for what cannot be, OutsideError where nobody answers.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")

@@ -1,6 +1,6 @@
-"""How does a simulated world survive its process? One SQLite file in the state directory: an object a row, and one header.
+"""A simulated world on disk: one SQLite file in the state directory with a row per object and one header.
 
-What is written is on disk when `write` returns. What a newcomer gets wrong: the file is opened for this process alone and checked whole
+What is written is on disk when `write` returns. The file is opened for this process alone and checked whole
 before anything is believed; a file that is broken, somebody else's or from the future is never touched.
 """
 
@@ -49,7 +49,11 @@ class Row(NamedTuple):
 
 
 class WorldFile:
-    """An open file. Its errors say `world file PATH`: UserError while opening, OutsideError for a write that failed and changed nothing."""
+    """An open file.
+
+    Its errors say `world file PATH`: UserError while opening, OutsideError for a write that failed and
+    changed nothing.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE

@@ -1,4 +1,4 @@
-"""Which resources does this API server serve? Reads aggregated discovery (one answer) and the older answers per group and version."""
+"""Discovery of what an API server serves: the aggregated answer, and the older ones per group and version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Discovery(Struct, frozen=True):
     served: tuple[ServedResource, ...] = ()
 
     def find(self, group: str, plural: str, versions: Iterable[str] | None = None) -> Resource | None:
-        """The resource in the first of `versions` that is served, or in the server's preferred one; None when it is not served."""
+        """The resource in the first of `versions` that is served, or in the server's preferred one; None when
+        it is not served.
+        """
         found = {each.resource.version: each.resource for each in reversed(self.served) if self._is(each, group, plural)}
         if versions is None:
             return next(reversed(found.values()), None)
@@ -64,7 +66,10 @@ class ServerVersion(Struct, rename="camel"):
 
 
 def check_version(server: str, version: ServerVersion) -> None:
-    """Raises OutsideError for a server that is too old. One that does not tell its version is given the benefit of the doubt."""
+    """Raises OutsideError for a server that is too old.
+
+    One that does not tell its version is given the benefit of the doubt.
+    """
     numbers = version.numbers
     oldest = ".".join(map(str, OLDEST_KUBERNETES))
     if numbers is not None and (0, 0) < numbers < OLDEST_KUBERNETES:
@@ -131,7 +136,10 @@ class _ResourceList(Struct):
 
 
 def roots(groups: set[str] | None) -> list[str]:
-    """Where to ask. The core API's resources are known, so `/api` is asked only by those who want all or name it."""
+    """Where to ask.
+
+    The core API's resources are known, so `/api` is asked only by those who want all or name it.
+    """
     return ["/apis", "/api"] if groups is None or "" in groups else ["/apis"]
 
 
@@ -157,7 +165,9 @@ def parse_aggregated(body: bytes) -> list[ServedResource]:
 
 
 def parse_groups(body: bytes, wanted: Iterable[str] | None) -> list[tuple[str, str]]:
-    """(group, version) pairs of the older `/apis`, the preferred version of each group first; only `wanted` groups when given."""
+    """(group, version) pairs of the older `/apis`, the preferred version of each group first; only `wanted`
+    groups when given.
+    """
     only = None if wanted is None else set(wanted)
     pairs = []
     for group in decoder_of(_GroupList).decode(body).groups or ():

@@ -1,6 +1,6 @@
-"""Why did the API server not do it? HTTP answers and broken connections turned into errors that a person can act on.
+"""Failures of API requests: HTTP answers and broken connections as exceptions that a person can act on.
 
-A newcomer may take every failure for the server's: `Forbidden` and `NotFound` are answers of a healthy one and are not retried.
+`Forbidden` and `NotFound` are answers of a healthy server and are not retried.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from fairlead.errors import Forbidden, NotFound, OutsideError
 
 SYSTEM = "kubernetes"
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: for the wrong type or no JSON at all, for bytes that are no text, for brackets a thousand levels deep."""
+"""What decoding raises: for the wrong type or no JSON at all, for bytes that are no text, for brackets a
+thousand levels deep."""
 RETRY_AFTER_MAX = 60.0  # a server may ask for hours; a loop that asks again each minute harms nobody
 
 
 class ApiFailure(OutsideError):
-    """`status` is HTTP's (0 = no answer at all), `reason` the API's word, `message` the server's own sentence, unadorned."""
+    """`status` is HTTP's (0 = no answer at all), `reason` the API's word, `message` the server's sentence."""
 
     def __init__(
         self, what: str, hint: str = "", *, status: int = 0, reason: str = "", message: str = "", retry_after: float | None = None
@@ -109,10 +110,10 @@ def _hint(status: int, message: str, server: str) -> str:
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Seconds of a Retry-After header, bounded; its date form is not used by API servers and counts as absent.
+    """Seconds of a Retry-After header, bounded; a date, which API servers do not send, counts as absent.
 
-    >>> parse_retry_after("7"), parse_retry_after("86400"), parse_retry_after("soon"), parse_retry_after("-1"), parse_retry_after(None)
-    (7.0, 60.0, None, None, None)
+    >>> [parse_retry_after(text) for text in ("7", "86400", "soon", "-1", None)]
+    [7.0, 60.0, None, None, None]
     """
     try:
         seconds = float(text or "")
@@ -133,9 +134,11 @@ def not_its_json(server: str, request: ApiRequest, error: Exception) -> ApiFailu
 
 
 def expired_token_words(authorization: str | None) -> str:
-    """`the token ended at …` when a bearer token is a JWT that says so, else "". Only for messages: nothing is verified.
+    """`the token ended at …` when a bearer token is a JWT that says so, else "".
 
-    >>> expired_token_words("Bearer e30." + base64.urlsafe_b64encode(b'{"exp":60}').decode().rstrip("=") + ".sig")
+    Only for messages: nothing is verified.
+
+    >>> expired_token_words("Bearer e30.eyJleHAiOjYwfQ.sig")  # {}.{"exp":60}
     'the token ended at 1970-01-01T00:01:00Z'
     """
     parts = (authorization or "").removeprefix("Bearer ").split(".")

@@ -1,14 +1,14 @@
-"""What stands in a page of a list and in a line of a watch? Typed in one decode when all is well, item by item when not.
+"""Decodes pages of a list and lines of a watch into rows: typed at once, or item by item where one is odd.
 
-What a newcomer gets wrong: an object that cannot be read is neither an error of the page nor absent. It is reported with its key, so
-that the reader keeps the row it had.
+An object that cannot be read is neither an error of the page nor absent. It is reported with its key, so that
+the reader keeps the row it had.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_failure import Status, decode_status
 from fairlead.edge.kube.resource import Resource
+from fairlead.model.change import ChangeType
 
 log = logging.getLogger("fairlead.kubernetes")
 _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\{"resourceVersion":"\d+","continue":"([\w+/=.-]+)"')
@@ -24,6 +25,7 @@ _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\
 Wire = TypeVar("Wire")
 Row = TypeVar("Row")
 
+_PRESENT = (ChangeType.MODIFIED, ChangeType.ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
@@ -65,9 +67,11 @@ class WirePage(Struct, Generic[Wire]):
 
 
 def early_token(body: bytes) -> str:
-    """The next page's token before the page is decoded; "" when there is none, or when it does not stand where API servers write it.
+    """The next page's token before the page is decoded; "" when there is none, or when it does not stand
+    where API servers write it.
 
-    >>> early_token(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"eyJ2"},"items":[')
+    >>> meta = b'"metadata":{"resourceVersion":"7","continue":"eyJ2"}'
+    >>> early_token(b'{"kind":"PodList","apiVersion":"v1",' + meta + b',"items":[')
     'eyJ2'
     >>> early_token(b'{"items":[{"continue":"x"}]}')
     ''
@@ -122,7 +126,9 @@ class Change(Struct, Generic[Row], gc=False):
 
 
 def key_of(meta: Any) -> str:
-    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does not share."""
+    """The key of an object in a mirror: its uid, which rows hold anyway and which a namesake made later does
+    not share.
+    """
     return meta.uid or f"{meta.namespace or ''}/{meta.name or ''}"
 
 
@@ -135,28 +141,41 @@ class WatchEnded(Exception):
 
 
 class ItemReader(Generic[Row]):
-    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse` makes the row.
+    """Turns objects of one resource into rows: `wire` is the struct to decode (with `metadata`), `parse`
+    makes the row.
 
-    `malformed_total` counts objects left out since the start. Each is logged once until another reason appears.
+    A line of a watch without `mark` makes no row unless its object `is_known` (by key): most of it is not
+    even looked at. `malformed_total` counts objects left out since the start. Each is logged once until
+    another reason appears.
     """
 
-    def __init__(self, resource: Resource, wire: type[Any], parse: Callable[[Any], Row]) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        wire: type[Any],
+        parse: Callable[[Any], Row],
+        mark: bytes = b"",
+        is_known: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.resource = resource
         self.malformed_total = 0
         self._parse = parse
+        self._mark = mark
+        self._is_known = is_known
         self._item = decoder_of(wire)
         self._page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[wire])  # type: ignore[valid-type]
         self._raw_page: msgspec.json.Decoder[WirePage[Any]] = decoder_of(WirePage[Raw])
         self._event: msgspec.json.Decoder[WatchEvent[Any]] = decoder_of(WatchEvent[wire])  # type: ignore[valid-type]
         self._raw_event = decoder_of(WatchEvent[Raw])
+        self._brief_event = decoder_of(WatchEvent[AnyObject])
         self._identity = decoder_of(AnyObject)
         self._told: dict[str, str] = {}
 
-    def read_page(self, body: bytes) -> Page[Row]:
-        return self.parse_page(self.decode_page(body))
-
     def decode_page(self, body: bytes) -> WirePage[Any]:
-        """The first half of reading a page, which is fast and tells the next page's token. Raises DecodeError when it is no list."""
+        """The first half of reading a page, which is fast and tells the next page's token.
+
+        Raises DecodeError when it is no list.
+        """
         try:
             return self._page.decode(body)
         except UNREADABLE:
@@ -179,9 +198,11 @@ class ItemReader(Generic[Row]):
     def read_changes(self, lines: bytes) -> list[Change[Row]]:
         """The changes of complete lines of a watch, all or none.
 
-        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object that makes no row gives a
-        Change without one.
+        Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object
+        that makes no row gives a Change without one.
         """
+        if self._mark:
+            return self._read_marked(line for line in lines.split(b"\n") if line.strip())
         try:
             return [self._read_change(event) for event in self._event.decode_lines(lines)]
         except UNREADABLE:
@@ -190,11 +211,34 @@ class ItemReader(Generic[Row]):
     def _read_change(self, event: WatchEvent[Any]) -> Change[Row]:
         kind = event.type
         meta = event.object.metadata
-        if kind == "MODIFIED" or kind == "ADDED":
+        if kind in _PRESENT:
             return Change(kind, meta.uid or key_of(meta), self._parse(event.object), meta.resource_version or "")
         if kind == "ERROR":
             raise ValueError("an ERROR event carries a Status, which is read from the raw line")
         return Change(kind, meta.uid or key_of(meta), None, meta.resource_version or "")
+
+    def _read_marked(self, lines: Iterable[bytes]) -> list[Change[Row]]:
+        changes: list[Change[Row]] = []
+        news: set[str] = set()  # known from here on, though nobody has been told yet
+        for line in lines:
+            change = None if self._mark in line else self._read_briefly(line, news)
+            if change is None:
+                change = self._read_line(line)
+                news.add(change.key)
+            changes.append(change)
+        return changes
+
+    def _read_briefly(self, line: bytes, news: Collection[str]) -> Change[Row] | None:
+        """None where it must be read whole."""
+        try:
+            event = self._brief_event.decode(line)
+        except UNREADABLE:
+            return None
+        meta = event.object.metadata or ObjectMeta()
+        key = key_of(meta)
+        if event.type not in ("DELETED", "BOOKMARK") and (event.type == "ERROR" or key in news or self._is_known(key)):
+            return None
+        return Change(event.type, key, None, meta.resource_version or "")
 
     def _read_line(self, line: bytes) -> Change[Row]:
         try:
@@ -204,7 +248,7 @@ class ItemReader(Generic[Row]):
             if event.type == "ERROR":
                 raise WatchEnded(decode_status(bytes(event.object))) from None
             meta = self._identity_of(event.object)
-            malformed = self._report(meta, error) if event.type in ("ADDED", "MODIFIED") else None
+            malformed = self._report(meta, error) if event.type in _PRESENT else None
             return Change(event.type, key_of(meta), None, meta.resource_version or "", malformed)
 
     def _parse_singly(self, items: Iterable[Any]) -> tuple[dict[str, Row], list[Malformed]]:

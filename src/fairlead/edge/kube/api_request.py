@@ -1,6 +1,6 @@
-"""What does a request to an API server look like? Values only: the async and the blocking client send the same ones.
+"""Requests to an API server as values: method, path with query, body.
 
-What a newcomer gets wrong: a list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore `limit`.
+A list without a resourceVersion is a consistent read; with `resourceVersion=0` old servers ignore `limit`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The real cluster behind `ports.Cluster`: one reflector per resource, and a snapshot of all mirrors on demand.
+"""The real cluster behind `ports.Cluster`: a reflector per resource, and a snapshot of all mirrors.
 
-What a newcomer gets wrong: a resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an
-exception and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its node. ConfigMaps
-by which an operator takes shared GPUs out are followed from the moment that a node shares its GPUs.
+A resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an exception
+and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its
+node. ConfigMaps by which an operator takes shared GPUs out are followed from the moment that a node shares
+its GPUs.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ FRESH_SECONDS = 1.0  # an unchanged snapshot is handed out again without new sou
 
 
 class KubeCluster:
-    """A real cluster that keeps itself current while `run` runs. `close` the API yourself: it may be shared."""
+    """A real cluster that keeps itself current while `run` runs. It does not close its API."""
 
     def __init__(
         self,

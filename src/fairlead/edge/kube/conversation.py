@@ -1,7 +1,8 @@
-"""What is said to an API server, without I/O: lists, discovery, credentials renewed after a 401, waiting for a busy server.
+"""What is said to an API server, without I/O: lists, discovery, renewal after a 401, patience.
 
-Each is a generator that yields a step (`Ask`, `Pause`, …) and is sent what came of it, or thrown what its driver's HTTP client raised.
-`kube_api` drives them with tasks, `kube_blocking` with threads; neither decides anything.
+Each conversation is a generator. It yields a step (`Ask`, `Pause`, …) and is sent what came of it, or thrown
+what its driver's HTTP client raised. `kube_api` drives conversations with tasks, `kube_blocking` with
+threads; neither decides anything.
 """
 
 from __future__ import annotations
@@ -51,24 +52,32 @@ Result = TypeVar("Result")
 READ_SECONDS: Final = 65.0
 """How long the server may be silent before an answer; it ends a request after 60 itself."""
 PATIENCE_SECONDS = 30.0
-"""For how long in all a request waits that is put off with Retry-After. A bound of tries is none: five of them are 5 s where a server
-says 1 and five minutes where it says 60. A server that restarts is back within it, a person waits no longer, and a service has a loop
-that comes back with a wait of its own."""
+"""How long a request waits in all when the server puts it off with Retry-After. It bounds time and not tries:
+five tries are 5 s where the server says 1, and five minutes where it says 60. A server that restarts is back
+within it, a person is not kept longer, and the loop of a service comes back by itself."""
 MAX_RESTARTS: Final = 2
 """Of a paged list that meets 410; after them one unpaged list."""
 
 
 class Ask(Struct, frozen=True):
-    """Send a request: the answer is an `Answer` of any status. Of a `is_stream` and a good status the body is left to be read."""
+    """Send a request; the outcome is an `Answer`, of any status.
+
+    `is_stream`: the body of a good answer is not read but left in `Answer.live`. `anew` makes the request
+    that is sent: a driver asks it as late as it can, and what it raises is the outcome.
+    """
 
     request: ApiRequest
     headers: list[tuple[str, str]]
     certificate: ClientCertificate | None = None
     is_stream: bool = False
+    anew: Callable[[], ApiRequest] | None = None
+
+    def made(self) -> ApiRequest:
+        return self.anew() if self.anew is not None else self.request
 
 
 class Answer(Struct):
-    """`headers` has a `get` that knows no case. `live`: what a driver reads the body of a stream from."""
+    """`headers.get` ignores case. `live`: what the driver reads the body of a stream from."""
 
     status: int
     headers: Any
@@ -77,13 +86,16 @@ class Answer(Struct):
 
 
 class Begin(Struct, frozen=True):
-    """Begin another conversation beside this one; the answer is for `Finish`. One that nobody finishes ends with this one."""
+    """Begin another conversation beside this one; the outcome is what `Finish` takes.
+
+    One that is not finished is given up: a task ends with this conversation, a thread runs out unheard.
+    """
 
     steps: Steps[Any]
 
 
 class Finish(Struct, frozen=True):
-    """Wait for what was begun: the answer is its result, or its failure is thrown."""
+    """Wait for a conversation that was begun; the outcome is its result, or its failure."""
 
     begun: Any
 
@@ -93,7 +105,7 @@ class Pause(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """Call what may read a file or run a program: the answer is its result."""
+    """Call what may block (read a file, run a program); the outcome is its result."""
 
     call: Callable[[], Any]
 
@@ -118,7 +130,8 @@ class Conversation:
         self._connection = connection
         self._broken = broken
         self._rng = rng
-        # A page of pods shrinks 20 times. That pays on every wire; between processes of one machine it costs more than it saves.
+        # A page of pods shrinks 20 times. That pays on every wire; between processes of one machine it costs
+        # more than it saves.
         self._list_encoding = "gzip" if connection.may_compress and not is_loopback(connection.server) else "identity"
 
     # objects
@@ -138,7 +151,7 @@ class Conversation:
     def patch(
         self, /, resource: Resource, name: str, patch: Any, namespace: str | None = None, *, kind: PatchKind = "merge", **more: Any
     ) -> Steps[Any]:
-        """`kind`: merge, json, strategic or apply (server-side). `more`: subresource, field_manager, force."""
+        """`kind`: `apply` is server-side. `more`: subresource, field_manager, force."""
         return self._exchange(api_request.patch_request(resource, name, patch, namespace, kind=kind, **more))
 
     def delete(self, resource: Resource, name: str, namespace: str | None = None, *, propagation: str = "Background") -> Steps[Any]:
@@ -147,7 +160,10 @@ class Conversation:
     # lists
 
     def list_all(self, reader: ItemReader[Row], selection: Selection = EVERYTHING) -> Steps[Listing[Row]]:
-        """All objects, in pages. A continue token that has expired (410) restarts the list; the third time it is read in one piece."""
+        """All objects, in pages.
+
+        A continue token that has expired (410) restarts the list; the third time it is read in one piece.
+        """
         for _ in range(MAX_RESTARTS + 1):
             try:
                 return (yield from self._list_once(reader, selection, api_request.PAGE_SIZE))
@@ -185,7 +201,10 @@ class Conversation:
         return self._exchange(ApiRequest("get", "GET", "/version"), ServerVersion)
 
     def discovery(self, groups: Iterable[str] | None = None) -> Steps[Discovery]:
-        """What is served. `groups` bounds the requests to servers without aggregated discovery; "" asks for the core API too."""
+        """What is served.
+
+        `groups` bounds the requests to servers without aggregated discovery; "" asks for the core API too.
+        """
         wanted = None if groups is None else set(groups)
         served: list[ServedResource] = []
         for root in api_discovery.roots(wanted):
@@ -216,9 +235,10 @@ class Conversation:
     # requests
 
     def send(self, request: ApiRequest, *, encoding: str = "identity", anew: Callable[[], ApiRequest] | None = None) -> Steps[Answer]:
-        """An answer of a good status, decompressed. What is put off (429 or 503 with Retry-After) is asked again, PATIENCE_SECONDS long.
+        """An answer of a good status, decompressed.
 
-        `anew` makes the request again right before each time that it is sent; what it raises comes out of here.
+        What is put off (429 or 503 with Retry-After) is asked again, PATIENCE_SECONDS long. `anew` makes the
+        request again right before each time that it is sent; what it raises comes out of here.
         """
         backoff: Backoff | None = None
         waited = 0.0
@@ -265,9 +285,9 @@ class Conversation:
         credentials = self._connection.credentials
         for may_renew in (True, False):
             issued = credentials.current() if credentials.is_fresh else (yield Call(credentials.current))
-            sent = anew() if anew is not None else request
+            ask = Ask(request, self._headers(request, issued, encoding), issued.certificate, is_stream, anew)
             try:
-                return (yield from self._asked(Ask(sent, self._headers(sent, issued, encoding), issued.certificate, is_stream)))
+                return (yield from self._asked(ask))
             except Unauthorized as error:
                 error.hint = "; ".join(filter(None, (expired_token_words(issued.authorization), error.hint)))
                 if not (may_renew and credentials.renew(issued)):

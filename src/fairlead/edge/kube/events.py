@@ -14,7 +14,10 @@ COMPONENT: Final = "fairlead-scheduler"
 
 
 def event_request(told: TellEvent, now: float) -> ApiRequest:
-    """`now`: epoch seconds, which stand in the name, as client-go writes them there. Too long words are cut."""
+    """`now`: epoch seconds, which stand in the name, as client-go writes them there.
+
+    Too long words are cut.
+    """
     subject = told.subject
     is_pod = isinstance(subject, Pod)
     namespace = subject.namespace if isinstance(subject, Pod) else "default"

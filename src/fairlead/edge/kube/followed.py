@@ -1,4 +1,4 @@
-"""One resource of the real cluster, being followed: its rows, its reflector, and how well it can be read, in a sentence."""
+"""One followed resource of the real cluster: its rows, its reflector, and how well it can be read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.mirror import Mirror
-from fairlead.edge.kube.reflector import Reflector
+from fairlead.edge.kube.reflector import Mirror, Reflector
 from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.parts.kind import JobKind, source_of
@@ -35,7 +34,7 @@ by_node = attrgetter("node")
 by_namespace_and_name = attrgetter("namespace", "name")
 
 
-class Subject(Struct, Generic[Row], frozen=True):
+class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
     `versions`: acceptable versions, best first; None for the core resources, which every server has.
@@ -65,14 +64,14 @@ def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
     return QuotaTree(wire.metadata.name or "", wire.metadata.namespace or "", parse_quota_tree(wire))
 
 
-def job_subject(kind: JobKind) -> Subject[Job]:
+def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
-    return Subject(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+    return FollowedKind(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
 
 
-NODE_SUBJECT: Subject[Node] = Subject("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
-POD_SUBJECT: Subject[Pod] = Subject("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
-QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
+NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
+POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
+QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
     Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
     WireQuotaTree,
@@ -81,10 +80,10 @@ QUOTA_SUBJECT: Subject[QuotaTree] = Subject(
     (names.QUOTA_VERSION,),
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),
 )
-EVENT_SUBJECT: Subject[Event] = Subject(
+EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")
 )
-WITHHELD_SUBJECT: Subject[Withheld] = Subject(
+WITHHELD_SUBJECT: FollowedKind[Withheld] = FollowedKind(
     GPU_WITHHELD,
     CONFIG_MAPS,
     WireConfigMap,
@@ -97,7 +96,7 @@ WITHHELD_SUBJECT: Subject[Withheld] = Subject(
 class Followed(Generic[Row]):
     """A subject with its mirror and, while the server serves it, its reflector."""
 
-    def __init__(self, subject: Subject[Row]) -> None:
+    def __init__(self, subject: FollowedKind[Row]) -> None:
         self.subject = subject
         self.mirror: Mirror[Row] = Mirror(subject.order)
         self.resource: Resource | None = subject.resource if subject.versions is None else None

@@ -1,7 +1,7 @@
-"""The Kubernetes API for services: `conversation` driven with tasks and one aiohttp session, and watches as batches of changes.
+"""The Kubernetes API for services: drives conversations with tasks and aiohttp, and reads watches.
 
-`list_all` and `watch` do not survive failures, they report them (`api_failure`). Coming back is the business of `reflector`, so that
-every loop waits in one way.
+`list_all` and `watch` do not survive failures, they report them (`api_failure`). Coming back is the business
+of `reflector`, so that every loop waits in one way.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from yarl import URL
 from fairlead.edge.connection.connection import Connection, make_ssl_context
 from fairlead.edge.connection.credentials import ClientCertificate
 from fairlead.edge.connection.http_blocking import CONNECT_SECONDS
-from fairlead.edge.connection.lines import LineSplitter
+from fairlead.edge.connection.kept_connections import NO_ANSWER, KeptConnections
+from fairlead.edge.connection.lines import LineSplitter, in_slices
 from fairlead.edge.kube import api_request
 from fairlead.edge.kube.api_failure import NOT_JSON, failure_of_answer, not_its_json
 from fairlead.edge.kube.api_page import Change, ItemReader, WatchEnded
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
-from fairlead.edge.kube.conversation import READ_SECONDS as READ_SECONDS
-from fairlead.edge.kube.conversation import Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
+from fairlead.edge.kube.conversation import READ_SECONDS, Answer, Ask, Begin, Call, Conversation, Finish, Pause, Step, Steps, is_good
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -37,7 +37,7 @@ WATCH_SECONDS = (300, 600)  # client-go's range; spread, so that watches do not 
 PAGE_BUFFER_BYTES = 4 << 20  # two pages' worth: the sender need not wait while a page is decoded
 WATCH_BUFFER_BYTES = 1 << 18  # what one batch may hold: other tasks wait for its end
 ORDINARY = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
-_BROKEN = (aiohttp.ClientError, OSError, ValueError)
+_BROKEN = (aiohttp.ClientError, ValueError, *NO_ANSWER)
 
 
 def _spoken(
@@ -69,6 +69,7 @@ class KubeApi:
         self._rng = rng or random.Random()
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
+        self._kept: KeptConnections | None = None
         self._certificate: ClientCertificate | None = None
         self._closing: set[asyncio.Future[None]] = set()
 
@@ -80,6 +81,8 @@ class KubeApi:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        if self._kept is not None:
+            self._kept.close()
         if session is not None:
             await session.close()
 
@@ -96,11 +99,13 @@ class KubeApi:
     async def watch(
         self, reader: ItemReader[Row], resource_version: str, selection: Selection = EVERYTHING
     ) -> AsyncGenerator[list[Change[Row]], None]:
-        """Changes after `resource_version`, in batches as they arrive, until the server ends the watch (normal: every 5 to 10 minutes).
+        """Changes after `resource_version`, in batches as they arrive, until the server ends the watch
+        (normal: every 5 to 10 minutes).
 
-        The first batch is empty and comes as soon as the server has accepted the watch.
-        Raises Gone when the version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped, and a
-        batch with an unreadable line is not delivered: the next watch from the last delivered version has it all again.
+        The first batch is empty and comes as soon as the server has accepted the watch. Raises Gone when the
+        version is no longer kept, told by status or by an ERROR event. A line cut off at the end is dropped,
+        and a batch with an unreadable line is not delivered: the next watch from the last delivered version
+        has it all again.
         """
         seconds = self._rng.randint(*WATCH_SECONDS)
         request = api_request.watch_request(reader.resource, selection, resource_version, seconds)
@@ -115,7 +120,10 @@ class KubeApi:
             yield []
             async for chunk in response.content.iter_any():
                 if lines := splitter.feed(chunk):
-                    yield reader.read_changes(lines)
+                    for number, some in enumerate(in_slices(lines)):
+                        if number:
+                            await asyncio.sleep(0)
+                        yield reader.read_changes(some)
         except WatchEnded as end:
             body = msgspec.json.encode(end.status)
             raise failure_of_answer(self.conversation.label, request, end.status.code or 500, body) from None
@@ -127,7 +135,7 @@ class KubeApi:
             response.close()
 
     async def run(self, steps: Steps[Result]) -> Result:
-        """A conversation from its first step to its result. What it has begun and not finished ends with it."""
+        """A conversation from its first step to its result; what it has begun ends with it."""
         begun: list[asyncio.Task[Any]] = []
         try:
             step = next(steps)
@@ -163,14 +171,17 @@ class KubeApi:
 
     async def ask(self, asked: Ask) -> Answer:
         """One request and its answer."""
+        session = self._session_for(asked.certificate)
+        if asked.anew is not None and self._kept is not None:
+            return await self._write(asked, self._kept)
+        request = asked.made()
         self.requests_total += 1
-        request, seconds = asked.request, asked.request.seconds
-        response = await self._session_for(asked.certificate).request(
+        response = await session.request(
             request.method,
             URL(self.connection.server + request.path, encoded=True),
             data=request.body,
             headers=asked.headers,
-            timeout=ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            timeout=_limits(request.seconds),
             read_bufsize=WATCH_BUFFER_BYTES if asked.is_stream else PAGE_BUFFER_BYTES,
             proxy=self.conversation.proxy,
             server_hostname=self.connection.tls_server_name,
@@ -183,21 +194,40 @@ class KubeApi:
         finally:
             response.release()
 
+    async def _write(self, asked: Ask, kept: KeptConnections) -> Answer:
+        """What is decided at the last moment goes over connections that say when they can be written to."""
+
+        def made() -> tuple[bytes, float]:
+            request = asked.made()
+            self.requests_total += 1
+            return kept.render(request.method, request.path, asked.headers, request.body), request.seconds or READ_SECONDS
+
+        reply = await kept.exchange(made)
+        return Answer(reply.status, {} if reply.retry_after is None else {"Retry-After": reply.retry_after}, reply.body)
+
     def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
         if self._session is None or certificate != self._certificate:
             if self._session is not None:  # the old one's watches end, and come back through the new one
                 closing = asyncio.ensure_future(self._session.close())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else False
-            connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
+                if self._kept is not None:
+                    self._kept.close()
+            context = make_ssl_context(self.connection, certificate) if self.connection.is_tls else None
+            if self.conversation.proxy is None:
+                self._kept = KeptConnections(self.connection.server, context, self.connection.tls_server_name)
+            connector = aiohttp.TCPConnector(ssl=context or False, limit=0, keepalive_timeout=90, socket_factory=_keepalive_socket)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
             self._certificate = certificate
         return self._session
 
 
+def _limits(seconds: float | None) -> aiohttp.ClientTimeout:
+    return ORDINARY if seconds is None else aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+
+
 def _keepalive_socket(address: Any) -> socket.socket:
-    """A socket that notices within a minute that its peer has gone without a word, as a silent watch never would."""
+    """A socket that notices within a minute that its peer has gone, as a silent watch never would."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

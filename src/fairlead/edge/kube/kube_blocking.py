@@ -1,7 +1,8 @@
-"""The Kubernetes API for the command line: `conversation` driven with threads and `http.client`, which starts in a fraction of the time.
+"""The Kubernetes API for the command line: drives conversations with threads and `http.client`.
 
-Nothing here may import asyncio or aiohttp, not even indirectly. Independent calls run side by side in threads (`in_parallel`), each on a
-connection of its own out of a small pool.
+It starts in a fraction of the time: nothing here may import asyncio or aiohttp, not even indirectly.
+Independent calls run side by side in threads (`in_parallel`), each on a connection of its own out of a small
+pool.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ class KubeBlocking:
     send = _spoken(Conversation.send)
 
     def stream(self, request: ApiRequest) -> Iterator[bytes]:
-        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent for as long as it likes."""
+        """The answer's body piece by piece as it comes (a followed log), on a connection that may be silent
+        for as long as it likes.
+        """
         line, response = self.run(self.conversation.open(request))
         try:
             while piece := response.read1(1 << 16):
@@ -110,7 +113,9 @@ class KubeBlocking:
             line.close()
 
     def dial(self, request: ApiRequest) -> Dialled:
-        """A connection of its own for a request that asks for another protocol; the caller sends it, and closes the socket."""
+        """A connection of its own for a request that asks for another protocol; the caller sends it, and
+        closes the socket.
+        """
         line = self._open(self.connection.credentials.current().certificate, READ_SECONDS)
         try:
             line.connect()
@@ -152,11 +157,14 @@ class KubeBlocking:
                 return step.call()
 
     def ask(self, asked: Ask) -> Answer:
-        """One request and its answer. A kept connection that the server has closed meanwhile is replaced, for reads."""
+        """One request and its answer.
+
+        A kept connection that the server has closed meanwhile is replaced, for reads.
+        """
         while True:
             line, is_kept = self._take(asked)
             try:
-                self._put_request(line, asked)
+                self._put_request(line, asked.made(), asked.headers)
                 response = line.getresponse()
                 if asked.is_stream and is_good(response.status):
                     return Answer(response.status, response.headers, live=(line, response))
@@ -170,13 +178,12 @@ class KubeBlocking:
             self._give_back(line, response)
             return Answer(response.status, response.headers, body)
 
-    def _put_request(self, line: http.client.HTTPConnection, asked: Ask) -> None:
+    def _put_request(self, line: http.client.HTTPConnection, request: ApiRequest, headers: list[tuple[str, str]]) -> None:
         with self._lock:
             self.requests_total += 1
-        request = asked.request
         target = request_target(self.connection.server, request.path, self.conversation.proxy)
         line.putrequest(request.method, target, skip_accept_encoding=True)
-        for name, value in asked.headers:
+        for name, value in headers:
             line.putheader(name, value)
         if request.body is not None:
             line.putheader("Content-Length", str(len(request.body)))
@@ -230,7 +237,7 @@ class _Ahead(Generic[Result]):
 
 
 def in_parallel(calls: Sequence[Callable[[], Result]]) -> list[Result | Exception]:
-    """The result of each call, or the exception it raised, in the order of the calls; all run at once, in threads.
+    """The result of each call, or the exception it raised, in their order; all run at once, in threads.
 
     >>> in_parallel([lambda: 1, lambda: 1 // 0])
     [1, ZeroDivisionError('integer division or modulo by zero')]

@@ -1,4 +1,6 @@
-"""One Lease of the API server (`ports.LeaseApi`): by which extenders, controllers and the like agree who of them works."""
+"""One Lease of the API server (`ports.LeaseApi`): by which extenders, controllers and the like agree who of
+them works.
+"""
 
 from __future__ import annotations
 

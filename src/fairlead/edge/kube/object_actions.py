@@ -1,6 +1,7 @@
-"""Actions on objects of any kind as requests to an API server, and their answers as outcomes. Both writers share it; nothing here asks.
+"""Actions on objects of any kind as requests to an API server, and their answers as outcomes.
 
-"Already exists" and "not found" are outcomes, not failures: only the caller knows whether they are any.
+Both writers share it; nothing here asks. "Already exists" and "not found" are outcomes, not failures: only
+the caller knows whether they are any.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def target_of(action: ObjectAction) -> ObjectRef:
 
 
 def known_resource(target: ObjectRef, discovery: Discovery | None = None) -> Resource | None:
-    """Where it lives, without asking: who made the action said so, every cluster has it, or discovery told."""
+    """Where it lives, without asking: who made the action said so, every cluster has it, or
+    discovery told.
+    """
     group, version = target.group_version
     if target.plural:
         return Resource(group, version, target.plural, kind=target.kind)
@@ -87,8 +90,10 @@ def not_sent(error: FairleadError) -> Outcome:
 
 
 def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
-    """No answer to a write is not a no. Only what the API server said is known: a time-out, a lost connection and
-    a 5xx are unknown, and so is "already assigned", perhaps by an earlier try of ours.
+    """No answer to a write is not a no.
+
+    Only what the API server said is known: a time-out, a lost connection and a 5xx are unknown, and so is
+    "already assigned", perhaps by an earlier try of ours.
     """
     if not isinstance(error, ApiFailure):
         return Outcome(Result.UNKNOWN, error.what, failure=error)

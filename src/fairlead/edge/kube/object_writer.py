@@ -1,5 +1,5 @@
-"""Carries actions on objects out for the command line, blocking (arena contract §6: a create per object, no list), and says before
-a job is made what the cluster serves. `writer` is its like for services.
+"""Carries actions on objects out for the command line, blocking (arena contract §6: a create per object, no
+list), and says before a job is made what the cluster serves. `writer` is its like for services.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class ObjectWriter:
         return self._submitter
 
     def _resource(self, target: ObjectRef) -> Resource:
-        """Discovery is asked for what comes with jobs, and then, of an older server or another kind, for its own group."""
+        """Discovery is asked for what comes with jobs, and then, of an older server or another kind, for its
+        own group.
+        """
         found = known_resource(target) or known_resource(target, self._discover())
         found = found or known_resource(target, self._api.discovery([target.group_version[0]]))
         if found is None:

@@ -1,7 +1,8 @@
-"""How does a mirror of one resource stay true? List, then watch, for ever; on failure wait, and go on where it stopped.
+"""Keeps a mirror of one resource true: list, watch, and after a failure wait and go on where it stopped.
 
-What a newcomer gets wrong: a failure empties nothing. The mirror keeps what it had and `state` says since when that may be old; only
-a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing is skipped or seen twice.
+A failure empties nothing. The mirror keeps what it had and `good_at` says until when that was surely true;
+only a new list replaces it. A watch that broke is resumed at the last delivered version, so nothing is
+skipped or seen twice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.kube.api_failure import ApiFailure, ForbiddenByServer, Gone, NotServed, Unreachable
@@ -21,38 +22,69 @@ from fairlead.edge.kube.api_page import Change, ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.errors import FairleadError
+from fairlead.model.change import ChangeType
+from fairlead.ports import RowSink
 
 log = logging.getLogger("fairlead.kubernetes")
 
 Row = TypeVar("Row")
 
+_DELETED: Final = ChangeType.DELETED
 SHORT_WATCH_SECONDS = 1.0  # a watch that the server ends sooner, empty-handed, is followed by a wait
 
 
-class Sink(Protocol[Row]):
-    """Where rows go. Keys are opaque (`api_page.key_of`)."""
+class Mirror(Generic[Row]):
+    """The rows of one resource as the last changes left them.
+
+    `order` is the sort key of rows; sorting happens on demand, once per change.
+    """
+
+    def __init__(self, order: Callable[[Row], Any]) -> None:
+        self._order = order
+        self._rows: dict[str, Row] = {}
+        self._sorted: tuple[Row, ...] | None = ()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self) -> tuple[Row, ...]:
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self._rows.values(), key=self._order))
+        return self._sorted
 
     def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
-        """All there is now, by key; the dict becomes the sink's own. What was held under an `unreadable` key stays as it was."""
-        ...
+        for key in unreadable:
+            if key in self._rows:
+                rows[key] = self._rows[key]
+        self._rows = rows
+        self._sorted = None
 
-    def upsert(self, key: str, row: Row) -> None: ...
+    def upsert(self, key: str, row: Row) -> None:
+        self._rows[key] = row
+        self._sorted = None
 
-    def remove(self, key: str) -> None: ...
+    def remove(self, key: str) -> None:
+        if self._rows.pop(key, None) is not None:
+            self._sorted = None
+
+    def clear(self) -> None:
+        self.replace({}, ())
 
 
 class Reflector(Generic[Row]):
-    """Follows one resource into a sink. `run` never returns and raises only what is a bug (or CancelledError).
+    """Follows one resource into a sink.
 
-    `is_synced`: it was listed once. `is_current`: a watch is open, so the sink is true now. `good_at`: until when it surely was, in the
-    time of `now`. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and make no row, with reasons.
+    `run` never returns and raises only what is a bug (or CancelledError). `is_synced`: it was listed once.
+    `is_current`: a watch is open, so the sink is true now. `good_at`: until when it surely was, in the time
+    of `now`. `last_error` stands from a failure to the next success. `unreadable`: objects that exist and
+    make no row, with reasons.
     """
 
     def __init__(
         self,
         api: KubeApi,
         reader: ItemReader[Row],
-        sink: Sink[Row],
+        sink: RowSink[Row],
         *,
         selection: Selection = EVERYTHING,
         now: Callable[[], float] = time.time,
@@ -102,7 +134,7 @@ class Reflector(Generic[Row]):
         self._succeeded()
 
     async def _follow(self) -> None:
-        """Watch after watch, until the version is gone (returns: list again) or a failure of another kind (raises)."""
+        """Watch after watch, until the version is gone (returns) or there is another failure (raises)."""
         while True:
             try:
                 await self._watch_once()
@@ -143,7 +175,7 @@ class Reflector(Generic[Row]):
             elif change.row is not None:
                 sink.upsert(change.key, change.row)
                 changed = True
-            elif change.type == "DELETED":
+            elif change.type == _DELETED:
                 sink.remove(change.key)
                 changed = True
             if self.unreadable and change.malformed is None:
@@ -179,7 +211,10 @@ class Reflector(Generic[Row]):
 
 
 def _is_resumable(error: ApiFailure) -> bool:
-    """Whether the watch may go on where it stopped. A long outage alone is no reason to read everything again."""
+    """Whether the watch may go on where it stopped.
+
+    A long outage alone is no reason to read everything again.
+    """
     if isinstance(error, (ForbiddenByServer, NotServed)):
         return False
     return isinstance(error, Unreachable) or error.status in (429, 502, 503, 504)
@@ -190,9 +225,11 @@ _listing_now = 0
 
 @contextlib.contextmanager
 def quiet_collector(*, is_first: bool) -> Iterator[None]:
-    """No garbage collection while a list is read: it would look at every new row again and again (hundreds of times the parser's time).
+    """No garbage collection while a list is read: it would look at every new row again and again (hundreds of
+    times the parser's time).
 
-    After a first list everything read is frozen: collections of the process's life then pass over it. Nested use is fine.
+    After a first list everything read is frozen: collections of the process's life then pass over it. Nested
+    use is fine.
     """
     global _listing_now  # the collector is the process's, so is this count
     was_enabled = gc.isenabled() or _listing_now > 0

@@ -1,4 +1,4 @@
-"""How is a resource addressed on an API server? Group, version, plural and scope, and the path of one object or of all."""
+"""Resources of an API server: group, version, plural, scope, and the path of one object or of all."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class Resource(Struct, frozen=True, gc=False):
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path; without a namespace a namespaced resource is meant in all namespaces.
 
-        >>> PODS.path("team a", "p"), NODES.path(), Resource("kubeflow.org", "v2beta1", "mpijobs").path("x")
-        ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes', '/apis/kubeflow.org/v2beta1/namespaces/x/mpijobs')
+        >>> PODS.path("team a", "p"), NODES.path()
+        ('/api/v1/namespaces/team%20a/pods/p', '/api/v1/nodes')
+        >>> Resource("kubeflow.org", "v2beta1", "mpijobs").path("x")
+        '/apis/kubeflow.org/v2beta1/namespaces/x/mpijobs'
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace and self.is_namespaced:

@@ -1,4 +1,4 @@
-"""Which fields does a served kind have in `spec`? From the OpenAPI v3; asked only where operators differ within one version."""
+"""The fields in `spec` of a served kind, from OpenAPI v3; for kinds that differ within one version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who are we, as the API server says? Its own module because `submit` asks it, too, and starts faster without the readers of jobs."""
+"""The name of our user, as the API server says it.
+
+It is a module of its own because `submit` asks it, too, and starts faster without the readers of jobs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", i
 
 
 def user_name(api: KubeBlocking) -> str:
-    """The name of a SelfSubjectReview; on servers without it (before 1.28) or that refuse it, that of the client certificate."""
+    """The name of a SelfSubjectReview; on servers without it (before 1.28) or that refuse it, that of the
+    client certificate.
+    """
     try:
         review = api.create(REVIEWS, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
         return str(review["status"]["userInfo"]["username"])

@@ -1,4 +1,7 @@
-"""Carries actions out on one API server (`ports.Cluster.apply`), for services; `object_writer` is its like for the command line."""
+"""Carries actions out on one API server (`ports.Cluster.apply`), for services.
+
+`object_writer` is its like for the command line.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,8 @@ class _LeaseOver(Exception):
 
 
 class _Guard:
-    """The request as it is sent now: the API server decides within what is left of the Lease, and nothing is sent when none is.
+    """The request as it is sent now: the API server decides within what is left of the Lease, and nothing is
+    sent when none is.
 
     It is asked after every wait: the rate's, the API server's own Retry-After, that for fresh credentials.
     """

@@ -1,4 +1,4 @@
-"""Which Prometheus, and as whom? One connection from the settings that a person may give: address, token, token file, CA file."""
+"""The connection to a Prometheus, from a person's settings: address, token, token file, CA file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from fairlead.errors import UserError
 
 
 def prometheus_connection(address: str, *, token: str = "", token_file: str = "", ca_file: str = "") -> Connection:
-    """Raises UserError for what cannot be an address, a token or a certificate. `user:password@` in the address is basic auth.
+    """Raises UserError for what cannot be an address, a token or a certificate.
+
+    `user:password@` in the address is basic auth.
 
     >>> prometheus_connection("http://ann:s%40x@prom.example:9090/prometheus/").server
     'http://prom.example:9090/prometheus'

@@ -1,6 +1,6 @@
-"""How does Prometheus spell requests and answers? Values only, for the async and the blocking client.
+"""Prometheus' requests and answers as values, for the async and the blocking client.
 
-What a newcomer gets wrong: sample values are JSON *strings* (`"NaN"`, `"+Inf"`), times are seconds with a fraction, and a range answer
+Sample values are JSON *strings* (`"NaN"`, `"+Inf"`), times are seconds with a fraction, and a range answer
 has no point where there is no data, so gaps must be made visible here.
 """
 
@@ -30,7 +30,7 @@ class PrometheusFailure(OutsideError):
         self.status = status
 
 
-class Sample(Struct, frozen=True, gc=False):
+class PrometheusSample(Struct, frozen=True, gc=False):
     """One value of an instant query; `value` may be NaN or infinite."""
 
     labels: dict[str, str]
@@ -72,13 +72,15 @@ def range_form(promql: str, start: float, end: float, step: float) -> bytes:
     return urlencode({"query": promql, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}).encode()
 
 
-def parse_instant(address: str, status: int, body: bytes) -> list[Sample]:
+def parse_instant(address: str, status: int, body: bytes) -> list[PrometheusSample]:
     """Samples of a vector or a scalar. Raises PrometheusFailure."""
     data = _data_of(address, status, body)
     if data.result_type == "scalar":
         at, text = _decode(address, data, tuple[float, str])
-        return [Sample({}, at, float(text))]
-    return [Sample(each.metric, each.value[0], float(each.value[1])) for each in _decode(address, data, list[_Series]) if each.value]
+        return [PrometheusSample({}, at, float(text))]
+    return [
+        PrometheusSample(each.metric, each.value[0], float(each.value[1])) for each in _decode(address, data, list[_Series]) if each.value
+    ]
 
 
 def parse_range(address: str, status: int, body: bytes, step: float) -> list[SampleRow]:
@@ -88,7 +90,7 @@ def parse_range(address: str, status: int, body: bytes, step: float) -> list[Sam
 
 
 def with_gaps(values: list[tuple[float, str]], step: float) -> tuple[tuple[float, float | None], ...]:
-    """Points with a None where samples are missing (one per hole) or are no number, so that a chart's line breaks there.
+    """Points with a None where samples are missing (one per hole) or no number: there a chart's line breaks.
 
     >>> with_gaps([(0, "1"), (15, "NaN"), (60, "3")], 15.0)
     ((0, 1.0), (15, None), (30.0, None), (60, 3.0))

@@ -1,4 +1,4 @@
-"""The same queries for the command line: the blocking twin of `prometheus` on `http.client`, without aiohttp."""
+"""Prometheus queries for the command line: the blocking twin of `client`, without aiohttp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlead.edge.prometheus.answer import (
     RANGE_PATH,
     TIMEOUT_SECONDS,
     PrometheusFailure,
-    Sample,
+    PrometheusSample,
     SampleRow,
     instant_form,
     parse_instant,
@@ -26,7 +26,7 @@ from fairlead.edge.prometheus.answer import (
 
 
 class PrometheusBlocking:
-    """One Prometheus; a connection per query. `connection` is made by `prometheus_address.prometheus_connection`."""
+    """One Prometheus; a connection per query. `address.prometheus_connection` makes `connection`."""
 
     def __init__(self, connection: Connection, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
@@ -37,7 +37,7 @@ class PrometheusBlocking:
     def address(self) -> str:
         return self._connection.server
 
-    def query(self, promql: str, at: float | None = None) -> list[Sample]:
+    def query(self, promql: str, at: float | None = None) -> list[PrometheusSample]:
         """The expression's value at a time (now by default). Raises PrometheusFailure."""
         return parse_instant(self.address, *self._post(QUERY_PATH, instant_form(promql, at)))
 
@@ -63,7 +63,9 @@ class PrometheusBlocking:
 
 
 def _read_until(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The whole body; raises TimeoutError past the deadline, so that a trickle of bytes does not hold a command for ever."""
+    """The whole body; raises TimeoutError past the deadline, so that a trickle of bytes does not hold a
+    command for ever.
+    """
     pieces = []
     while piece := response.read(1 << 18):
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""What did it look like over time? Instant and range queries to a Prometheus, for services (`ports.Series`)."""
+"""Instant and range queries to a Prometheus, for services (`ports.Series`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlead.edge.prometheus.answer import (
     RANGE_PATH,
     TIMEOUT_SECONDS,
     PrometheusFailure,
-    Sample,
+    PrometheusSample,
     instant_form,
     parse_instant,
     parse_range,
@@ -29,7 +29,7 @@ NAME = "prometheus"
 
 
 class Prometheus:
-    """One Prometheus. `connection` is made by `prometheus_address.prometheus_connection`. Close it when done."""
+    """One Prometheus. `address.prometheus_connection` makes `connection`. Close it when done."""
 
     name = NAME
 
@@ -53,7 +53,7 @@ class Prometheus:
         if session is not None:
             await session.close()
 
-    async def query(self, promql: str, at: float | None = None) -> list[Sample]:
+    async def query(self, promql: str, at: float | None = None) -> list[PrometheusSample]:
         """The expression's value at a time (now by default). Raises PrometheusFailure."""
         return parse_instant(self.address, *await self._post(QUERY_PATH, instant_form(promql, at)))
 

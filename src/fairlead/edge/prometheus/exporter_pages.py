@@ -1,7 +1,7 @@
 """GPU values from the pages of GPU exporters (`ports.GpuReadings`), ours or dcgm-exporter's.
 
-What a newcomer gets wrong: one page may speak for many nodes, and a page that fails does not empty the others: its last values stay
-until they are stale, then they are gone, never zero.
+One page may speak for many nodes, and a page that fails does not empty the others: its last values stay until
+they are stale, then they are gone, never zero.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class _PageState(Struct):
 
 
 class ExporterPages:
-    """Scrapes pages on a steady beat while `run` runs. `urls` end in `/metrics`; `node_by_url` names the node of a page that does not."""
+    """Scrapes pages on a steady beat while `run` runs.
+
+    `urls` end in `/metrics`; `node_by_url` names the node of a page that does not.
+    """
 
     def __init__(
         self,
@@ -148,7 +151,9 @@ async def _fetch(session: aiohttp.ClientSession, url: str, node: str) -> CardsOf
 
 
 async def _read_limited(response: aiohttp.ClientResponse, url: str, cards: CardsOfPage) -> CardsOfPage:
-    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole nor a pause for others."""
+    """Note the page's samples piece by piece, in a thread: a page of many nodes is neither held as a whole
+    nor a pause for others.
+    """
     splitter, known, size = LineSplitter(), KnownLabels(), 0
     with contextlib.closing(response):
         async for piece in response.content.iter_chunked(PIECE_BYTES):

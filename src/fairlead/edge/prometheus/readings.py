@@ -1,7 +1,7 @@
-"""GPU values from a Prometheus (`ports.GpuReadings`): one instant query for all metrics that readings are made from.
+"""GPU values from a Prometheus (`ports.GpuReadings`), by one instant query for all metrics they need.
 
-What a newcomer gets wrong: Prometheus answers with its last sample for up to five minutes, so a sample's own time decides whether it
-is stale, not the time of the answer.
+Prometheus answers with its last sample for up to five minutes, so a sample's own time decides whether it is
+stale, not the time of the answer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.edge.connection.backoff import Backoff
-from fairlead.edge.prometheus.answer import PrometheusFailure
-from fairlead.edge.prometheus.answer import Sample as PrometheusSample
+from fairlead.edge.prometheus.answer import PrometheusFailure, PrometheusSample
 from fairlead.edge.prometheus.client import Prometheus
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample

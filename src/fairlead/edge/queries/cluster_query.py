@@ -1,7 +1,8 @@
-"""What does one command read from a live cluster, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+"""What one command reads from a live cluster, in as few requests as possible (arena contract §6).
 
-What a newcomer gets wrong: nodes are read *before* pods, so a pod that arrives in between is missing or on a node we know, and never
-on a node that is not in the answer. Up to five named nodes are fetched by name; more would cost more requests than a list.
+Blocking, for the CLI. Nodes are read *before* pods, so a pod that arrives in between is missing or on a node
+we know, and never on a node that is not in the answer. Up to five named nodes are fetched by name; more would
+cost more requests than a list.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ ReadingsQuery = Callable[[], Sequence[GpuReading]]
 
 
 class ClusterQuery:
-    """One cluster for one command. `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had."""
+    """One cluster for one command.
+
+    `readings` asks for GPU values (None: nobody to ask); it raises OutsideError when they cannot be had.
+    """
 
     def __init__(self, api: KubeBlocking, readings: ReadingsQuery | None = None) -> None:
         self._api = api
@@ -71,7 +75,9 @@ class ClusterQuery:
         return self._with_readings(snapshot) if with_readings else snapshot
 
     def read_all(self) -> ClusterSnapshot:
-        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources` says what is missing."""
+        """The whole cluster, once, by the reader that services use; it takes what it may have, and `sources`
+        says what is missing.
+        """
         import asyncio
 
         with _no_promises():
@@ -207,7 +213,9 @@ def _none(source: str, read: list[Source]) -> list[Any]:
 
 @contextmanager
 def _no_promises() -> Iterator[None]:
-    """A service says of what it cannot read when it tries again; a command does not, so it says for itself what is missing."""
+    """A service says of what it cannot read when it tries again; a command does not, so it says for itself
+    what is missing.
+    """
 
     def is_told(record: logging.LogRecord) -> bool:
         return record.module != "reflector"
@@ -221,7 +229,7 @@ def _no_promises() -> Iterator[None]:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Thousands of rows and no garbage: the cyclic collector would only walk them again and again (design 0001)."""
+    """Thousands of rows and no garbage: the collector would only walk them again and again (design 0001)."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

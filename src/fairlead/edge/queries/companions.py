@@ -1,7 +1,8 @@
-"""What came with a job and belongs to nobody goes when the job goes. Blocking, for the CLI.
+"""Deletes a job together with what came with it and has no owner. Blocking, for the CLI.
 
-What a newcomer gets wrong: `arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
-applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell what came together.
+`arena submit` lets companions belong to the job, and the cluster removes them with it; where a dry run was
+applied with kubectl nothing belongs to anything, and only the labels and names that our manifests give tell
+what came together.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class _Wire(Struct, frozen=True):
 def delete_with_companions(
     api: KubeBlocking, target: ObjectRef | None, companions: Companions, namespace: str
 ) -> tuple[Outcome, list[str]]:
-    """How deleting the job ended, done or gone (None: there is none); and what was removed beside it, as `configmap/NAME`.
+    """How deleting the job ended (None: there is none), and what was removed beside it, as `configmap/NAME`.
 
-    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such objects has
-    not made them.
+    Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such
+    objects has not made them.
     """
     writer = ObjectWriter(api)
     calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]

@@ -1,4 +1,7 @@
-"""What does one command read of crons, and do to them? Blocking, for the CLI: one request each, after one discovery."""
+"""What one command reads of crons, and does to them.
+
+Blocking, for the CLI: one request each, after one discovery.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where can a command ask for GPU values? A Prometheus that was named, else one found behind the API server's service proxy.
+"""GPU values for one command, from a Prometheus that was named or one behind the API server's proxy.
 
-What a newcomer gets wrong: the proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
+The proxy answers 503 for a Service without pods of its own (an outside Prometheus behind a selector-less
 Service), which is no fault of Prometheus: the person must name its address (arena contract §5, §9.3).
 """
 
@@ -36,7 +36,7 @@ KNOWN_SERVICES: Final = (
 """Labels of a Prometheus Service and its port, the first that exists wins."""
 _ANY: Final = f'__name__=~"{"|".join(METRICS)}"'
 _HOLDER_LABELS: Final = {"uuid": ("namespace_name",), "UUID": ("exported_namespace", "namespace", "pod_namespace", "NamespaceName")}
-"""By the label of a card: the labels that name the namespace of who holds it, in each family that calls cards so."""
+"""By the label of a card: the labels of its holder's namespace, in each family that calls cards so."""
 PAGE_SECONDS: Final = 10.0
 _NAME_IT: Final = "set PROMETHEUS_ADDRESS, or prometheus_address in ~/.arena/config"
 
@@ -46,7 +46,8 @@ class NoPrometheus(PrometheusFailure):
 
 
 def gpu_query(namespace: str = "") -> str:
-    """One expression for all that readings are made from; with a namespace only of cards that its pods hold, parts of cards included.
+    """One expression for all that readings are made from; with a namespace only of cards that its pods hold,
+    parts of cards included.
 
     The card's own series need not name a pod (a shared card's never do), so they are found by the card.
 
@@ -69,7 +70,10 @@ def named_readings(prometheus: PrometheusBlocking, namespace: str = "") -> tuple
 
 
 def proxied_readings(api: KubeBlocking, namespace: str = "") -> tuple[GpuReading, ...]:
-    """Readings from the cluster's own Prometheus. Raises PrometheusFailure when there is none or it does not answer."""
+    """Readings from the cluster's own Prometheus.
+
+    Raises PrometheusFailure when there is none or it does not answer.
+    """
     path = _find_service(api)
     form = instant_form(gpu_query(namespace), None)
     request = ApiRequest("create", "POST", path + QUERY_PATH, form, "application/x-www-form-urlencoded")
@@ -115,7 +119,7 @@ def page_readings(url: str) -> tuple[GpuReading, ...]:
     return parse_readings(parse_page(text, METRICS).samples, time.time())
 
 
-def _read(found: Iterable[prometheus_answer.Sample]) -> tuple[GpuReading, ...]:
+def _read(found: Iterable[prometheus_answer.PrometheusSample]) -> tuple[GpuReading, ...]:
     """Cards that name their node; what a scrape dropped cannot be shown anywhere."""
     samples = (Sample(sample.labels.get("__name__", ""), sample.labels, sample.value) for sample in found)
     return tuple(reading for reading in parse_readings(samples, time.time()) if reading.node)

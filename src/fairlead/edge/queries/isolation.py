@@ -1,7 +1,7 @@
-"""In which namespaces may we see our own jobs only? Those whose label isolates users, unless we administrate arena (arena contract §7).
+"""The namespaces whose label isolates users: we see our own jobs only, unless we administrate arena.
 
-What a newcomer gets wrong: this is a courtesy among people who share a namespace, no protection; RBAC decides what anybody may read.
-So a namespace that we may not read is no error, and isolates nobody.
+See arena contract §7. This is a courtesy among people who share a namespace, no protection; RBAC decides what
+anybody may read. So a namespace that we may not read is no error, and isolates nobody.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class _WireConfigMap(Struct, frozen=True):
 
 
 def isolated_namespaces(api: KubeBlocking, namespace: str, arena_namespace: str) -> Mapping[str, str]:
-    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all. Where there is none it is one request."""
+    """By name of each such namespace the id that our jobs there have; `namespace` "" asks of all.
+
+    Where there is none it is one request.
+    """
     isolating = _isolating(api, namespace)
     if not isolating:
         return {}

@@ -1,7 +1,8 @@
-"""What does one command read of training jobs, and do to them, in as few requests as possible? Blocking, for the CLI (arena contract §6).
+"""What one command reads of training jobs, and does to them, in as few requests as possible.
 
-What a newcomer gets wrong: a kind that may not be read is no failure of the others. The answer is a snapshot whose `sources` say, per
-kind, how it went; whether that is an error is for the command to decide. Kinds are arguments: none is known here by name.
+Blocking, for the CLI. See arena contract §6. A kind that may not be read is no failure of the others. The
+answer is a snapshot whose `sources` say, per kind, how it went; whether that is an error is for the command
+to decide. Kinds are arguments: none is known here by name.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ Rows = list[Job] | list[Pod]
 
 
 class JobQuery:
-    """The training jobs of one cluster for one command. `readings` asks for GPU values; it raises OutsideError when they cannot be had.
+    """The training jobs of one cluster for one command.
 
-    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    `readings` asks for GPU values; it raises OutsideError when they cannot be had. `now` is the cluster's
+    time: a laptop's may run ahead of this machine's.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class JobQuery:
         return self._api.stream(ApiRequest("get", "GET", path, accept="*/*"))
 
     def execute(self, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-        from fairlead.edge.kube.exec_stream import execute  # wsproto is for those who attach
+        from fairlead.edge.attach.exec_stream import execute  # wsproto is for those who attach
 
         return execute(self._api, namespace, pod, container, command, streams)
 
@@ -155,7 +157,10 @@ class JobQuery:
         return jobs, sorted_out((("pods", each) for each in in_parallel(lists)), sources)
 
     def _older_pods(self, jobs: list[Job], pods: list[Pod], namespace: str, name: str, sources: dict[str, Source]) -> list[Pod]:
-        """Pods of operators of earlier years. Asked for only where a job is under way and none of its pods was found by today's labels."""
+        """Pods of operators of earlier years.
+
+        Asked for only where a job is under way and none of its pods was found by today's labels.
+        """
         if "pods" in sources and not sources["pods"].is_ok:
             return []
         snapshot = ClusterSnapshot(pods=tuple(pods))
@@ -187,7 +192,9 @@ class JobQuery:
         return self._discover([kind]).find(kind.GROUP, kind.PLURAL, kind.VERSIONS)
 
     def _prepare(self, kinds: Sequence[JobKind], namespace: str) -> Mapping[str, str]:
-        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a command that looks every second."""
+        """What the cluster serves, and where jobs are private: asked side by side, and once, also of a
+        command that looks every second.
+        """
         if namespace not in self._isolated:
             asked = partial(isolated_namespaces, self._api, namespace, self._arena_namespace)
             calls: list[Callable[[], Any]] = [partial(self._discover, kinds), asked]
@@ -214,7 +221,9 @@ class JobQuery:
 
 
 class _Read(Struct, frozen=True):
-    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may hold those of several."""
+    """A kind, the version of it that this cluster serves, and which types of jobs are wanted: a resource may
+    hold those of several.
+    """
 
     kind: Any
     resource: Resource
@@ -251,7 +260,7 @@ class _Service(Struct, frozen=True):
 
 
 def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
-    """The ConfigMap that the reference keeps beside a job; one of the same name that is somebody else's stays."""
+    """The ConfigMap that the reference keeps beside a job; somebody else's of the same name stays."""
     label, value = CHART_LABEL
     try:
         labels: dict[str, Any] = api.get(CONFIG_MAPS, name, namespace)["metadata"].get("labels") or {}
@@ -262,7 +271,10 @@ def delete_chart_note(api: KubeBlocking, name: str, namespace: str) -> None:
 
 
 def sorted_out(results: Any, sources: dict[str, Source]) -> list[Any]:
-    """The rows of those that answered; of the others, why, in `sources`. What no other request would survive is raised."""
+    """The rows of those that answered; of the others, why, in `sources`.
+
+    What no other request would survive is raised.
+    """
     rows: list[Any] = []
     for name, result in results:
         if isinstance(result, list):

@@ -1,7 +1,7 @@
-"""What does one command read of serving jobs and of data, and how is a serving job removed? Blocking, for the CLI.
+"""What one command reads of serving jobs and of data, and how a serving job is removed.
 
-What a newcomer gets wrong: a list each of workloads, Services and pods by one label is everything, whatever the number of jobs; nodes
-are read only where a pod shares a card.
+Blocking, for the CLI. A list each of workloads, Services and pods by one label is everything, whatever the
+number of jobs; nodes are read only where a pod shares a card.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairlead.kinds.serving.kinds import INFERENCE_SERVICES, selector, servings_
 from fairlead.model.actions import DeleteObject, Result
 from fairlead.model.jobs.serving import Claim, FoundClaims, FoundServings, Serving
 from fairlead.model.pod import Pod
-from fairlead.model.resources import GPU_COUNT, GPU_MEMORY
+from fairlead.model.resources import GPU_MEMORY
 from fairlead.model.source import Source
 from fairlead.wire.jobs.serving import (
     WireClaim,
@@ -47,7 +47,10 @@ _BY_KIND: Final = {each.kind: each for each in (DEPLOYMENTS, _INFERENCE)}
 
 
 class ServingQuery:
-    """The serving jobs of one cluster for one command. `now` is the cluster's time: a laptop's may run ahead of this machine's."""
+    """The serving jobs of one cluster for one command.
+
+    `now` is the cluster's time: a laptop's may run ahead of this machine's.
+    """
 
     def __init__(self, api: KubeBlocking, now: Callable[[], float] = time.time, arena_namespace: str = "") -> None:
         self._api = api
@@ -76,8 +79,8 @@ class ServingQuery:
         return FoundServings(servings, units, sources, self._now(), isolated)
 
     def delete(self, serving: Serving) -> None:
-        """The workload, whose children go with it, the Services and the note that the reference makes beside it, and files of ours that
-        belong to nobody.
+        """The workload, whose children go with it, the Services and the note that the reference makes beside
+        it, and files of ours that belong to nobody.
         """
         workload = serving.workload
         target = _BY_KIND[workload.kind].ref(workload.name, workload.namespace)
@@ -97,7 +100,10 @@ class ServingQuery:
         return list(self._api.list_all(reader, chosen).rows.values())
 
     def _share_units(self, pods: Sequence[Pod]) -> dict[str, float]:
-        """Units of shared memory of one card, by node. A node that may not be read is left out: its pods count no GPUs then."""
+        """Units of shared memory of one card, by node.
+
+        A node that may not be read is left out: its pods count no GPUs then.
+        """
         nodes = list(dict.fromkeys(pod.node for pod in pods if pod.node and GPU_MEMORY in pod.limits))
         found = in_parallel([partial(self._node_units, node) for node in nodes])
         units = {}
@@ -109,6 +115,4 @@ class ServingQuery:
         return units
 
     def _node_units(self, name: str) -> float:
-        node = parse_node(self._api.get(NODES, name, type=WireNode))
-        cards = node.capacity.get(GPU_COUNT, 0)
-        return node.capacity.get(GPU_MEMORY, 0) / cards if cards else 0.0
+        return parse_node(self._api.get(NODES, name, type=WireNode)).units_per_card

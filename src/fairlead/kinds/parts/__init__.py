@@ -1,1 +1,1 @@
-"""What job kinds are made of: the questions to a kind, specs, pod templates, volumes, companions, elastic training."""
+"""What job kinds are made of: questions, specs, pod templates, volumes, companions, elastic training."""

@@ -1,6 +1,8 @@
-"""Where is what came with a job, should nothing say that it belongs to it? Our labels and names tell; `job_companions` writes them.
+"""Finds what came with a job, where nothing says that it belongs to it, by the labels and names that we
+write.
 
-What a newcomer gets wrong: one name may be that of several jobs of different kinds, so the label `app` is part of every search.
+`job_companions` writes them. One name may be that of several jobs of different kinds, so the label `app` is
+part of every search.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def beside_cron(name: str) -> Companions:
 
 
 def beside_serving(release: str, selector: str, labels: Mapping[str, str]) -> Companions:
-    """`selector` finds the serving job's own objects; its Services are found by it as well, and need no look here."""
+    """`selector` finds the serving job's own objects and its Services, which need no look here."""
     is_ours = labels.get("heritage") == "fairlead"
     return Companions(_FILES if is_ours else (), f"{selector},heritage=fairlead,release={release}", release)
 

@@ -1,6 +1,7 @@
-"""How is an elastic job told to add or remove workers? By an object of its own, which et-operator carries out once: ScaleIn or ScaleOut.
+"""ScaleIn and ScaleOut: objects that tell et-operator once to remove workers of an elastic job, or to add
+some.
 
-What a newcomer gets wrong: the script runs in the launcher and tells the program; the operator only makes or deletes the pods.
+The script runs in the launcher and tells the program; the operator only makes or deletes the pods.
 """
 
 from __future__ import annotations

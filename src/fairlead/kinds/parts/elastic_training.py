@@ -19,8 +19,8 @@ from fairlead.wire import names
 from fairlead.wire.jobs.elastic_training import WireTrainingJob, parse_training_job
 
 if TYPE_CHECKING:
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPES: Final = ("etjob", "deepspeedjob")
 KIND: Final = "TrainingJob"
@@ -41,10 +41,12 @@ class SshKeys(Struct, frozen=True):
 
 
 class ElasticOptions(Struct, frozen=True, kw_only=True):
-    """A launcher that reaches its workers by ssh. Bounds of None: as many workers as there are at the start, always.
+    """A launcher that reaches its workers by ssh.
 
-    `restart`, `worker_restart`: the operator's policies, "" for its own; `backoff`: how often it starts the job again where it does.
-    `keys`: None where a Secret that is there already (`ssh_secret`) has them.
+    Bounds of None: as many workers as there are at the start, always.
+
+    `restart`, `worker_restart`: the operator's policies, "" for its own; `backoff`: how often it starts the
+    job again where it does. `keys`: None where a Secret that is there already (`ssh_secret`) has them.
     """
 
     min_workers: int | None = None

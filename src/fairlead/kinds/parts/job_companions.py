@@ -1,7 +1,9 @@
-"""Which objects come with a job? ConfigMaps for its files, a Deployment and a Service for TensorBoard, and before it a Secret for ssh.
+"""The objects that come with a job: ConfigMaps for files, TensorBoard's Deployment and Service, a Secret for
+ssh.
 
-What a newcomer gets wrong: they belong to the job only once it exists (an ownerReference needs its uid), so the job is created first and
-`owned_by` is asked afterwards. Only what the operator would make itself, were it not there, comes before the job and is adopted by it.
+They belong to the job only once it exists (an ownerReference needs its uid), so the job is created first and
+`owned_by` is asked afterwards. Only what the operator would make itself, were it not there, comes before the
+job and is adopted by it: the Secret.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.kinds.parts.elastic_training import ElasticOptions
-from fairlead.kinds.parts.job_parts import Manifest, labels_of
+from fairlead.kinds.parts.job_parts import labels_of
 from fairlead.kinds.parts.job_spec import JobSpec
 from fairlead.kinds.parts.job_volumes import config_map_data, files_by_map, log_claim, log_volume_of
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 _PORT: Final = 6006
@@ -33,7 +36,10 @@ def prerequisites(spec: JobSpec, type_: str, kind: str) -> list[Manifest]:
 
 
 def companions(spec: JobSpec, type_: str, kind: str, chief_labels: Mapping[str, str]) -> list[Manifest]:
-    """In the order in which they are created. `chief_labels` find the chief's pod, beside whose logs TensorBoard must run."""
+    """In the order in which they are created.
+
+    `chief_labels` find the chief's pod, beside whose logs TensorBoard must run.
+    """
     labels = labels_of(spec, type_, kind)
     found = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(spec, name, labels), **config_map_data(files)}

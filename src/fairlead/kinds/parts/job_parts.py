@@ -1,7 +1,7 @@
 """Metadata and pod templates of a job spec: the parts that the manifests of all kinds share.
 
-A container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, or the NVIDIA runtime would show it every GPU of the node;
-not so where another plugin decides (GPU memory, `aliyun.com/gpu-count`).
+A container without a GPU gets `NVIDIA_VISIBLE_DEVICES=void`, or the NVIDIA runtime would show it every GPU of
+the node; not so where another plugin decides (GPU memory, `aliyun.com/gpu-count`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, to_builtins
 
 from fairlead.kinds.parts.job_volumes import md5, mounts, volumes
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
 
-Manifest = dict[str, Any]
 
 VOID: Final = ("NVIDIA_VISIBLE_DEVICES", "void")
 _RDMA: Final = "rdma/hca"
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """What one role adds to the common template. `has_gpus`: whether this role gets the job's devices beside its own `gpus`.
+    """What one role adds to the common template.
+
+    `has_gpus`: whether this role gets the job's devices beside its own `gpus`.
 
     `has_counts`: whether its containers are told how many `workers` and `gpus` there are.
     """
@@ -45,7 +47,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def labels_of(spec: JobSpec, type_: str, kind: str) -> dict[str, str]:
-    """On the job, on its pods and on what comes with it; the person's own come last, but cannot take ours away."""
+    """On the job, its pods and what comes with it; the person's own come last, but take none of ours away."""
     own = {"app": type_, "release": spec.name, "createdBy": kind, "heritage": "fairlead"}
     if spec.user:
         own[names.LABEL_SUBMITTER] = md5(spec.user)
@@ -98,7 +100,7 @@ def run_policy(spec: JobSpec, clean_policy: str, *, has_retry: bool) -> Manifest
 
 
 def replica(spec: JobSpec, kind: str, gpus: int, count: int, restart: str, part: Part) -> Manifest:
-    """One role as the operators read it. `restart` is what the kind wants, unless the person says otherwise."""
+    """One role as the operators read it. `restart` is the kind's, unless the person says otherwise."""
     return {"replicas": count, "restartPolicy": spec.restart or restart, "template": pod_template(spec, kind, gpus, part)}
 
 
@@ -174,7 +176,10 @@ def _sees_no_gpu(spec: JobSpec, part: Part) -> bool:
 
 
 def _resources(spec: JobSpec, part: Part) -> Manifest:
-    """Extended resources cannot be overcommitted: their request is their limit. So are cpu and memory, but where a role has limits."""
+    """Extended resources cannot be overcommitted: their request is their limit.
+
+    So are cpu and memory, but where a role has limits.
+    """
     own: dict[str, str] = dict(part.role.resources)
     if part.has_gpus:
         if part.role.gpus:
@@ -193,7 +198,7 @@ def _affinity(spec: JobSpec, part: Part) -> Manifest:
 
 
 def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifest:
-    """`spread` keeps the pods with these labels apart, `binpack` together, node by node; `none` says nothing."""
+    """`spread` keeps the pods with these labels apart, `binpack` together, node by node; `none` neither."""
     if policy == "none":
         return {}
     term = {"labelSelector": {"matchLabels": dict(wanted)}, "topologyKey": names.LABEL_HOSTNAME}
@@ -204,7 +209,7 @@ def affinity(policy: str, constraint: str, wanted: Mapping[str, str]) -> Manifes
 
 
 def _init_container(spec: JobSpec) -> Manifest:
-    """Copies the code before the training begins, into the volume that training containers see as `<working dir>/code`."""
+    """Copies the code before the training, into the volume that containers see as `<working dir>/code`."""
     assert spec.sync is not None
     container: Manifest = {"name": "init-code", "image": spec.sync.image, "imagePullPolicy": spec.pull_policy}
     if spec.sync.mode == "git":

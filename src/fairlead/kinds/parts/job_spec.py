@@ -1,7 +1,7 @@
 """A training job as a person asked for it, as values, before it is any Kubernetes object.
 
-Every kind's manifest is made from it. Nothing here is checked any more: who makes a `JobSpec` (the flags of `submit`,
-a job file) has refused bad values.
+Every kind's manifest is made from it. Nothing here is checked any more: who makes a `JobSpec` (the flags of
+`submit`, a job file) has refused bad values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     affinity_constraint: str = "preferred"
 
 
-class Toleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
+class JobToleration(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """As Kubernetes spells it."""
 
     key: str = ""
@@ -65,10 +65,13 @@ class Tensorboard(Struct, frozen=True):
 
 
 class JobSpec(Struct, frozen=True, kw_only=True):
-    """A training job. `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
+    """A training job.
 
-    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's head); of
-    `launcher` only its selector and annotations are said. `options` are what only the module of one kind knows.
+    `user` is empty when nobody knows who submits. Times are whole seconds; None leaves a field out.
+
+    `chief` is the role that leads where a kind has one that is sized by itself (a TFJob's chief, a RayJob's
+    head); of `launcher` only its selector and annotations are said. `options` are what only the module of one
+    kind knows.
     """
 
     name: str
@@ -94,7 +97,7 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     host_dirs: tuple[tuple[str, str], ...] = ()
     config_files: tuple[ConfigFile, ...] = ()
     selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[JobToleration, ...] = ()
     priority: str = ""
     scheduler: str = ""
     service_account: str = ""

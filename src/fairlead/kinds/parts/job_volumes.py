@@ -1,4 +1,5 @@
-"""The volumes of a job and their mounts: claims, folders of the node, shared memory, code, files, TensorBoard's logs.
+"""The volumes of a job and their mounts: claims, folders of the node, shared memory, code, files,
+TensorBoard's logs.
 
 A volume and its mounts must have the same name in three places, so every name is made here and nowhere else.
 """
@@ -7,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from fairlead.model.actions import Manifest
 
 if TYPE_CHECKING:
     from fairlead.kinds.parts.job_spec import ConfigFile, JobSpec
 
-Manifest = dict[str, Any]
 _LOGS: Final = "training-logs-volume"
 
 
@@ -62,7 +64,7 @@ def files_by_map(spec: JobSpec) -> dict[str, list[ConfigFile]]:
 
 
 def files_of(owner: str, files: Iterable[ConfigFile]) -> dict[str, list[ConfigFile]]:
-    """The config files by the ConfigMap that holds them: one per folder, so that two files of one name do not meet."""
+    """The config files by the ConfigMap that holds them: one per folder, so two of one name do not meet."""
     found: dict[str, list[ConfigFile]] = {}
     for file in files:
         digest = md5(dirname(file.path))[:15]
@@ -103,7 +105,7 @@ def log_volume_of(spec: JobSpec) -> tuple[Manifest, Manifest]:
 
 
 def _log_volume(spec: JobSpec) -> Manifest:
-    """A folder of the node, by a number that two jobs of a cluster hardly share and that is the same for the same job."""
+    """A folder of the node, by a number that is the same for the same job and hardly another's."""
     digest = md5(f"{spec.namespace}/{spec.name}")
     path = f"/arena_logs/training{int(digest[:8], 16)}"
     return {"name": _LOGS, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

@@ -1,7 +1,8 @@
-"""What every job kind answers, with the same names in each module: a kind is a plain module that satisfies `JobKind`.
+"""What every job kind answers, with the same names in each module: a kind is a plain module that satisfies
+`JobKind`.
 
-Readers know no kind by name: they loop over `registry.KINDS` or ask `registry.kind_of(job)`. Read-only verbs load all
-kinds, so what only submitting needs (specs, hashes) is loaded by the functions that need it.
+Readers know no kind by name: they loop over `registry.KINDS` or ask `registry.kind_of(job)`. Read-only verbs
+load all kinds, so what only submitting needs (specs, hashes) is loaded by the functions that need it.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from fairlead.wire import names
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 
 class JobKind(Protocol):
     """`VERSIONS`: served versions we can read, `CREATED_VERSIONS` those we write, both best first.
 
-    `WIRE`: the struct an item of a list decodes to. `WORDS`: other words of `arena -T` for it, the long one first.
-    `POD_LABELS`: every pod of such a job has one of them, with the job's name as its value, or else, made by an
-    operator of earlier years, one of `OLDER_POD_LABELS`. `READS_SCHEMA`: whether one version of it has different fields
-    with different operators, so that the served schema must be read before one is written.
+    `WIRE`: the struct an item of a list decodes to. `WORDS`: other words of `arena -T` for it, the long one
+    first. `POD_LABELS`: every pod of such a job has one of them, with the job's name as its value, or else,
+    made by an operator of earlier years, one of `OLDER_POD_LABELS`. `READS_SCHEMA`: whether one version of it
+    has different fields with different operators, so that the served schema must be read before one is
+    written.
     """
 
     @property
@@ -82,17 +84,17 @@ _AMBIGUOUS: Final = ("jobs",)
 
 
 def source_of(kind: JobKind) -> str:
-    """The name of a snapshot's source for this kind: its plural, with the group where that alone is ambiguous."""
+    """The name of a snapshot's source for this kind: its plural, with the group where it is ambiguous."""
     return label_of(kind) if kind.PLURAL in _AMBIGUOUS else kind.PLURAL
 
 
 def label_of(kind: JobKind) -> str:
-    """`mpijobs.kubeflow.org`: as the API server's own messages name the kind, and commands what they skipped."""
+    """`mpijobs.kubeflow.org`: as the API server names the kind, and commands what they skipped."""
     return f"{kind.PLURAL}.{kind.GROUP}"
 
 
 class LabelledPods(Struct, frozen=True):
-    """How the pods of a job are found where `operators` write its name on each, or wrote it in `older_labels`."""
+    """How the pods of a job are found where `operators` write its name on each, or in `older_labels`."""
 
     operators: tuple[str, ...]
     older_labels: tuple[str, ...]
@@ -110,7 +112,8 @@ class LabelledPods(Struct, frozen=True):
     def pods_of(self, job: Job, snapshot: ClusterSnapshot) -> list[Pod]:
         """By name: owned by the job, or labelled with its name (a launcher's owner is a batch Job).
 
-        A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do not mix.
+        A pod that another owner of the same kind controls is never taken, so two jobs of one name in a row do
+        not mix.
         """
         candidates = list(snapshot.pods_owned_by(job.uid))
         for label in (names.LABEL_JOB_NAME, *self.older_labels):
@@ -129,7 +132,7 @@ class NamedPods(Struct, frozen=True):
     label: str
 
     def is_member(self, pod: Pod, job: Job) -> bool:
-        """By label and, where an object of the job's kind owns the pod, by its uid: two jobs of one name do not mix."""
+        """By label and, where an object of the job's kind owns the pod, by its uid: no two jobs mix."""
         if pod.namespace != job.namespace or pod.labels.get(self.label) != job.name:
             return False
         owners = {owner.uid for owner in pod.owners if owner.kind == job.kind}
@@ -149,6 +152,6 @@ def first_label(pod: Pod, *labels: str) -> str:
 
 
 def newest_not_pending(pods: list[Pod]) -> Pod | None:
-    """Of several candidates for chief: the newest that is past Pending, else the newest (arena contract 4)."""
+    """Of several candidates for chief: the newest that is past Pending, else the newest (contract 4)."""
     ordered = sorted(pods, key=lambda pod: (pod.phase != PodPhase.PENDING, pod.created_at or 0.0, pod.name))
     return ordered[-1] if ordered else None

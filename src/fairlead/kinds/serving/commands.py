@@ -1,7 +1,7 @@
-"""What does a model server's container run, and when is it ready? The command lines of TensorFlow Serving and Triton.
+"""The command lines and probes of TensorFlow Serving and Triton.
 
-What a newcomer gets wrong: with shared GPU memory TensorFlow must be told its part, or it takes the whole card. The device plugin says
-it in two variables of the container, so the shell reckons it there.
+With shared GPU memory TensorFlow must be told its part, or it takes the whole card. The device plugin says it
+in two variables of the container, so the shell reckons it there.
 """
 
 from __future__ import annotations

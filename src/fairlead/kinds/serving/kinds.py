@@ -1,7 +1,8 @@
-"""Which objects make a serving job, and of which type is it? By arena's three labels alone, so jobs of the reference are found as well.
+"""The types of serving jobs, and which objects make one: by arena's three labels alone, so the reference's
+are found, too.
 
-What a newcomer gets wrong: Deployments with the labels are serving jobs themselves, but for types whose operator makes them (KServe): there
-the job is the operator's object and the Deployments are its workers.
+Deployments with the labels are serving jobs themselves, but for types whose operator makes them (KServe):
+there the job is the operator's object and the Deployments are its workers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ Labelled = TypeVar("Labelled", Workload, Service, Pod)
 
 
 class ServingType(Struct, frozen=True):
-    """`title` is what tables print, `word` the short one for `-T`. `is_operated`: an operator makes its Deployments."""
+    """`title` is what tables print, `word` the short one for `-T`.
+
+    `is_operated`: an operator makes its Deployments.
+    """
 
     title: str
     word: str

@@ -1,6 +1,6 @@
-"""How does a serving spec become an InferenceService of KServe? (arena contract §3)
+"""The InferenceService of KServe that a serving spec becomes (arena contract §3).
 
-What a newcomer gets wrong: with a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
+With a model format KServe finds the server itself (`spec.predictor.model`); with an image alone it runs that.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Final
 
 from fairlead.kinds.parts.job_parts import affinity
 from fairlead.kinds.serving.kinds import INFERENCE_SERVICES
-from fairlead.kinds.serving.parts import Manifest, add, config_maps, container, metadata, pod_fields
+from fairlead.kinds.serving.parts import add, config_maps, container, metadata, pod_fields
 from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
 _APP: Final = "kserve"

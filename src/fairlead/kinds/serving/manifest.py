@@ -1,6 +1,7 @@
-"""How does a serving spec become a Deployment and the Service before it: custom images, TensorFlow Serving, Triton? (arena contract §3)
+"""The Deployment and Service of a serving spec: custom images, TensorFlow Serving, Triton (arena contract
+§3).
 
-What a newcomer gets wrong: the Service is named after the version, so two versions of a model are served side by side.
+The Service is named after the version, so two versions of a model are served side by side.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.kinds.serving.kinds import CUSTOM, TENSORFLOW, TRITON
-from fairlead.kinds.serving.parts import Manifest, add, annotations_of, config_maps, container, labels_of, metadata, pod_fields, release
+from fairlead.kinds.serving.parts import add, annotations_of, config_maps, container, labels_of, metadata, pod_fields, release
 from fairlead.kinds.serving.spec import ServingSpec
+from fairlead.model.actions import Manifest
 
 
 class Server(Struct, frozen=True):
-    """`app` ends the names of the objects, `container` is the container's. `names_service`: the Service has the app in its name, too."""
+    """`app` ends the names of the objects, `container` is the container's.
+
+    `names_service`: the Service has the app in its name, too.
+    """
 
     app: str
     container: str

@@ -1,6 +1,6 @@
-"""How does a serving spec become metadata, a container and volumes? The parts that Deployments and InferenceServices share.
+"""Metadata, containers and volumes of a serving spec: what Deployments and InferenceServices share.
 
-What a newcomer gets wrong: the three labels of arena stand on every object and every pod, because nothing else says what belongs together.
+arena's three labels stand on every object and every pod, because nothing else says what belongs together.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from msgspec import to_builtins
 from fairlead.kinds.parts.job_parts import VOID
 from fairlead.kinds.parts.job_volumes import config_map_data, files_of, md5
 from fairlead.kinds.serving.spec import Mount, ServingSpec
+from fairlead.model.actions import Manifest
 from fairlead.wire import names
 
-Manifest = dict[str, Any]
 _FIELDS: Final = {
     "ARENA_NODE_NAME": "spec.nodeName",
     "ARENA_POD_NAMESPACE": "metadata.namespace",

@@ -1,6 +1,6 @@
-"""What did a person ask to serve? A serving job as values, before it is any Kubernetes object.
+"""A serving job as a person asked for it, as values, before it is any Kubernetes object.
 
-What a newcomer gets wrong: nothing here is checked any more. Who makes a `ServingSpec` (the flags of `serve`) has refused bad values.
+Nothing here is checked any more: who makes a `ServingSpec` (the flags of `serve`) has refused bad values.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.kinds.parts.job_spec import ConfigFile, SecretEnv, Toleration
+from fairlead.kinds.parts.job_spec import ConfigFile, JobToleration, SecretEnv
 
 
 class Mount(Struct, frozen=True):
-    """A claim or an empty folder by its name, where a container sees it, and which part of it (an expression over its environment)."""
+    """A claim or an empty folder by its name, where a container sees it, and which part of it (an expression
+    over its environment).
+    """
 
     name: str
     path: str
@@ -52,7 +54,9 @@ class KServeSpec(Struct, frozen=True, kw_only=True):
 
 
 class ServingSpec(Struct, frozen=True, kw_only=True):
-    """`type` is the value of arena's label. `command` runs by `shell`; without one the image decides. `probes` as Kubernetes spells them.
+    """`type` is the value of arena's label.
+
+    `command` runs by `shell`; without one the image decides. `probes` as Kubernetes spells them.
 
     `limits` are cpu and memory; `surge` and `unavailable` numbers or percents, "" for Kubernetes' own.
     """
@@ -77,7 +81,7 @@ class ServingSpec(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     selector: Mapping[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[JobToleration, ...] = ()
     claims: tuple[Mount, ...] = ()
     empty_dirs: tuple[Mount, ...] = ()
     host_dirs: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,9 @@
-"""Cron (KubeDL): a schedule and the TFJob that it makes each time. It is in no list of jobs, and only submitted like one.
+"""Cron (KubeDL): a schedule and the TFJob that it makes each time.
 
-The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own would
-make it forbid that two run at once.
+It is in no list of jobs, and only submitted like one.
+
+The TFJob has no name here: the controller calls each one after the cron and the time, and a name of its own
+would make it forbid that two run at once.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from fairlead.wire.kube.time import render_time
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "cron"
 KIND: Final = "Cron"
@@ -30,7 +32,10 @@ READS_SCHEMA: Final = False
 
 
 class CronOptions(Struct, frozen=True, kw_only=True):
-    """When the job is made, and until when (`deadline`, epoch seconds). `concurrency` is Allow, Forbid or Replace."""
+    """When the job is made, and until when (`deadline`, epoch seconds).
+
+    `concurrency` is Allow, Forbid or Replace.
+    """
 
     schedule: str = ""
     concurrency: str = "Allow"

@@ -1,4 +1,5 @@
-"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number of workers.
+"""DeepSpeedJob, as arena says (et-operator): a TrainingJob whose launcher starts DeepSpeed on a fixed number
+of workers.
 
 The operator gives the launcher the list of hosts that DeepSpeed reads.
 """
@@ -28,8 +29,8 @@ from fairlead.kinds.parts.elastic_training import role_of as role_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = TYPES[1]
 TITLE: Final = "DEEPSPEEDJOB"

@@ -1,4 +1,4 @@
-"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go while it runs."""
+"""ETJob, arena's elastic training (et-operator): a TrainingJob whose workers may come and go."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fairlead.kinds.parts.elastic_training import role_of as role_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = TYPES[0]
 TITLE: Final = "ETJOB"

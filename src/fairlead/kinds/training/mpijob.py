@@ -1,7 +1,7 @@
 """MPIJob (mpi-operator): one launcher, which is the chief and holds no GPU, and N workers.
 
-The launcher runs the command; the workers have none, the operator starts sshd there. The launcher's pod belongs to
-a batch Job that the MPIJob owns, so its owner chain has one link more than a worker's.
+The launcher runs the command; the workers have none, the operator starts sshd there. The launcher's pod
+belongs to a batch Job that the MPIJob owns, so its owner chain has one link more than a worker's.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fairlead.wire.jobs.kubeflow import WireJob, parse_kubeflow_job, parse_oldes
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "mpijob"
 KIND: Final = "MPIJob"
@@ -96,7 +96,9 @@ def _replicas(spec: JobSpec, gpus: int) -> Manifest:
 
 
 def _v1alpha1(spec: JobSpec, gpus: int) -> Manifest:
-    """The oldest form has one template for both roles; its operator takes the GPUs off the launcher and the command off the workers."""
+    """The oldest form has one template for both roles; its operator takes the GPUs off the launcher and the
+    command off the workers.
+    """
     both = Part(type=TYPE, container="mpi", role=spec.worker, gang_size=spec.worker.replicas, labels=_worker_labels(spec))
     policy = run_policy(spec, _CLEAN_POLICY, has_retry=True)
     return {

@@ -14,8 +14,8 @@ from fairlead.wire.jobs.kubeflow import WireJob, parse_kubeflow_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "pytorchjob"
 KIND: Final = "PyTorchJob"

@@ -1,7 +1,8 @@
-"""RayJob (kuberay-operator): the head and workers of a Ray cluster of its own, and the pod that submits, the chief.
+"""RayJob (kuberay-operator): the head and workers of a Ray cluster of its own, and the pod that submits, the
+chief.
 
-Its pods carry the name of the cluster, not of the job; the submitter belongs to a batch Job with the RayJob's name.
-No container has the command: it is the `entrypoint`, which the submitter hands to the head.
+Its pods carry the name of the cluster, not of the job; the submitter belongs to a batch Job with the RayJob's
+name. No container has the command: it is the `entrypoint`, which the submitter hands to the head.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from fairlead.wire.jobs.ray import WireRayJob, parse_ray_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "rayjob"
 KIND: Final = "RayJob"
@@ -54,7 +55,9 @@ class RayAutoscaler(Struct, frozen=True, kw_only=True):
 
 
 class RayOptions(Struct, frozen=True, kw_only=True):
-    """A Ray cluster for one program. `hosts`: pods of each worker; None leaves a bound of the autoscaler to the operator.
+    """A Ray cluster for one program.
+
+    `hosts`: pods of each worker; None leaves a bound of the autoscaler to the operator.
 
     `is_shut_down`: whether the cluster goes when the program has ended, `JobSpec.ttl_seconds` later.
     """

@@ -1,4 +1,5 @@
-"""SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its executors.
+"""SparkJob, as arena says: a SparkApplication (spark-operator), a driver, which is the chief, and its
+executors.
 
 The driver makes the executors itself, so their owner is the driver's pod; the operator labels both with the
 application's name. It is written without a pod template: the operator hands all of it to spark-submit.
@@ -20,8 +21,8 @@ from fairlead.wire.jobs.spark import WireSparkApplication, parse_spark_applicati
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "sparkjob"
 KIND: Final = "SparkApplication"

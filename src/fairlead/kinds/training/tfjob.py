@@ -1,7 +1,7 @@
 """TFJob (training-operator): chief, workers, parameter servers, evaluator, each with resources of its own.
 
-The chief is the chief role, else worker 0. One worker without a parameter server is no distributed job: it becomes
-the chief, and the operator is told to leave TF_CONFIG out.
+The chief is the chief role, else worker 0. One worker without a parameter server is no distributed job: it
+becomes the chief, and the operator is told to leave TF_CONFIG out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fairlead.wire.jobs.kubeflow import WireJob, parse_kubeflow_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec, RoleSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "tfjob"
 KIND: Final = "TFJob"
@@ -129,7 +129,9 @@ def _role(spec: JobSpec, gpus: int, title: str, role: RoleSpec, size: int, *, ha
 
 
 def _port(spec: JobSpec, title: str) -> int:
-    """On the node's own network two jobs must not meet: a number of their own, without asking the cluster which are taken."""
+    """On the node's own network two jobs must not meet: a number of their own, without asking the cluster
+    which are taken.
+    """
     if not uses_host_network(spec):
         return _PORT
     return 20000 + int(md5(f"{spec.namespace}/{spec.name}/{title.lower()}")[:8], 16) % 10000

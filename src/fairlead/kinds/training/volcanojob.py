@@ -1,7 +1,8 @@
-"""VolcanoJob, as arena says: a Job of Volcano, one task for each image; the pods of the first are the driver and lead.
+"""VolcanoJob, as arena says: a Job of Volcano, one task for each image; the pods of the first are the driver
+and lead.
 
-A pod's restart policy is `Always` unless somebody says otherwise, and a task whose pods start again for ever never
-completes its job; so it is written `Never`.
+A pod's restart policy is `Always` unless somebody says otherwise, and a task whose pods start again for ever
+never completes its job; so it is written `Never`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from fairlead.wire.jobs.volcano import WireVolcanoJob, parse_volcano_job
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fairlead.kinds.parts.job_parts import Manifest
     from fairlead.kinds.parts.job_spec import JobSpec
+    from fairlead.model.actions import Manifest
 
 TYPE: Final = "volcanojob"
 KIND: Final = "Job"
@@ -42,7 +43,7 @@ _MAKER: Final = "VolcanoJob"
 
 
 class VolcanoOptions(Struct, frozen=True, kw_only=True):
-    """One task for each of `images`, all of the same size: replicas, GPUs and resources of the spec's worker."""
+    """One task for each of `images`, all of the same size: replicas, GPUs and resources of the worker."""
 
     images: tuple[str, ...] = ()
     task_name: str = "task"

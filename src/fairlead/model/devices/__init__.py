@@ -1,1 +1,1 @@
-"""GPUs: what a driver says of them, what a reading is, where they are, and the errors they report."""
+"""GPUs: what drivers and exporters say of them, how they are wired, and the errors they report."""

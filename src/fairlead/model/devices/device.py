@@ -1,4 +1,4 @@
-"""One full sample of one device, as a driver gives it: the input of the node exporter's page.
+"""One full sample of one device, as a driver gives it: the input of the GPU exporter's page.
 
 Raw driver units on purpose (they are what DCGM names promise): MHz, mW-derived watts, mJ, ns, MiB, percent
 0..100; the native families convert at the very end. None = not supported or not yet known: the series is

@@ -26,7 +26,10 @@ class GpuMode(StrEnum):
 
 
 class CardMode(StrEnum):
-    """How one card is given away. `DRAINING`: not at all, until the last holders of its node's old mode have left."""
+    """How one card is given away.
+
+    `DRAINING`: not at all, until the last holders of its node's old mode have left.
+    """
 
     EXCLUSIVE = "exclusive"
     SHARED = "shared"
@@ -58,7 +61,7 @@ class Grant(Struct, frozen=True, gc=False):
 class GpuSlot(Struct, frozen=True, gc=False):
     """One entry of a node's GPU inventory (annotation `fairlead.io/gpus`, sharing contract 1.3).
 
-    `minor` -1 and `memory_mib` None: not told. `mode`: exclusive, shared or draining.
+    `minor` -1 and `memory_mib` None: not told.
     """
 
     index: int

@@ -8,12 +8,26 @@ page and command says the same word.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
 from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
 from fairlead.model.resources import NOTHING, Amounts
+
+
+class JobStatus(StrEnum):
+    """The words that rules know. Some controllers write others, which are shown as they are."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    SUSPENDED = "SUSPENDED"
+    QUEUING = "QUEUING"
+    RESTARTING = "RESTARTING"
+    SCALING = "SCALING"
 
 
 class Role(Struct, frozen=True, gc=False):

@@ -24,14 +24,16 @@ from fairlead.model.sharing import GpuNeed
 from fairlead.rules.holding.booked import booked_grants
 from fairlead.rules.holding.cards import cards_of, node_unit
 from fairlead.rules.holding.need import gpu_need
-from fairlead.rules.nodes.share_mode import ShareMode, share_mode
-from fairlead.rules.nodes.status import gpu_mode
+from fairlead.rules.nodes.status import ShareMode, gpu_mode, share_mode
 
 _NO_GRANTS: GrantsByContainer = {}
 
 
 class TenantState(StrEnum):
-    """`UNWRITTEN`: seen on its node, its cards not yet seen in its annotation. `ASSIGNED`: its containers have them."""
+    """`UNWRITTEN`: seen on its node, its cards not yet seen in its annotation.
+
+    `ASSIGNED`: its containers have them.
+    """
 
     RESERVED = "reserved"
     UNWRITTEN = "unwritten"
@@ -68,12 +70,10 @@ class Hidden(Struct, frozen=True, gc=False):
 
 
 class Tenant(Struct, frozen=True, gc=False):
-    """A pod that holds room on a node.
+    """A pod that holds room on a node: reserved while it is being bound, then bound, then assigned.
 
-    Its state is `reserved` while it is being bound, then `bound`, then `assigned` (its containers have it).
-    `unwritten`: it was seen on its node, and the cards that are held for it have not been seen in its
-    annotation. `grants`: as they were given, by container; empty for a pod that sits there and whose card
-    nobody knows (PENDING). `booked`: those that add up to what it holds.
+    `grants`: as they were given, by container; empty for a pod that sits there and whose card nobody knows
+    (PENDING). `booked`: those that add up to what it holds.
     """
 
     pod: Pod
@@ -116,9 +116,9 @@ class Tenant(Struct, frozen=True, gc=False):
 class CardAccount(Struct, gc=False):
     """One card. `key` is its UUID, or `#<index>` where nobody told one.
 
-    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node
-    may hold of it. `free`, `core_free` are never below zero: a card that shrank below its grants is
-    overcommitted. `gpu` is the card itself.
+    `trouble`: why it takes no new pods. `aside`, `core_aside`: what hidden tenants of the node may hold of
+    it. `free`, `core_free` are never below zero: a card that shrank below its grants is overcommitted. `gpu`
+    is the card itself.
     """
 
     key: str

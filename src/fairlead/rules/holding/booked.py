@@ -87,7 +87,8 @@ def _with_core(given: tuple[Grant, ...], core: int) -> tuple[Grant, ...]:
 
 
 def _equal_parts(amount: int, count: int) -> list[int]:
-    """
+    """Whole parts that differ by one at most, the larger ones first.
+
     >>> _equal_parts(7, 3)
     [3, 2, 2]
     """

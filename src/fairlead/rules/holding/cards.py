@@ -56,7 +56,7 @@ def cards_of(
 ) -> list[CardOccupancy]:
     """The node's cards by index, without holders.
 
-    `mode`: the node's GPU mode. `withheld`: indexes that an operator took out of sharing.
+    `withheld`: indexes that an operator took out of sharing.
     """
     if node.gpus:
         cards = _from_inventory(node, mode, unit, readings)

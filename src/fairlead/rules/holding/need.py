@@ -62,7 +62,8 @@ def peak_of(need: GpuNeed, names: Collection[str]) -> tuple[int, int]:
 
 
 def _peak(running: Sequence[ContainerNeed], passing: Iterable[ContainerNeed]) -> tuple[int, int]:
-    """
+    """Units and core percent at their highest, each by itself.
+
     >>> side, app = ContainerNeed("side", 2), ContainerNeed("app", 2)
     >>> _peak([app, side], [ContainerNeed("init", 4, beside=("side",))])
     (6, 0)

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.model.keys import ANNOTATION_REQUESTED_GPUS, ANNOTATION_SUSPEND
 from fairlead.model.pod import ContainerState, Pod, PodPhase
 from fairlead.model.resources import Amounts, sum_of
 from fairlead.rules.pods.devices import memory_units, whole_gpus
 
-PENDING: Final = "PENDING"
-RUNNING: Final = "RUNNING"
-SUCCEEDED: Final = "SUCCEEDED"
-FAILED: Final = "FAILED"
-SUSPENDED: Final = "SUSPENDED"
-QUEUING: Final = "QUEUING"
-RESTARTING: Final = "RESTARTING"
-SCALING: Final = "SCALING"
+PENDING: Final = JobStatus.PENDING
+RUNNING: Final = JobStatus.RUNNING
+SUCCEEDED: Final = JobStatus.SUCCEEDED
+FAILED: Final = JobStatus.FAILED
+SUSPENDED: Final = JobStatus.SUSPENDED
+QUEUING: Final = JobStatus.QUEUING
+RESTARTING: Final = JobStatus.RESTARTING
+SCALING: Final = JobStatus.SCALING
 BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
 _IN_ORDER: Final = (
     ("Failed", FAILED),
@@ -73,13 +73,13 @@ def _word_of(job: Job) -> str:
     return PENDING
 
 
-def board_state(status: str) -> str:
+def board_state(status: str) -> JobStatus:
     """PENDING, RUNNING, SUCCEEDED or FAILED: what boards and `arena_*` count (decision 3).
 
-    >>> [board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED")]
-    ['PENDING', 'PENDING', 'RUNNING', 'FAILED']
-    >>> [board_state(word) for word in ("Aborted", "Terminated")]
-    ['PENDING', 'FAILED']
+    >>> print(*(board_state(word) for word in ("QUEUING", "SUSPENDED", "RESTARTING", "FAILED")))
+    PENDING PENDING RUNNING FAILED
+    >>> print(*(board_state(word) for word in ("Aborted", "Terminated")))
+    PENDING FAILED
     """
     return _BOARD.get(status, PENDING)
 

@@ -15,7 +15,7 @@ from fairlead.model.quota import QuotaNode
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import board_state
 from fairlead.rules.nodes.status import arena_mode, node_ip, role_text, status_word
-from fairlead.rules.reports.cluster import ClusterSummary, JobRow
+from fairlead.rules.reports.cluster import ClusterSummary, ReportedJob
 from fairlead.rules.reports.node import rounded
 
 _MIB: Final = 1 << 20
@@ -119,7 +119,7 @@ def _node_key(each: NodeOccupancy) -> Key:
     )
 
 
-def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
+def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
     keys = [_job_key(row) for row in jobs]
     return [
         Family(JOB_DURATION, keys, [row.duration_seconds for row in jobs]),
@@ -129,12 +129,12 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
     ]
 
 
-def _job_key(row: JobRow) -> Key:
+def _job_key(row: ReportedJob) -> Key:
     job = row.job
     return (job.namespace, job.name, job.type, board_state(row.status), str(row.gpus_requested))
 
 
-def _instances(jobs: Sequence[JobRow]) -> list[Family]:
+def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
     """Unknown is absent here, and so is an allocation of nothing.
 
     Boards divide used by allocated; -1 / -1 and 0 / 0 are no shares.

@@ -18,7 +18,7 @@ from fairlead.rules.jobs.status import native_state
 from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
 from fairlead.rules.pods.devices import gpu_kind
 from fairlead.rules.pods.status import pod_status
-from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, JobRow
+from fairlead.rules.reports.cluster import ClusterSummary, InstanceRow, ReportedJob
 
 _MIB: Final = 1 << 20
 JOB_STATES: Final = ("queuing", "pending", "running", "succeeded", "failed", "suspended")
@@ -162,10 +162,10 @@ def _jobs_by_status(statuses: Mapping[tuple[str, str], list[str]]) -> Family:
     return Family(JOBS, keys, counts)
 
 
-def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
+def _jobs(jobs: Sequence[ReportedJob]) -> list[Family]:
     keys = [_job_key(row) for row in jobs]
     statuses = [(*key, native_state(row.status)) for key, row in zip(keys, jobs, strict=True)]
-    columns: tuple[Callable[[JobRow], float | int | None], ...] = (
+    columns: tuple[Callable[[ReportedJob], float | int | None], ...] = (
         lambda row: row.duration_seconds,
         lambda row: row.wait_seconds,
         lambda row: row.gpus_requested,
@@ -178,11 +178,11 @@ def _jobs(jobs: Sequence[JobRow]) -> list[Family]:
     return [Family(JOB_STATUS, statuses, [1] * len(statuses)), *families]
 
 
-def _job_key(row: JobRow) -> Key:
+def _job_key(row: ReportedJob) -> Key:
     return (row.job.namespace, row.job.name, row.job.type)
 
 
-def _instances(jobs: Sequence[JobRow]) -> list[Family]:
+def _instances(jobs: Sequence[ReportedJob]) -> list[Family]:
     rows = [(row, instance) for row in jobs for instance in row.instances]
     keys = [(*_job_key(row), instance.pod.name, instance.pod.node) for row, instance in rows]
     facts = [(*key, instance.status, instance.role) for key, (_, instance) in zip(keys, rows, strict=True)]

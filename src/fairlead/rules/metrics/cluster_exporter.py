@@ -43,7 +43,7 @@ NAMES: Final = (BUILD_INFO, SYNCED, SOURCE_UP, SOURCE_AGE, RENDER, PAGE_BYTES, S
 
 
 def cluster_exporter_families(state: ClusterExporterState, sources: Iterable[Source], now: float) -> list[Family]:
-    """Self metrics; sources that are switched off or do not exist are not there."""
+    """The exporter's own families. Sources that are switched off or do not exist are left out."""
     watched = sorted(
         (source for source in sources if source.state not in (SourceState.OFF, SourceState.MISSING)), key=lambda source: source.name
     )

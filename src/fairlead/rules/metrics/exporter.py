@@ -1,4 +1,4 @@
-"""What a node exporter says about itself: its version, how its last sample went, how long pages took.
+"""What the GPU exporter says about itself: its version, how its last sample went, how long pages took.
 
 Telemetry contract 1.15. These families are rendered with the page, once per sample, so that two scrapes of
 one sample are the same bytes; what only a scrape can know is that of the scrapes before.

@@ -1,17 +1,31 @@
-"""What a node is and how it fares: roles, status word, address, GPU mode and model.
+"""What a node is and how it fares: roles, status word, address, GPU mode and model, sharing.
 
 The mode follows from *capacity*: a node whose GPUs all failed is still a GPU node. Cordoned is not unhealthy:
-the status word never contains it.
+the status word never contains it. Labels of three origins say whether GPUs are shared, the strongest first
+(sharing contract 1.3); a label whose value is not known says nothing, and the next one is asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.model.devices.gpu import GpuMode
-from fairlead.model.keys import LABEL_GPU_MODEL, LABEL_GPU_PRODUCT, LABEL_GPU_SCHEDULE, LABEL_ROLE, LABEL_ROLE_PREFIX
+from fairlead.model.keys import (
+    LABEL_GPU_MODEL,
+    LABEL_GPU_PLACEMENT,
+    LABEL_GPU_PRODUCT,
+    LABEL_GPU_SCHEDULE,
+    LABEL_ROLE,
+    LABEL_ROLE_PREFIX,
+    LABEL_SHARED,
+    LABEL_SHARED_ALIAS,
+)
 from fairlead.model.node import Node, NodeStatus
 from fairlead.model.resources import ALIYUN_GPU, GPU_COUNT, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, is_gpu_resource
+from fairlead.model.sharing import PLACEMENTS, Placement
 from fairlead.model.snapshot import GPU_TOPOLOGIES, TOPOLOGY_SCHEDULE, ClusterSnapshot
 
 SHARE: Final = GpuMode.SHARE
@@ -73,8 +87,10 @@ def gpu_mode(node: Node, snapshot: ClusterSnapshot | None = None) -> GpuMode:
 
     `snapshot` None: nobody has read topology ConfigMaps.
 
-    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})), gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7})))
-    exclusive mig
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/gpu": 4})))
+    exclusive
+    >>> print(gpu_mode(Node("n", capacity={"nvidia.com/mig-1g.18gb": 7})))
+    mig
     """
     capacity = node.capacity
     if capacity.get(GPU_MEMORY, 0) > 0:
@@ -113,3 +129,40 @@ def gpu_model(node: Node, snapshot: ClusterSnapshot) -> str:
     if models:
         return ",".join(sorted(models))
     return node.labels.get(LABEL_GPU_MODEL) or node.labels.get(LABEL_GPU_PRODUCT) or ""
+
+
+CONFLICT: Final = "GPUModeConflict"
+"""Reason of the Warning event that tells a `ShareMode.conflict`."""
+_SWITCH: Final = {"true": True, "false": False}
+_SCHEDULE: Final = {"cgpu": True, "core_mem": True, "share": True, "mps": True, "default": False, "topology": False}
+_MEANINGS: Final = {LABEL_SHARED: _SWITCH, LABEL_GPU_SCHEDULE: _SCHEDULE, LABEL_SHARED_ALIAS: _SWITCH}
+
+
+class ShareMode(Struct, frozen=True, gc=False):
+    """`placement` is the node's own wish for its cards.
+
+    `conflict`: labels that contradict each other, as a sentence.
+    """
+
+    is_shared: bool
+    placement: Placement | None = None
+    conflict: str = ""
+
+
+def share_mode(labels: Mapping[str, str]) -> ShareMode:
+    """What the node's labels say, the strongest of them first.
+
+    >>> share_mode({"cgpu": "true"}).is_shared, share_mode({}).is_shared
+    (True, False)
+    >>> share_mode({"cgpu": "false", "gpushare": "true"}).conflict
+    'label cgpu=false overrides gpushare=true: the GPUs of this node are exclusive'
+    """
+    said = [(key, labels[key], meaning[labels[key]]) for key, meaning in _MEANINGS.items() if labels.get(key) in meaning]
+    placement = PLACEMENTS.get(labels.get(LABEL_GPU_PLACEMENT, ""))
+    if not said:
+        return ShareMode(False, placement)
+    key, value, is_shared = said[0]
+    beaten = [f"{other}={text}" for other, text, wanted in said[1:] if wanted is not is_shared]
+    mode = "shared" if is_shared else "exclusive"
+    conflict = f"label {key}={value} overrides {' and '.join(beaten)}: the GPUs of this node are {mode}" if beaten else ""
+    return ShareMode(is_shared, placement, conflict)

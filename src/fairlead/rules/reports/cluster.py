@@ -17,7 +17,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota_use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import SourceState
-from fairlead.rules.holding.cluster_occupancy import ClusterOccupancy, cluster_occupancy
+from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.jobs.status import allocated_gpus, job_duration, job_status, queue_wait, requested_gpus
 from fairlead.rules.pods.status import pod_status
 from fairlead.rules.quota.usage import quota_usage
@@ -30,7 +30,7 @@ class InstanceRow(Struct, frozen=True, gc=False):
     use: PodUse
 
 
-class JobRow(Struct, frozen=True, gc=False):
+class ReportedJob(Struct, frozen=True, gc=False):
     """`status` is the exact word; `use` sums over the pods."""
 
     job: Job
@@ -53,7 +53,7 @@ class ClusterSummary(Struct, frozen=True, gc=False):
     snapshot: ClusterSnapshot
     occupancy: ClusterOccupancy
     totals: GpuTotals
-    jobs: tuple[JobRow, ...]
+    jobs: tuple[ReportedJob, ...]
     statuses: Mapping[tuple[str, str], list[str]]
     quota: tuple[QuotaUse, ...]
     knows_nodes: bool = True
@@ -107,8 +107,8 @@ def newest(jobs: Sequence[JobInstances], count: int) -> Iterable[JobInstances]:
     return sorted(jobs, key=lambda each: (each.job.namespace, each.job.name, each.job.type))
 
 
-def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> JobRow:
-    return JobRow(
+def _job_row(each: JobInstances, occupancy: ClusterOccupancy, now: float) -> ReportedJob:
+    return ReportedJob(
         job=each.job,
         status=job_status(each.job, each.pods),
         duration_seconds=job_duration(each.job, now),

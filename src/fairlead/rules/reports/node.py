@@ -21,8 +21,7 @@ from fairlead.model.resources import ALIYUN_GPU, GPU_CORE, GPU_COUNT, GPU_MEMORY
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.account import CardAccount, NodeAccount, Seat, account
 from fairlead.rules.holding.units import MIB_PER_UNIT
-from fairlead.rules.nodes.share_mode import share_mode
-from fairlead.rules.nodes.status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY, is_topology_node
+from fairlead.rules.nodes.status import EXCLUSIVE, NO_GPU, SHARE, TOPOLOGY, is_topology_node, share_mode
 
 NORMAL: Final = NO_GPU
 MODES: Final = (NORMAL, EXCLUSIVE, TOPOLOGY, SHARE)

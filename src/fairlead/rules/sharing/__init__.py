@@ -1,1 +1,1 @@
-"""Sharing a GPU between pods: ledger, choice of cards, refusals, and the machine that is driven."""
+"""Sharing a GPU between pods: ledger, choice of cards, refusals, and the state machine of all of it."""

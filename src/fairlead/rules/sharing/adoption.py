@@ -16,7 +16,7 @@ from fairlead.model.pod import Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import NO_ROOM, NOT_PLACED
 from fairlead.rules.holding.account import NodeAccount
-from fairlead.rules.nodes.share_mode import CONFLICT, share_mode
+from fairlead.rules.nodes.status import CONFLICT, share_mode
 from fairlead.rules.sharing.feed import LedgerFeed
 from fairlead.rules.sharing.verdict import whose_gpu_is_unknown
 from fairlead.rules.sharing.why import ShareWhy

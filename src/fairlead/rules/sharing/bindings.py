@@ -1,4 +1,4 @@
-"""Bindings under way and in doubt.
+"""Bindings of pods to nodes that are under way, or in doubt.
 
 Each reserves cards, makes one call to the API server, and is then confirmed, rolled back, or asked for later
 (a doubt). A reservation is given back only when it is certain that its binding never comes true. Until then

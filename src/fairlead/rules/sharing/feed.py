@@ -114,7 +114,7 @@ class PodSink:
 
     def upsert(self, key: str, row: Pod) -> None:
         feed, ledger = self._feed, self._feed.ledger
-        if key not in feed.pods and key not in ledger.tenants and not asks_share(row):
+        if not self.holds(key) and not asks_share(row):
             return
         feed.pods[key] = feed.news[key] = row
         before = ledger.tenants.get(key)
@@ -125,6 +125,10 @@ class PodSink:
                 if tenant is not None:
                     feed.touch(tenant.node)
         feed.on_change()
+
+    def holds(self, key: str) -> bool:
+        """Whether changes of this pod matter, whatever it says of itself."""
+        return key in self._feed.pods or key in self._feed.ledger.tenants
 
     def remove(self, key: str) -> None:
         feed = self._feed

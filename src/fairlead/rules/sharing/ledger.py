@@ -223,7 +223,7 @@ class Ledger:
         return 0 if choice is None else node_score(choice, need, need.policy or self.policies.node)
 
     def _plain_score(self, name: str, pod: Pod, need: GpuNeed, key: tuple[int, Placement | None]) -> int:
-        """Kept until the account changes; on a node with promises it depends on who asks."""
+        """Kept until the account changes; on a node with promises it depends on who asks, and is not kept."""
         account = self.nodes.get(name)
         if account is None or account.promised:
             return self._score(name, pod, need)

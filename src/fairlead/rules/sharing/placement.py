@@ -42,7 +42,7 @@ def gpu_policy(need: GpuNeed, account: NodeAccount, policies: SharePolicies) -> 
 
 
 def choose_cards(account: NodeAccount, need: GpuNeed, policy: Placement) -> Choice | None:
-    """The cards of each container, or None. `account` is not changed."""
+    """The cards of each container; None when they do not fit. `account` is not changed."""
     if need.is_split:
         choice = choose_for_each(account.cards, need, policy)
         return None if isinstance(choice, NoCard) else choice

@@ -21,7 +21,11 @@ def node_score(choice: Choice, need: GpuNeed, policy: Placement) -> int:
 
 
 def card_score(card: CardAccount, units: int, policy: Placement) -> int:
-    """
+    """0..10 for taking `units` of the card.
+
+    Best fit prefers a card that ends up full, and gives 0 to one that nobody has opened yet; spread prefers
+    one that stays empty.
+
     >>> card_score(CardAccount("u", 0, "u", 15, 16130, 0, used=4, free=11), 4, Placement.BINPACK)
     5
     >>> card_score(CardAccount("u", 0, "u", 15, 16130, 0, used=0, free=15), 4, Placement.BINPACK)

@@ -27,7 +27,7 @@ class Sacrifice(Struct, frozen=True, gc=False):
     pods: tuple[Pod, ...]
 
 
-class Outcome(Struct, frozen=True, gc=False):
+class PodPlan(Struct, frozen=True, gc=False):
     """What becomes of one pod: a node and grants, or a reason; then perhaps a `sacrifice` that would help."""
 
     pod: Pod
@@ -38,7 +38,7 @@ class Outcome(Struct, frozen=True, gc=False):
     sacrifice: Sacrifice | None = None
 
 
-def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[Outcome]:
+def place_pods(ledger: Ledger, pods: Iterable[Pod]) -> list[PodPlan]:
     """Each pod in turn, on the node that scores best, ties to the first name.
 
     The ledger keeps what they take.
@@ -62,15 +62,15 @@ def what_must_go(ledger: Ledger, pod: Pod, planned: Collection[str] = ()) -> Sac
     return min(ways, key=_cost, default=None)
 
 
-def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> Outcome:
+def _place(ledger: Ledger, pod: Pod, planned: Collection[str]) -> PodPlan:
     passed = ledger.filter(pod, usable_nodes(ledger, pod)).passed
     if not passed:
-        return Outcome(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
+        return PodPlan(pod, reason=why_no_room(ledger, pod), sacrifice=what_must_go(ledger, pod, planned))
     scores = dict(ledger.prioritize(pod, passed))
     node = min(passed, key=lambda name: (-scores[name], name))
     grants = ledger.reserve(pod, node)
     assert not isinstance(grants, Refusal), "the filter said yes"
-    return Outcome(pod, node, ledger.nodes[node].unit, grants)
+    return PodPlan(pod, node, ledger.nodes[node].unit, grants)
 
 
 def _cost(way: Sacrifice) -> tuple[int, int, str]:

@@ -45,8 +45,10 @@ class WireGrant(Struct, gc=False):
     core: int = 0
 
 
-_UnitsByGpu = dict[str, dict[str, int]]
+_ours: Final = msgspec.json.Decoder(dict[str, list[WireGrant]])
+_units_by_gpu: Final = msgspec.json.Decoder(dict[str, dict[str, int]])
 """`{"<container index>": {"<gpu index>": units}}`."""
+_limits: Final = msgspec.json.Decoder(dict[str, int])
 
 
 def parse_grants(annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
@@ -136,7 +138,7 @@ def parse_memory_limits(annotations: Mapping[str, str]) -> Mapping[str, int]:
     >>> parse_memory_limits({"fairlead.io/gpu-mem-limit-mib": '{"app":3500,"other":-1}'})
     {'app': 3500}
     """
-    wished = _decoded(annotations.get(names.ANNOTATION_GPU_LIMIT_MIB, ""), dict[str, int])
+    wished = _decoded(annotations.get(names.ANNOTATION_GPU_LIMIT_MIB, ""), _limits)
     return {name: mib for name, mib in wished.items() if mib > 0} if wished else {}
 
 
@@ -170,7 +172,7 @@ def parse_card_memory(labels: Mapping[str, str]) -> int | None:
 
 
 def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    wires = _decoded(text, dict[str, list[WireGrant]]) or {}
+    wires = _decoded(text, _ours) or {}
     if any(wire.units < 0 or wire.index < 0 or (wire.mib or 0) < 0 or wire.core < 0 for given in wires.values() for wire in given):
         return _NO_GRANTS
     return {
@@ -180,7 +182,7 @@ def _parse_ours(text: str, annotations: Mapping[str, str], containers: Sequence[
 
 
 def _parse_reference(text: str, annotations: Mapping[str, str], containers: Sequence[Container]) -> GrantsByContainer:
-    units, cores = _decoded(text, _UnitsByGpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _UnitsByGpu) or {}
+    units, cores = _decoded(text, _units_by_gpu), _decoded(annotations.get(names.ANNOTATION_CORE_PERCENTAGE, ""), _units_by_gpu) or {}
     grants: dict[str, tuple[Grant, ...]] = {}
     for position, by_gpu in (units or {}).items():
         if not _is_index(position) or int(position) >= len(containers):
@@ -220,10 +222,10 @@ def _is_index(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _decoded(text: str, kind: type[Value]) -> Value | None:
+def _decoded(text: str, decoder: msgspec.json.Decoder[Value]) -> Value | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeError):
         return None

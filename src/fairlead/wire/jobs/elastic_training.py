@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, parse_roles, priority_class_of
@@ -36,7 +36,7 @@ class WireTrainingJob(Struct, gc=False, rename="camel"):
     status: WireElasticStatus | None = None
 
 
-_WORDS: Final = {"Succeeded": "SUCCEEDED", "Failed": "FAILED", "Scaling": "SCALING"}
+_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FAILED, "Scaling": JobStatus.SCALING}
 _TIMED_OUT: Final = "MAX_WAIT_TIME_EXCEEDED"
 
 
@@ -44,10 +44,10 @@ def parse_training_job(wire: WireTrainingJob, types: Sequence[str], kind: str, a
     """The job, of the type among `types` that its label names, else of the first one (made by hand)."""
     meta, status = wire.metadata, wire.status or WireElasticStatus()
     labels, replicas = parse_labels(meta.labels), (wire.spec and wire.spec.replica_specs) or {}
-    word = _WORDS.get(status.phase or "", "RUNNING")
-    if word == "FAILED" and (meta.annotations or {}).get(names.ANNOTATION_SUPERVISED) == "timeout":
+    word: str = _WORDS.get(status.phase or "", JobStatus.RUNNING)
+    if word == JobStatus.FAILED and (meta.annotations or {}).get(names.ANNOTATION_SUPERVISED) == "timeout":
         word = _TIMED_OUT
-    is_over = word in ("SUCCEEDED", "FAILED", _TIMED_OUT)
+    is_over = word in (JobStatus.SUCCEEDED, JobStatus.FAILED, _TIMED_OUT)
     conditions = parse_conditions(status.conditions)
     return make_job(
         wire,

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job, Role
+from fairlead.model.jobs.job import Job, JobStatus, Role
 from fairlead.model.pod import needed_by
 from fairlead.wire import names
 from fairlead.wire.jobs.job_object import ended_at, make_job
@@ -76,7 +76,7 @@ class WireJob(Struct, gc=False, rename="camel"):
     status: WireJobStatus | None = None
 
 
-_OLDEST_WORDS: Final = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
+_OLDEST_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FAILED}
 
 
 def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -> Job:
@@ -108,7 +108,7 @@ def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str)
     return msgspec.structs.replace(
         job,
         roles=() if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker)),
-        word=_OLDEST_WORDS.get(status.launcher_status or "", "RUNNING"),
+        word=_OLDEST_WORDS.get(status.launcher_status or "", JobStatus.RUNNING),
         lead=(names.LABEL_OLD_MPI_ROLE, "launcher"),
         priority_class=job.priority_class or priority_class_of({"worker": worker}),
         started_at=job.started_at or job.created_at,

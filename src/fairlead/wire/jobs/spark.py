@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job, Role
+from fairlead.model.jobs.job import Job, JobStatus, Role
 from fairlead.model.resources import CPU, MEMORY, Amounts
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.kube.objects import WireMeta, epoch
@@ -54,7 +54,7 @@ class WireSparkApplication(Struct, gc=False, rename="camel"):
     status: WireSparkStatus | None = None
 
 
-_WORDS: Final = {"": "PENDING", "COMPLETED": "SUCCEEDED", "PENDING_RERUN": "PENDING"}
+_WORDS: Final = {"": JobStatus.PENDING, "COMPLETED": JobStatus.SUCCEEDED, "PENDING_RERUN": JobStatus.PENDING}
 """Other states are shown as the operator writes them: SUBMITTED, RUNNING, FAILED, SUBMISSION_FAILED, …"""
 _FAILED: Final = ("FAILED", "SUBMISSION_FAILED")
 _SIZE: Final = re.compile(r"(\d{1,15})([kmgtp]?)b?")

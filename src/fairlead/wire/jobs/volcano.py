@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.jobs.job import Job
+from fairlead.model.jobs.job import Job, JobStatus
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles
 from fairlead.wire.kube.objects import WireMeta, epoch
@@ -44,12 +44,12 @@ class WireVolcanoJob(Struct, gc=False, rename="camel"):
 
 
 _WORDS: Final = {
-    "": "PENDING",
-    "Pending": "PENDING",
+    "": JobStatus.PENDING,
+    "Pending": JobStatus.PENDING,
     "Inqueue": "SUBMITTED",
-    "Running": "RUNNING",
-    "Completed": "SUCCEEDED",
-    "Failed": "FAILED",
+    "Running": JobStatus.RUNNING,
+    "Completed": JobStatus.SUCCEEDED,
+    "Failed": JobStatus.FAILED,
 }
 """Other phases are shown as Volcano writes them."""
 _ENDED: Final = ("Completed", "Failed", "Terminated", "Aborted")

@@ -67,7 +67,8 @@ def render_input(data: bytes) -> bytes:
 
 
 def render_size(columns: int, rows: int) -> bytes:
-    """
+    """A message that tells the size of our terminal.
+
     >>> render_size(80, 24)
     b'\\x04{"Width":80,"Height":24}'
     """

@@ -7,6 +7,7 @@ no API server would have taken such a spec.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw, Struct
@@ -48,6 +49,11 @@ def parse_node_choice(selector: Raw, affinity: Raw, tolerations: Raw) -> NodeCho
     >>> parse_node_choice(Raw(b'{"pool":"a"}'), Raw(), Raw(b'[{"operator":"Exists"}]')).selector
     (('pool', 'a'),)
     """
+    return _choice(bytes(selector), bytes(affinity), bytes(tolerations))
+
+
+@lru_cache(maxsize=256)  # the pods of a job say the same, and each is read several times
+def _choice(selector: bytes, affinity: bytes, tolerations: bytes) -> NodeChoice:
     try:
         asked = _affinity.decode(affinity) if affinity else None
         required = asked.node_affinity.required if asked and asked.node_affinity else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.devices.counter import Counter, CounterSet, RejectedRow
+from fairlead.model.refusal import Refusal
 from fairlead.wire.metrics.dcgm_fields import NOT_YET, field_of, is_double
 
 TYPES: Final = ("gauge", "counter", "histogram", "summary", "label")
@@ -31,9 +32,9 @@ def parse_counters(text: str) -> CounterSet:
             continue
         row = _parse_row(line)
         if isinstance(row, Counter) and row.name in counters:
-            row = f"`{row.name}` stands in an earlier row"
-        if isinstance(row, str):
-            rejected.append(RejectedRow(number, line.strip(), row))
+            row = Refusal(f"`{row.name}` stands in an earlier row")
+        if isinstance(row, Refusal):
+            rejected.append(RejectedRow(number, line.strip(), row.reason))
         else:
             counters[row.name] = row
     return CounterSet(tuple(counters.values()), tuple(rejected))
@@ -44,22 +45,21 @@ def render_counters(counters: Iterable[Counter]) -> str:
     return "".join(f"{counter.name}, {counter.type}, {_quoted(counter.help)}\n" for counter in counters)
 
 
-def _parse_row(line: str) -> Counter | str:
-    """The counter, or why there is none."""
+def _parse_row(line: str) -> Counter | Refusal:
     try:
         fields = [field.strip() for field in next(csv.reader([line], skipinitialspace=True, strict=True))]
     except csv.Error as error:
-        return f"not CSV: {error}"
+        return Refusal(f"not CSV: {error}")
     if len(fields) != 3:
-        return f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)"
+        return Refusal(f"{len(fields)} fields instead of 3 (a help text with a comma needs quotes)")
     name, type_, help_ = fields
     if name in NOT_YET:
-        return f"`{name}` is not available yet"
+        return Refusal(f"`{name}` is not available yet")
     field = field_of(name)
     if field is None or not _METRIC_NAME.match(name):
-        return f"`{name}` is no field of DCGM"
+        return Refusal(f"`{name}` is no field of DCGM")
     if type_ not in TYPES:
-        return f"`{type_}` is none of {', '.join(TYPES)}"
+        return Refusal(f"`{type_}` is none of {', '.join(TYPES)}")
     return Counter(name, field, type_, help_, is_double(field))
 
 

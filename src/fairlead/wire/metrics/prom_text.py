@@ -152,7 +152,7 @@ def _escape_help(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n")
 
 
-class Page(Struct, frozen=True):
+class ScrapedPage(Struct, frozen=True):
     """What a scraped page said.
 
     `bad_lines`: how many lines were not readable; the others count all the same.
@@ -166,7 +166,7 @@ KnownLabels = dict[str, Mapping[str, str] | None]
 """Label texts that have been read, and what they say (None: nothing that can be read)."""
 
 
-def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> Page:
+def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | None = None) -> ScrapedPage:
     """The samples of a page; only those whose line starts with one of `prefixes`, if any are given.
 
     Timestamps and comments are dropped. Who reads a page in pieces hands the same `known` in with each:
@@ -183,7 +183,7 @@ def parse_page(text: str, prefixes: tuple[str, ...] = (), known: KnownLabels | N
             samples.append(sample)
         elif line.strip():
             bad += 1
-    return Page(samples, bad)
+    return ScrapedPage(samples, bad)
 
 
 def _parse_line(line: str, known: KnownLabels) -> Sample | None:

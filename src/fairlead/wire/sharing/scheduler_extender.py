@@ -8,6 +8,7 @@ Nodes for whole Nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -170,9 +171,14 @@ def _fields(body: bytes | Raw, what: str) -> dict[str, Raw]:
 
 
 def _parse_pod(fields: Mapping[str, Raw]) -> Pod:
-    raw = fields.get("pod", _NONE)
-    if bytes(raw) == _NONE:
+    raw = bytes(fields.get("pod", _NONE))
+    if raw == _NONE:
         raise BadBody("there is no Pod")
+    return _pod_of(raw)
+
+
+@lru_cache(maxsize=32)  # prioritize sends the very bytes that filter has sent
+def _pod_of(raw: bytes) -> Pod:
     wire = _decode(_pod, raw, "Pod", "a Pod")
     try:
         return parse_pod(wire)

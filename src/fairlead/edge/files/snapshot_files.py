@@ -1,7 +1,7 @@
 """Reads a snapshot file from disk: for `--snapshot FILE` and `snapshot show`.
 
-What a newcomer gets wrong: a path may lead to a pipe that says nothing or a device that never ends, so nothing is read before the file
-is known to be a regular one of a size and with the first bytes that a snapshot can have.
+A path may lead to a pipe that says nothing or a device that never ends, so nothing is read before the file is
+known to be a regular one of a size and with the first bytes that a snapshot can have.
 """
 
 from __future__ import annotations

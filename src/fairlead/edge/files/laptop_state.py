@@ -1,6 +1,7 @@
-"""Is a laptop running here, and where is its kubeconfig? `fairlead up` writes one small file, commands read it.
+"""Which laptops run on this machine, and where their kubeconfigs are: `fairlead up` writes one small file,
+commands read it.
 
-What a newcomer gets wrong: the file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
+The file survives a killed laptop, so its process is asked for before its kubeconfig is believed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fairlead.cli.frame.bug_report import state_home
+from fairlead.edge.files.own_files import state_home
 
 FILE: Final = "laptop.json"
 KUBECONFIG: Final = "kubeconfig"
@@ -30,12 +31,17 @@ def laptop_home(env: Mapping[str, str]) -> Path:
 
 
 def own_folder(home: Path) -> Path:
-    """Where this process keeps files in the default state directory when another laptop, or another directory, has what it writes."""
+    """Where this process keeps files in the default state directory when another laptop, or another
+    directory, has what it writes.
+    """
     return home / str(os.getpid())
 
 
 def running_laptop(env: Mapping[str, str]) -> RunningLaptop | None:
-    """The laptop that keeps its files in the default state directory; without one the newest of those that only say there that they run."""
+    """The laptop that keeps its files in the default state directory.
+
+    Without one the newest of those that only say there that they run.
+    """
     return next(running_laptops(env), None)
 
 
@@ -49,7 +55,9 @@ def running_laptops(env: Mapping[str, str]) -> Iterator[RunningLaptop]:
 
 
 def forget_killed(home: Path) -> None:
-    """Take away what killed laptops left there to say that they run: their process numbers may be others' one day."""
+    """Take away what killed laptops left there to say that they run: their process numbers may be others' one
+    day.
+    """
     for said in home.glob(f"*/{FILE}"):
         if laptop_in(said.parent) is None:
             with contextlib.suppress(OSError):

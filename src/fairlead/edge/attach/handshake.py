@@ -1,6 +1,6 @@
-"""Will the server open a WebSocket? The handshake over our own connection, with its TLS, its proxy and its credentials.
+"""The handshake that opens a WebSocket over our own connection, with its TLS, its proxy and its credentials.
 
-What a newcomer gets wrong: a refusal is an ordinary HTTP answer whose body is the API server's `Status`, and its sentence must be told.
+A refusal is an ordinary HTTP answer whose body is the API server's `Status`, and its sentence must be told.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, Event, RejectConnection, RejectData, Request
 from wsproto.utilities import RemoteProtocolError
 
+from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.kube.api_failure import ApiFailure, failure_of_answer, failure_of_connection
 from fairlead.edge.kube.api_request import ApiRequest
 from fairlead.edge.kube.kube_blocking import Dialled, KubeBlocking
-from fairlead.edge.kube.web_socket import WebSocket
 
 _PIECE: Final = 1 << 16
 _HINT: Final = "this needs Kubernetes 1.30 or later, and nothing on the way that forbids WebSockets"
@@ -86,6 +86,7 @@ def _refusal(dialled: Dialled, request: ApiRequest, refusal: RejectConnection, b
     if refusal.status_code >= _SERVER_FAILED:  # the kubelet's words, which the API server hands on as they are
         what = f"the node did not run the command: {failure.message}"
         return ApiFailure(what, _NODE_HINT, status=refusal.status_code, message=failure.message)
-    # No Status: whoever answered does not know what was asked. Servers before 1.30 hand it on to a kubelet, whose 403 has no words.
+    # No Status: whoever answered does not know what was asked. Servers before 1.30 hand it on to a kubelet,
+    # whose 403 has no words.
     what = f"API server `{dialled.label}` did not open a WebSocket; it answered {refusal.status_code}: {failure.message}"
     return ApiFailure(what, _HINT, status=refusal.status_code)

@@ -1,7 +1,8 @@
-"""How do our commands write a file? Whole or not at all, and never over one that is not ours.
+"""Files that our commands write: whole or not at all, and never over one that is not ours.
 
-What a newcomer gets wrong: a person may mistype the name of a file that a command is to write. What stands there already is replaced only
-where a command of ours wrote it (each kind of file says how it is known), or where it is empty, as `mktemp` leaves it.
+A person may mistype the name of a file that a command is to write. What stands there already is replaced only
+where a command of ours wrote it (each kind of file says how it is known), or where it is empty, as `mktemp`
+leaves it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ BEGIN_BYTES: Final = 1 << 16
 
 
 class FileKind(NamedTuple):
-    """What a command writes: its `name` in sentences, a file name for hints, and whether a file that begins so is one.
+    """What a command writes: its `name` in sentences, a file name for hints, and whether a file that begins
+    so is one.
 
     `is_ours` is asked with the first `BEGIN_BYTES` bytes.
     """
@@ -32,7 +34,10 @@ class FileKind(NamedTuple):
 
 
 class OwnFile:
-    """One file that a command writes. `check` it before there is anything to write: a wrong name should cost no work."""
+    """One file that a command writes.
+
+    `check` it before there is anything to write: a wrong name should cost no work.
+    """
 
     def __init__(self, path: Path, kind: FileKind, mode: int = 0o600) -> None:
         self.path = path
@@ -40,7 +45,10 @@ class OwnFile:
         self._mode = mode
 
     def check(self) -> None:
-        """Raises UserError where something else stands than a file of this kind. What cannot be seen is left to `write`."""
+        """Raises UserError where something else stands than a file of this kind.
+
+        What cannot be seen is left to `write`.
+        """
         try:
             found = self.path.stat()
         except OSError:
@@ -53,7 +61,9 @@ class OwnFile:
             raise self._refusal(f"another file stands there, which is no {self._kind.name}", "name another file, or move this one away")
 
     def write(self, data: bytes, *, with_folder: bool = False) -> None:
-        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that does not take it."""
+        """Raises UserError for a place that cannot be written or is not ours, OutsideError for a disk that
+        does not take it.
+        """
         self.check()
         try:
             if with_folder:
@@ -68,7 +78,10 @@ class OwnFile:
             raise OutsideError("disk", what, "free some space, or name a file elsewhere") from error
 
     def remove(self) -> None:
-        """Take it away, unless somebody put another file there; one that is gone already, or cannot be removed, is nobody's trouble."""
+        """Take it away, unless somebody put another file there.
+
+        One that is gone already, or cannot be removed, is nobody's trouble.
+        """
         try:
             if self.path.is_file() and self._is_ours():
                 self.path.unlink()
@@ -85,6 +98,12 @@ class OwnFile:
 
     def _refusal(self, why: str, hint: str) -> UserError:
         return UserError(f"{self._kind.name} `{self.path}` cannot be written: {why}", hint)
+
+
+def state_home(env: Mapping[str, str]) -> Path:
+    """`${XDG_STATE_HOME:-~/.local/state}/fairlead`."""
+    root = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or "~", ".local", "state"))
+    return Path(root).expanduser() / "fairlead"
 
 
 def absolute(name: str) -> Path:

@@ -1,7 +1,7 @@
-"""What comes and goes over an open WebSocket? Frames are wsproto's business, the bytes and the connection are ours.
+"""An open WebSocket: frames are wsproto's business, the bytes and the connection are ours.
 
-What a newcomer gets wrong: nothing here waits. A caller polls `fileno` for `awaited` and then calls `receive` and
-`flush`; one thread does both, because OpenSSL lets nobody read and write one connection at the same time.
+Nothing here waits. A caller polls `fileno` for `awaited` and then calls `receive` and `flush`; one thread
+does both, because OpenSSL lets nobody read and write one connection at the same time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class WebSocket:
     def flush(self) -> None:
         """Send what the connection takes at once.
 
-        One that takes nothing any more is no failure yet: a server may hang up while we send, and what it said before is still to be read.
+        One that takes nothing any more is no failure yet: a server may hang up while we send, and what it
+        said before is still to be read.
         """
         while self._out:
             try:
@@ -96,7 +97,7 @@ class WebSocket:
             del self._out[:sent]
 
     def receive(self) -> list[bytes]:
-        """The messages that have come, of one read: however much a server sends, its caller keeps its turn."""
+        """The messages of one read: however much a server sends, its caller keeps its turn."""
         if self._early:
             early, self._early = self._early, []
             return early

@@ -1,6 +1,7 @@
-"""What does a person attach when Fairlead itself broke? One text file: version, platform, command line, traceback.
+"""The report that a person attaches when Fairlead itself broke: version, platform, command line, traceback.
 
-Values of flags that could carry a secret are not written; there are few such flags, because secrets live in files.
+Values of flags that could carry a secret are not written; there are few such flags, because secrets live in
+files.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairlead import __version__
+from fairlead.edge.files.own_files import state_home
 
 
 def write_bug_report(program: str, argv: Sequence[str], error: BaseException, env: Mapping[str, str]) -> Path | None:
@@ -51,9 +53,3 @@ def _without_secrets(argv: Sequence[str]) -> list[str]:
         kept.append("***" if hide_next else f"{name}=***" if is_secret and has_value else word)
         hide_next = is_secret and not has_value
     return kept
-
-
-def state_home(env: Mapping[str, str]) -> Path:
-    """`${XDG_STATE_HOME:-~/.local/state}/fairlead`."""
-    root = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or "~", ".local", "state"))
-    return Path(root).expanduser() / "fairlead"

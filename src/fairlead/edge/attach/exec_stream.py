@@ -1,7 +1,8 @@
 """A program in a container, with our stdin, stdout and stderr: what `kubectl exec` does, over one WebSocket.
 
-What a newcomer gets wrong: everything happens in one thread that waits for whatever comes first. It reads stdin only while the connection
-takes what was read, and gives it a turn between any two pieces of output, so that Ctrl-C reaches a program that never stops writing.
+Everything happens in one thread that waits for whatever comes first. It reads stdin only while the connection
+takes what was read, and gives it a turn between any two pieces of output, so that Ctrl-C reaches a program
+that never stops writing.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.edge.attach.handshake import open_web_socket
+from fairlead.edge.attach.web_socket import WebSocket
 from fairlead.edge.kube.api_failure import Unreachable
 from fairlead.edge.kube.kube_blocking import KubeBlocking
 from fairlead.edge.kube.resource import PODS
-from fairlead.edge.kube.web_socket import WebSocket
-from fairlead.edge.kube.web_socket_handshake import open_web_socket
 from fairlead.errors import OutsideError
 from fairlead.ports import Streams
 from fairlead.wire.kube import exec_channels
@@ -29,7 +30,10 @@ _BACKLOG: Final = 1 << 17
 
 
 def execute(api: KubeBlocking, namespace: str, pod: str, container: str, command: Sequence[str], streams: Streams) -> ProgramEnd:
-    """Run it to its end. Raises ApiFailure when the server will not, or when the connection breaks before the end."""
+    """Run it to its end.
+
+    Raises ApiFailure when the server will not, or when the connection breaks before the end.
+    """
     query = exec_channels.exec_query(container, command, is_terminal=streams.is_terminal)
     with (
         open_web_socket(api, f"{PODS.path(namespace, pod, 'exec')}?{query}", exec_channels.PROTOCOL) as web,
@@ -80,7 +84,9 @@ class ExecStream:
             self._ping()
 
     def _wait(self) -> dict[int, int]:
-        """The descriptors with something to do, and what; or none, when it is time to ask the server whether it is there."""
+        """The descriptors with something to do, and what; or none, when it is time to ask the server whether
+        it is there.
+        """
         poll = select.poll()
         poll.register(self._web, self._web.awaited)
         if self._has_input and self._end is None and self._web.backlog < _BACKLOG:

@@ -1,4 +1,7 @@
-"""A new pair of ssh keys for a job whose launcher reaches its workers by ssh. They go into a Secret and onto no disk."""
+"""A new pair of ssh keys for a job whose launcher reaches its workers by ssh.
+
+They go into a Secret and onto no disk.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,183 @@
+"""What all servers share: the `ServedApp` value, its probes, and `run`, which serves some as one process.
+
+The loop that fails first ends the process with its error. Whatever the reason for an end, every other loop is
+then cancelled once and waited for; a signal that comes meanwhile changes nothing. Whoever makes a `ServedApp`
+has bound its socket before anything else started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from ssl import SSLContext
+from typing import Any, Final
+
+from msgspec import Struct, field
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from fairlead import __version__
+from fairlead.apps.question_protocol import Answerer
+from fairlead.apps.server import serve
+from fairlead.apps.serving_certificate import ServingCertificate
+from fairlead.settings import READ_SECONDS
+
+Loop = Coroutine[Any, Any, None]
+Page = Callable[[Request], Awaitable[Response]]
+_LOOK_SECONDS: Final = 0.05
+
+
+def _nothing() -> str:
+    return ""
+
+
+class Probes(Struct, frozen=True):
+    """What probes ask. Each function returns what is wrong in plain words, "" when nothing is.
+
+    `trouble`: why this process should be started anew. `unready`: why nobody should ask it yet.
+    """
+
+    trouble: Callable[[], str] = _nothing
+    unready: Callable[[], str] = _nothing
+
+    def pages(self) -> dict[str, Page]:
+        """`/healthz` and `/readyz`: 200 `ok`, or 503 and the reason."""
+        return {"/healthz": _probe(self.trouble), "/readyz": _probe(self.unready)}
+
+
+def _probe(why: Callable[[], str]) -> Page:
+    async def answer(request: Request) -> Response:
+        reason = why()
+        return PlainTextResponse(f"{reason}\n", 503) if reason else PlainTextResponse("ok\n")
+
+    return answer
+
+
+def pages_app(title: str, probes: Probes, metrics: Page, more: Mapping[str, Page] | None = None) -> Starlette:
+    """The app of a server that is only read: `/metrics`, probes, an index of them at `/`, `more` pages."""
+
+    async def index(request: Request) -> Response:
+        return PlainTextResponse(f"Fairlead {title} {__version__}\n/metrics\n/healthz\n/readyz\n")
+
+    pages = {"/metrics": metrics, **probes.pages(), "/": index, **(more or {})}
+    return Starlette(routes=[Route(path, page) for path, page in pages.items()])
+
+
+class ServedApp(Struct, frozen=True, kw_only=True):
+    """An app on a bound socket, and the loops that feed it.
+
+    `tls`: a `ServingCertificate` is read again when its files change, and on SIGHUP. `opens`: nobody is
+    answered before it is set. `stopping` is called as soon as the end begins: whoever streams without end
+    ends the streams there. `reload` is what SIGHUP asks for. `accepting` is set once connections are
+    accepted.
+    """
+
+    app: ASGIApp | Answerer
+    sock: socket.socket
+    loops: tuple[Callable[[], Loop], ...] = ()
+    probes: Probes = Probes()
+    tls: ServingCertificate | SSLContext | None = None
+    opens: asyncio.Event | None = None
+    stopping: Callable[[], None] | None = None
+    reload: Callable[[], None] | None = None
+    read_seconds: float = READ_SECONDS
+    accepting: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Serve until cancelled, or until a loop of it fails."""
+        renewal = (self.tls.follow,) if isinstance(self.tls, ServingCertificate) else ()
+        await together(self._serve(), *(loop() for loop in (*self.loops, *renewal)))
+
+    async def _serve(self) -> None:
+        if self.opens is not None:
+            await self.opens.wait()
+        ssl = self.tls.context if isinstance(self.tls, ServingCertificate) else self.tls
+        await serve(self.app, sock=self.sock, ssl=ssl, ready=self.accepting, stopping=self.stopping, read_seconds=self.read_seconds)
+
+    def hang_up(self) -> None:
+        """SIGHUP: read again what was read at the start."""
+        if isinstance(self.tls, ServingCertificate):
+            self.tls.reload()
+        if self.reload is not None:
+            self.reload()
+
+
+async def together(*loops: Loop) -> None:
+    """Run all until the first failure, which is raised when the others have been cancelled and have ended.
+
+    A loop may return.
+    """
+    tasks = [asyncio.ensure_future(loop) for loop in loops]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run(
+    *services: ServedApp,
+    loops: Iterable[Loop] = (),
+    on_ready: Callable[[], None],
+    ends_on_hangup: bool = False,
+) -> None:
+    """Serve all, with `loops` beside them, until SIGTERM, SIGINT or the first failure, which is raised.
+
+    `on_ready` is called once: when all accept connections and none is unready. SIGHUP lets every service read
+    its files again; with `ends_on_hangup` it is what a terminal that closes says, the end (unless `nohup`
+    said otherwise).
+    """
+    told = asyncio.Event()
+
+    def hang_up() -> None:
+        for service in services:
+            service.hang_up()
+
+    acts: dict[int, Callable[[], None]] = {signal.SIGTERM: told.set, signal.SIGINT: told.set}
+    if not ends_on_hangup:
+        acts[signal.SIGHUP] = hang_up
+    elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        acts[signal.SIGHUP] = told.set
+    with _heeding(acts), suppress(_Told):
+        await together(*(service.run() for service in services), *loops, _announce(services, on_ready), _end(told))
+
+
+class _Told(Exception):
+    """A signal asked for the end."""
+
+
+async def _end(told: asyncio.Event) -> None:
+    await told.wait()
+    raise _Told
+
+
+async def _announce(services: Iterable[ServedApp], on_ready: Callable[[], None]) -> None:
+    for service in services:
+        await service.accepting.wait()
+        while service.probes.unready():  # noqa: ASYNC110 - asked as a probe asks
+            await asyncio.sleep(_LOOK_SECONDS)
+    on_ready()
+
+
+@contextmanager
+def _heeding(acts: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+    """Signals, heeded until the last loop has ended."""
+    loop = asyncio.get_running_loop()
+    for number, act in acts.items():
+        with suppress(ValueError, RuntimeError):  # not the main thread (tests): the caller cancels instead
+            loop.add_signal_handler(number, act)
+    try:
+        yield
+    finally:
+        for number in acts:
+            with suppress(ValueError, RuntimeError):
+                loop.remove_signal_handler(number)

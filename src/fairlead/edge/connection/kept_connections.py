@@ -1,0 +1,162 @@
+"""Kept connections to one server for short writes: HTTP/1.1 without a client library, which costs more.
+
+A request is written once. Whatever happens after its first byte, nobody here knows whether the server has had
+it: it is never sent again, and a connection is used again only when its answer was read to the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from http.client import IncompleteRead, RemoteDisconnected
+from ssl import SSLContext
+from typing import Final
+from urllib.parse import urlsplit
+
+import httptools
+from msgspec import Struct
+
+CONNECT_SECONDS: Final = 3.0
+"""As long as a Lease is served: who cannot connect sooner has nothing left to write with."""
+CONNECTIONS_MAX: Final = 32
+IDLE_SECONDS: Final = 30.0
+"""kube-apiserver closes a connection that was idle for 90 s, proxies before it may do so sooner."""
+NO_ANSWER: Final = (OSError, IncompleteRead, httptools.HttpParserError)
+"""What `exchange` raises when there was no whole answer."""
+
+
+class Reply(Struct):
+    status: int
+    body: bytes
+    retry_after: str | None = None
+
+
+class KeptConnections:
+    """`server` is an URL with a scheme; its path is put before those of requests."""
+
+    def __init__(self, server: str, tls: SSLContext | None, server_hostname: str | None) -> None:
+        parts = urlsplit(server)
+        self._path = parts.path
+        self._host = parts.netloc.rpartition("@")[2]
+        self._address = parts.hostname or "", parts.port or (443 if tls else 80)
+        self._tls = tls
+        self._server_hostname = (server_hostname or parts.hostname) if tls else None
+        self._free: deque[_Connection] = deque()
+        self._turns = asyncio.Semaphore(CONNECTIONS_MAX)
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Those in use end when they are given back."""
+        self._is_closed = True
+        while self._free:
+            self._free.pop().end()
+
+    def render(self, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> bytes:
+        """The bytes of a request. Raises ValueError for a header that would be several."""
+        lines = [f"{method} {self._path}{path} HTTP/1.1", f"Host: {self._host}", f"Content-Length: {len(body or b'')}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        if any("\r" in line or "\n" in line for line in lines):
+            raise ValueError("a line break in a header")
+        return "\r\n".join((*lines, "\r\n")).encode("latin-1") + (body or b"")
+
+    async def exchange(self, make: Callable[[], tuple[bytes, float]]) -> Reply:
+        """The answer to what `make` says: the bytes of a request, and how many seconds its answer may take.
+
+        `make` is asked when a connection stands, right before it is written to; what it raises comes out of
+        here, and nothing was sent. Raises NO_ANSWER.
+        """
+        async with self._turns:
+            connection = self._taken() or await self._connect()
+            try:
+                return await connection.ask(*make())
+            finally:
+                if connection.is_usable() and not self._is_closed:
+                    self._free.append(connection)
+                else:
+                    connection.end()
+
+    def _taken(self) -> _Connection | None:
+        """The one that was used last; those that nobody has needed for a while are ended."""
+        while self._free and not self._free[0].is_usable():
+            self._free.popleft().end()
+        while self._free:
+            if (last := self._free.pop()).is_usable():
+                return last
+            last.end()
+        return None
+
+    async def _connect(self) -> _Connection:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                _Connection, *self._address, ssl=self._tls, server_hostname=self._server_hostname
+            )
+        return connection
+
+
+class _Connection(asyncio.Protocol):
+    """One question at a time."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[Reply] | None = None
+        self._is_whole = True
+        self._used_at = time.monotonic()
+
+    def is_usable(self) -> bool:
+        return self._is_whole and not self._transport.is_closing() and time.monotonic() - self._used_at < IDLE_SECONDS
+
+    def end(self) -> None:
+        self._transport.abort()
+
+    async def ask(self, request: bytes, seconds: float) -> Reply:
+        self._is_whole = False
+        self._has_begun = False
+        self._answer = self._loop.create_future()
+        deadline = self._loop.call_later(seconds, self._fail, TimeoutError())
+        try:
+            self._transport.write(request)
+            return await self._answer
+        finally:
+            deadline.cancel()
+            self._answer = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(exc or (IncompleteRead(b"") if self._answer and self._has_begun else RemoteDisconnected("closed without an answer")))
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(error)
+
+    def on_message_begin(self) -> None:
+        self._has_begun = True
+        self._is_whole = False  # also of an answer to no question, which makes the connection useless
+        self._pieces: list[bytes] = []
+        self._retry_after: str | None = None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"retry-after":
+            self._retry_after = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200 or self._answer is None or self._answer.done():  # 1xx comes before the answer
+            return
+        self._is_whole = self._parser.should_keep_alive()
+        self._used_at = time.monotonic()
+        self._answer.set_result(Reply(status, b"".join(self._pieces), self._retry_after))
+
+    def _fail(self, error: Exception) -> None:
+        self._is_whole = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)

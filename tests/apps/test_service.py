@@ -1,0 +1,163 @@
+"""The shell of every process: one failure ends all, a stop is waited for, signals, probes, and the moment when all is up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import pytest
+from starlette.applications import Starlette
+from tests.waiting import until
+
+from fairlead.apps.server import bind_socket
+from fairlead.apps.service import Loop, Probes, ServedApp, pages_app, run, together
+from fairlead.errors import UserError
+
+
+async def endless() -> None:
+    await asyncio.Event().wait()
+
+
+async def failing() -> None:
+    raise UserError("no", "yes")
+
+
+def service(unready: Callable[[], str] = lambda: "", **more: object) -> ServedApp:
+    return ServedApp(app=Starlette(), sock=bind_socket("127.0.0.1", 0), probes=Probes(unready=unready), **more)  # type: ignore[arg-type]
+
+
+async def test_the_first_failure_ends_every_loop() -> None:
+    ended = asyncio.Event()
+
+    async def slow_to_end() -> None:
+        try:
+            await endless()
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    async def returning() -> None:
+        return
+
+    with pytest.raises(UserError, match="no"):
+        await together(slow_to_end(), returning(), failing())
+    assert ended.is_set(), "the others have ended before the failure is raised"
+
+
+async def test_a_stop_waits_for_every_loop_and_interrupts_no_end() -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow_to_end() -> None:
+        try:
+            began.set()
+            await endless()
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    async def nested() -> None:
+        await together(slow_to_end(), endless())
+
+    task = asyncio.create_task(together(nested(), endless()))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_is_an_end_without_error_and_a_second_one_changes_nothing(number: signal.Signals) -> None:
+    ended = asyncio.Event()
+
+    async def slow_to_end() -> None:
+        try:
+            await endless()
+        finally:
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(0)
+            ended.set()
+
+    await run(service(), loops=(slow_to_end(),), on_ready=lambda: os.kill(os.getpid(), number))
+    assert ended.is_set()
+
+
+async def test_a_loop_of_a_service_that_fails_ends_the_process_with_its_error() -> None:
+    with pytest.raises(UserError, match="no"):
+        await run(service(), service(loops=(failing,)), on_ready=lambda: None)
+
+
+async def test_a_hangup_lets_every_service_read_again_or_ends_all() -> None:
+    reloads: list[str] = []
+
+    def hang_up() -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    services = [service(reload=lambda: reloads.append("a")), service(), service(reload=lambda: reloads.append("b"))]
+    running = asyncio.create_task(run(*services, on_ready=hang_up))
+    await until(lambda: len(reloads) == 2)
+    assert not running.done() and reloads == ["a", "b"]
+    os.kill(os.getpid(), signal.SIGTERM)
+    await running
+    await asyncio.wait_for(run(service(), on_ready=hang_up, ends_on_hangup=True), 10)
+
+
+async def test_all_is_up_once_every_service_accepts_and_is_ready() -> None:
+    reasons = {"first": "the cluster is still being read", "second": ""}
+    opens = asyncio.Event()
+    said: list[bool] = []
+    asked = 0
+
+    def unready() -> str:
+        nonlocal asked
+        asked += 1
+        return reasons["first"]
+
+    services = (service(unready), service(opens=opens))
+    running: Loop = run(*services, on_ready=lambda: said.append(True))
+    task = asyncio.create_task(running)
+    await until(lambda: asked > 3)
+    assert not said, "one is unready"
+    before, reasons["first"] = asked, ""
+    await until(lambda: asked > before)
+    await asyncio.sleep(0)
+    assert not services[1].accepting.is_set() and not said, "one does not accept"
+    opens.set()
+    await until(lambda: said)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_probes_are_told_the_reason_and_other_methods_are_refused() -> None:
+    trouble, unready = [""], ["not yet read:\npods: syncing"]
+
+    async def metrics(request: object) -> object:
+        raise AssertionError
+
+    probes = Probes(lambda: trouble[0], lambda: unready[0])
+    sock = bind_socket("127.0.0.1", 0)
+    app = pages_app("tester", probes, metrics)  # type: ignore[arg-type]
+    task = asyncio.create_task(ServedApp(app=app, sock=sock, probes=probes).run())
+    assert await ask(sock, "GET /healthz") == (200, "ok\n")
+    assert await ask(sock, "GET /readyz") == (503, "not yet read:\npods: syncing\n")
+    trouble[0], unready[0] = "no page made for 61 s", ""
+    assert await ask(sock, "GET /healthz") == (503, "no page made for 61 s\n")
+    assert await ask(sock, "GET /readyz") == (200, "ok\n")
+    assert await ask(sock, "HEAD /readyz") == (200, "")
+    assert (await ask(sock, "POST /readyz"))[0] == 405
+    status, index = await ask(sock, "GET /")
+    assert status == 200 and index.startswith("Fairlead tester ") and index.endswith("\n/metrics\n/healthz\n/readyz\n")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def ask(sock: socket.socket, line: str) -> tuple[int, str]:
+    reader, writer = await asyncio.open_connection(*sock.getsockname())
+    writer.write(f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head, _, body = (await asyncio.wait_for(reader.read(), 10)).partition(b"\r\n\r\n")
+    writer.close()
+    return int(head.split()[1]), body.decode()
