@@ -1,4 +1,5 @@
-"""What a quota plan is made of and what it says: pods as quota sees them, and who is admitted, evicted, waits, and why.
+"""What a quota plan is made of and what it says: pods as quota sees them, and who is admitted, evicted,
+waits, and why.
 
 Amounts are in the units of `model.resources`, times in epoch seconds.
 """
@@ -16,7 +17,9 @@ from fairlead.model.resources import NOTHING, Amounts
 
 
 class Reason(StrEnum):
-    """Why a unit waits (quota contract 3.4): the reason of its pods' condition `fairlead.io/QuotaAdmitted`."""
+    """Why a unit waits (quota contract 3.4): the reason of its pods' condition
+    `fairlead.io/QuotaAdmitted`.
+    """
 
     OVER_MAX = "OverMax"
     WAITING_FOR_IDLE_QUOTA = "WaitingForIdleQuota"
@@ -29,10 +32,12 @@ class Reason(StrEnum):
 
 
 class QuotaPod(Struct, frozen=True):
-    """One unfinished pod of a leaf's namespaces. `claim_since`: since when its condition says `WaitingForEvictions`, if it does.
+    """One unfinished pod of a leaf's namespaces.
 
-    `gang`: the name of its gang in its namespace, of which `gang_size` pods must run together ("" = none). `deployment`
-    and `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets (`namespace/name`) that select it.
+    `claim_since`: since when its condition says `WaitingForEvictions`, if it does. `gang`: the name of its
+    gang in its namespace, of which `gang_size` pods must run together ("" = none). `deployment` and
+    `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets (`namespace/name`) that
+    select it.
     """
 
     namespace: str
@@ -65,7 +70,8 @@ class QuotaPod(Struct, frozen=True):
 class QuotaState(Struct, frozen=True):
     """All that a plan follows from. `budgets`: how many more pods each PodDisruptionBudget lets go.
 
-    `capacity`: what schedulable nodes have for pods that quota counts; None = not known, then the tree alone binds.
+    `capacity`: what schedulable nodes have for pods that quota counts; None = not known, then the tree alone
+    binds.
     """
 
     tree: QuotaNode
@@ -115,7 +121,10 @@ class Spared(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """A unit that was not admitted. `position`: among those of its leaf, from 1, in the order in which they are tried."""
+    """A unit that was not admitted.
+
+    `position`: among those of its leaf, from 1, in the order in which they are tried.
+    """
 
     unit: str
     leaf: str

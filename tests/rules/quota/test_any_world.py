@@ -25,7 +25,7 @@ def _live(seed: int) -> None:
     world = random_world(seed)
     world.settle()
     rng_leaf = next(iter(world.tree.leaves())).name
-    world.add(rng_leaf, 3, {each: 1 for each in world.tree.min}, priority=50)
+    world.add(rng_leaf, 3, dict.fromkeys(world.tree.min, 1), priority=50)
     caused: dict[str, int] = {}
     for _ in range(60):
         first, again = plan_quota(world.state()), plan_quota(world.state())

@@ -160,3 +160,56 @@ def test_a_disruption_budget_is_hard() -> None:
     world.settle()
     assert (world.running("a1", "a2", "b"), world.evictions) == ((3, 0, 1), 1)
     assert world.reasons("b") == {"PDBBlocked": 1}
+    assert world.sentences("b") == ["guaranteed by b; 3 pods of a1 are protected by PodDisruptionBudget a1/web (allows 0)"]
+
+
+def test_non_preemptible_pods_stay_within_the_min_and_are_nobodys_victims() -> None:
+    world = SmallWorld(tree("root[16]{ml[8] b[8]}"))
+    world.add("ml", 9, 1, is_preemptible=False)
+    world.settle()
+    assert world.running("ml") == (8,)
+    told = "gpu asks 1; non-preemptible pods use 8 of guaranteed 8 of ml; label preemptible=true to borrow"
+    assert world.sentences("ml") == [told]
+    world.add("b", 8, 1)
+    world.settle()
+    assert (world.running("ml", "b"), world.evictions) == ((8, 8), 0)
+
+
+def test_a_user_has_his_cap() -> None:
+    world = SmallWorld(tree("root[16]{a[16]}"), user_caps={("a", "bob"): {"gpu": 4}})
+    world.add("a", 3, 2, user="bob")
+    world.add("a", 1, 2, user="eve")
+    world.settle()
+    assert world.running("a") == (3,)
+    assert world.sentences("a") == ["gpu asks 2; bob uses 4 of 4 allowed in a"]
+
+
+def test_what_is_larger_than_a_ceiling_never_runs() -> None:
+    world = SmallWorld(tree("root[40]{a[10/20] b[30]}"))
+    world.add("a", 1, 50)
+    world.add("a", 1, 30)
+    world.settle()
+    assert sorted(world.sentences("a")) == [
+        "gpu asks 30; a max is 20; this pod can never run here",
+        "gpu asks 50; a max is 20; this pod can never run here",
+    ]
+
+
+def test_a_rolling_update_in_a_full_leaf_swaps_pod_by_pod() -> None:
+    """A newer pod of the same Deployment takes the place of an older one once it has waited a minute."""
+    world = SmallWorld(tree("root[4]{a[4]}"))
+    world.add("a", 2, 2, runs=True, deployment="a/web", revision=1, owner="none")
+    world.add("a", 1, 2, deployment="a/web", revision=2)
+    world.settle()
+    assert (world.running("a"), world.evictions) == ((2,), 0)
+    world.now += 60
+    world.settle()
+    assert (world.running("a"), world.evictions) == ((2,), 1)
+
+
+def test_strangers_are_not_counted() -> None:
+    world = SmallWorld(tree("root[4]{a[4]}"))
+    world.add("elsewhere", 3, 4)
+    world.add("a", 2, 2)
+    world.settle()
+    assert world.running("a", "elsewhere") == (2, 0)

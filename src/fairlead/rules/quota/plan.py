@@ -1,7 +1,8 @@
-"""Who is admitted, who is evicted for whom, and who waits: the plan of quota contract 2, from one state, without memory.
+"""Who is admitted, who is evicted for whom, and who waits: the plan of quota contract 2, from one state,
+without memory.
 
-One predicate (`is_guaranteed`) says both who goes first and who may have others evicted. Whoever has victims chosen for
-him holds a claim on what they leave, so that nobody else takes it.
+One predicate (`is_guaranteed`) says both who goes first and who may have others evicted. Whoever has victims
+chosen for him holds a claim on what they leave, so that nobody else takes it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class _Planner:
 
     def __init__(self, state: QuotaState) -> None:
         self.state = state
+        self.order: list[Unit] = []
+        self.done: set[Unit] = set()
         self.index = index = TreeIndex(state.tree, state.capacity)
         self.pods = sorted((pod for pod in state.pods if pod.namespace in index.leaf_of), key=lambda pod: (pod.key, pod.uid))
         self.now, self.after, self.claims = Sums(index), Sums(index), Sums(index)
@@ -51,28 +54,23 @@ class _Planner:
         self.evicted: list[tuple[Group, Unit]] = []
         self.victims_of: dict[Unit, list[Group]] = {}
         self.admitted: list[tuple[Unit, bool]] = []
-        self.is_claiming: set[Unit] = set()
+        self.sentences = Sentences(state, index, self.now, self.claims)
 
     def run(self) -> QuotaPlan:
-        sentences = Sentences(self.state, self.index, self.now, self.claims)
-        waiting = self._hopeful(sentences)
-        order: list[Unit] = []
-        while ready := [unit for unit in waiting if unit.behind is None or self._is_admitted(unit.behind)]:
+        waiting = self._hopeful()
+        while ready := [unit for unit in waiting if unit.behind is None or unit.behind in self.done]:
             unit = min(ready, key=self._turn)
             waiting.remove(unit)
             for displaced in self._decide(unit):
                 self.set_aside.pop(displaced, None)
                 waiting.append(displaced)
-            if not self._is_admitted(unit):
-                order.append(unit)
+            if unit not in self.done:
+                self.order.append(unit)
         for unit in waiting:
-            self.set_aside[unit] = (Reason.WAITING_FOR_IDLE_QUOTA, sentences.behind(unit))
-        return self._plan(order, sentences)
+            self.set_aside[unit] = (Reason.WAITING_FOR_IDLE_QUOTA, self.sentences.behind(unit))
+        return self._plan()
 
-    def _is_admitted(self, unit: Unit) -> bool:
-        return any(each is unit for each, _ in self.admitted)
-
-    # --- what there is ------------------------------------------------------------------------------------------------
+    # --- what there is --------------------------------------------------------------------------------------
 
     def _charge(self, leaf: int, pod: QuotaPod) -> None:
         vector = self.index.vector(pod.request)
@@ -97,8 +95,10 @@ class _Planner:
         return use
 
     def _contested(self) -> list[tuple[int, ...]]:
-        """By node: resources of which some proper ancestor has more demand than its max. Moves between running and waiting
-        keep it, so it holds for the whole plan."""
+        """By node: resources of which some proper ancestor has more demand than its max.
+
+        Moves between running and waiting keep it, so it holds for the whole plan.
+        """
         index = self.index
         width = range(len(index.resources))
         used = [[0] * len(index.resources) for _ in index.nodes]
@@ -124,7 +124,7 @@ class _Planner:
         ]
         return [tuple(k for k in width if any(k in full[above] for above in path[1:])) for path in index.up]
 
-    # --- whose turn it is ---------------------------------------------------------------------------------------------
+    # --- whose turn it is -----------------------------------------------------------------------------------
 
     def _turn(self, unit: Unit) -> tuple[object, ...]:
         key = unit.pods[0].namespace, unit.pods[0].name
@@ -138,7 +138,10 @@ class _Planner:
         return all(any(self.after.is_within(node, unit.vector, [k]) for node in self._vouchers(unit, k)) for k in asked)
 
     def _vouchers(self, unit: Unit, k: int) -> Sequence[int]:
-        """Whose min may speak for it: the leaf's; by subtree also its ancestors' below the node at stake, never root's."""
+        """Whose min may speak for it: the leaf's.
+
+        By subtree also its ancestors' below the node at stake, never root's.
+        """
         path = self.index.up[unit.leaf]
         if not self.is_by_subtree:
             return path[:1]
@@ -153,7 +156,9 @@ class _Planner:
         return self.contested[children[0]] if children else ()
 
     def _shares(self, leaf: int) -> tuple[Fraction, ...]:
-        """What each level borrows, from root's child down, as a part of root's max: the least borrowed goes first."""
+        """What each level borrows, from root's child down, as a part of root's max: the least borrowed goes
+        first.
+        """
         index = self.index
         return tuple(
             max((Fraction(self.after.over(place, k), most) for k in self.contested[leaf] if (most := index.max[0][k])), default=Fraction(0))
@@ -166,15 +171,15 @@ class _Planner:
         mine = self.user_use.get((unit.leaf, unit.pods[0].user), [0] * len(self.index.resources))
         return max((Fraction(mine[k], most) for k in range(len(mine)) if (most := self.index.max[0][k])), default=Fraction(0))
 
-    # --- one unit -----------------------------------------------------------------------------------------------------
+    # --- one unit -------------------------------------------------------------------------------------------
 
-    def _hopeful(self, sentences: Sentences) -> list[Unit]:
+    def _hopeful(self) -> list[Unit]:
         """Those that may proceed in this plan; the others are set aside with their reason."""
         hopeful: list[Unit] = []
         for unit in self.units:
             never = self._never_fits(unit)
             if never is not None:
-                self.set_aside[unit] = (Reason.NEVER_FITS, sentences.never_fits(unit, never))
+                self.set_aside[unit] = (Reason.NEVER_FITS, self.sentences.never_fits(unit, never))
             elif unit.missing:
                 self.set_aside[unit] = (Reason.GANG_INCOMPLETE, unit.missing)
             else:
@@ -207,11 +212,14 @@ class _Planner:
 
     def _decide(self, unit: Unit) -> list[Unit]:
         """Admit it, claim for it, or set it aside; the units of this plan that it displaced."""
-        if self._capped(unit) is not None:
-            self.set_aside[unit] = (Reason.USER_CAP, "")
+        if (k := self._capped(unit)) is not None:
+            used = self.user_use.get((unit.leaf, unit.pods[0].user), [0] * len(unit.vector))[k]
+            cap = self.state.user_caps[self.index.names[unit.leaf], unit.pods[0].user][self.index.resources[k]]
+            self.set_aside[unit] = (Reason.USER_CAP, self.sentences.over_cap(unit, k, used, cap))
             return []
-        if not unit.is_preemptible and self._exceeds_firm_min(unit) is not None:
-            self.set_aside[unit] = (Reason.NON_PREEMPTIBLE_OVER_MIN, "")
+        if not unit.is_preemptible and (k := self._exceeds_firm_min(unit)) is not None:
+            told = self.sentences.over_firm_min(unit, k, self.firm[unit.leaf][k])
+            self.set_aside[unit] = (Reason.NON_PREEMPTIBLE_OVER_MIN, told)
             return []
         if not self.now.blocks(unit.leaf, unit.vector):
             self._admit(unit)
@@ -227,7 +235,7 @@ class _Planner:
         if chosen is None:
             chosen = self._preempt_in_leaf(unit)
         if chosen is None:
-            self.set_aside[unit] = (self._why_blocked(unit, is_guaranteed), "")
+            self.set_aside[unit] = self._why_blocked(unit, is_guaranteed)
             return []
         displaced = [group.unit for group in chosen if group.unit is not None]
         for each in displaced:
@@ -247,11 +255,25 @@ class _Planner:
         least, firm = self.index.min[unit.leaf], self.firm[unit.leaf]
         return next((k for k, amount in enumerate(unit.vector) if amount and firm[k] + amount > least[k]), None)
 
-    def _why_blocked(self, unit: Unit, is_guaranteed: bool) -> Reason:
-        own = [k for k, amount in enumerate(unit.vector) if self._exceeds_own_max(unit.leaf, k, amount)]
-        if own:
-            return Reason.OVER_MAX
-        return Reason.PDB_BLOCKED if is_guaranteed else Reason.WAITING_FOR_IDLE_QUOTA
+    def _why_blocked(self, unit: Unit, is_guaranteed: bool) -> tuple[Reason, str]:
+        if any(self._exceeds_own_max(unit.leaf, k, amount) for k, amount in enumerate(unit.vector)):
+            return Reason.OVER_MAX, ""
+        protected = self._protected(unit) if is_guaranteed else {}
+        if not protected:
+            return Reason.WAITING_FOR_IDLE_QUOTA, ""
+        return Reason.PDB_BLOCKED, self.sentences.protected(unit, protected, self.budgets)
+
+    def _protected(self, unit: Unit) -> dict[tuple[int, str], list[Group]]:
+        """By leaf and PodDisruptionBudget: who would make room and may not be evicted."""
+        found: defaultdict[tuple[int, str], list[Group]] = defaultdict(list)
+        _, k = self.after.blocks(unit.leaf, unit.vector)[0]
+        for leaf, groups in self.groups.items():
+            if leaf != unit.leaf and self.after.over(leaf, k) > 0:
+                for group in groups:
+                    budgets = {budget for pod in group.pods for budget in pod.budgets}
+                    if group.vector[k] and budgets and not self._may_go(group):
+                        found[leaf, min(budgets)].append(group)
+        return found
 
     def _exceeds_own_max(self, leaf: int, k: int, amount: int) -> bool:
         """Whether the leaf's own use reaches the ceiling that binds it, whatever others do."""
@@ -267,6 +289,7 @@ class _Planner:
         self.after.add(unit.leaf, unit.vector)
         self._count(unit, 1)
         self.admitted.append((unit, is_guaranteed))
+        self.done.add(unit)
         if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible:
             is_gang = len(unit.pods) > 1
             self.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
@@ -276,6 +299,7 @@ class _Planner:
         self.now.add(unit.leaf, unit.vector, -1)
         self._count(unit, -1)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
+        self.done.discard(unit)
         self.fresh[unit.leaf] = [group for group in self.fresh[unit.leaf] if group.unit is not unit]
         unit.was_displaced = True
 
@@ -288,7 +312,6 @@ class _Planner:
                 mine[k] += sign * amount
 
     def _claim(self, unit: Unit) -> None:
-        self.is_claiming.add(unit)
         self.now.add(unit.leaf, unit.vector)
         self.after.add(unit.leaf, unit.vector)
         self.claims.add(unit.leaf, unit.vector)
@@ -296,10 +319,13 @@ class _Planner:
             self._add_firm(unit.leaf, unit.vector)
         self.set_aside[unit] = (Reason.WAITING_FOR_EVICTIONS, "")
 
-    # --- making room --------------------------------------------------------------------------------------------------
+    # --- making room ----------------------------------------------------------------------------------------
 
     def _reclaim(self, unit: Unit) -> list[Group] | None:
-        """Victims in other leaves (quota contract 2.7): complete, or None. What this plan admitted is tried alone first."""
+        """Victims in other leaves (quota contract 2.7): complete, or None.
+
+        What this plan admitted is tried alone first.
+        """
         return self._choose(unit, lambda taken: self._from_others(unit, self._fresh_groups, taken)) or self._choose(
             unit, lambda taken: self._from_others(unit, self._all_groups, taken)
         )
@@ -319,7 +345,10 @@ class _Planner:
         return self._choose(unit, first(self._fresh_groups)) or self._choose(unit, first(self._all_groups))
 
     def _gives_way(self, group: Group, unit: Unit) -> bool:
-        """Lower priority; or an older revision of the same Deployment, once the newer pod has waited a while."""
+        """Lower priority.
+
+        Or an older revision of the same Deployment, once the newer pod has waited a while.
+        """
         if max(pod.priority for pod in group.pods) < unit.priority:
             return True
         new, old = unit.pods[0], group.pods[0]
@@ -334,7 +363,8 @@ class _Planner:
         return sorted([*self.groups.get(leaf, ()), *self.fresh.get(leaf, ())], key=lambda group: group.rank)
 
     def _choose(self, unit: Unit, choose: Callable[[list[Group]], Group | None]) -> list[Group] | None:
-        """Take one victim after the other until it fits, then spare each that is not needed, the most important first.
+        """Take one victim after the other until it fits, then spare each that is not needed, the most
+        important first.
 
         None, and nothing taken, when it cannot fit completely.
         """
@@ -397,8 +427,11 @@ class _Planner:
     def _descend(
         self, place: int, k: int, unit: Unit, fence: int, source: Callable[[int], list[Group]], taken: list[Group]
     ) -> Group | None:
-        """The first victim below the node: from the child that is most above its min, and so on down. Who is at or under its
-        min is protected as a whole, unless the way to the unit leads through it; `fence` is never entered."""
+        """The first victim below the node: from the child that is most above its min, and so on down.
+
+        Who is at or under its min is protected as a whole, unless the way to the unit leads through it;
+        `fence` is never entered.
+        """
         if place == fence:
             return None
         if not self.index.children[place]:
@@ -415,21 +448,21 @@ class _Planner:
                 return min(groups, key=lambda each: each[:2])[2]
         return None
 
-    # --- what came of it ----------------------------------------------------------------------------------------------
+    # --- what came of it ------------------------------------------------------------------------------------
 
-    def _plan(self, order: Sequence[Unit], sentences: Sentences) -> QuotaPlan:
+    def _plan(self) -> QuotaPlan:
         names = self.index.names
         admit = [Admission(pod, names[unit.leaf], is_guaranteed) for unit, is_guaranteed in self.admitted for pod in unit.pods]
         evict = [Eviction(pod, names[group.leaf], unit.key) for group, unit in self.evicted for pod in group.pods]
-        admitted = {unit for unit, _ in self.admitted}
-        tried = {unit: place for place, unit in enumerate(order)}
-        waits = sorted((unit for unit in self.units if unit not in admitted), key=lambda unit: (tried.get(unit, len(tried)), unit.key))
+        tried = {unit: place for place, unit in enumerate(self.order)}
+        waits = sorted((unit for unit in self.units if unit not in self.done), key=lambda unit: (tried.get(unit, len(tried)), unit.key))
         positions: defaultdict[int, int] = defaultdict(int)
         waiting: list[Waiting] = []
         for unit in waits:
             positions[unit.leaf] += 1
             reason, message = self.set_aside[unit]
-            waiting.append(sentences.waiting(unit, reason, message, positions[unit.leaf], self.after, self.victims_of.get(unit, ())))
+            victims = self.victims_of.get(unit, ())
+            waiting.append(self.sentences.waiting(unit, reason, message, positions[unit.leaf], self.after, victims))
         return QuotaPlan(tuple(admit), tuple(evict), tuple(waiting))
 
 

@@ -1,8 +1,10 @@
-"""Why a unit waits, in one sentence with names and numbers: for the pod's condition, its Event, the console and `quota why`."""
+"""Why a unit waits, in one sentence with names and numbers: for the pod's condition, its Event, the console
+and `quota why`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairlead.model.quota_plan import Blocked, Borrower, QuotaState, Reason, Waiting
 from fairlead.model.resources import CPU, is_byte_resource
@@ -27,6 +29,22 @@ class Sentences:
             return f"{asks}; {self._index.names[place]} max is {self._text(k, most)}; this pod can never run here"
         least = self._text(k, self._index.min[place][k])
         return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
+
+    def over_cap(self, unit: Unit, k: int, used: int, cap: int) -> str:
+        user, leaf = unit.pods[0].user, self._index.names[unit.leaf]
+        return f"{self._asks(unit, k)}; {user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"
+
+    def over_firm_min(self, unit: Unit, k: int, firm: int) -> str:
+        least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
+        told = f"non-preemptible pods use {self._text(k, firm)} of guaranteed {least} of {leaf}"
+        return f"{self._asks(unit, k)}; {told}; label preemptible=true to borrow"
+
+    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[Group]], allowed: Mapping[str, int]) -> str:
+        (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
+        count = sum(len(group.pods) for group in groups)
+        are = f"{count} pods of {self._index.names[leaf]} are" if count > 1 else f"1 pod of {self._index.names[leaf]} is"
+        by = f"PodDisruptionBudget {budget} (allows {allowed.get(budget, 0)})"
+        return f"guaranteed by {self._index.names[unit.leaf]}; {are} protected by {by}"
 
     def behind(self, unit: Unit) -> str:
         pod = unit.pods[0]
@@ -82,8 +100,6 @@ class Sentences:
                 gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
                 rest = f"; waiting for {gone} to stop" if gone else "; waiting for stopping pods to go"
                 return f"guaranteed by {leaf} (uses {own} of {least} {first.resource}, asks {self._text(k, unit.vector[k])}){rest}"
-            case Reason.PDB_BLOCKED:
-                return f"guaranteed by {leaf}; the pods that could make room are protected"
             case _:
                 told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers if each.resource == first.resource)
                 full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"

@@ -1,7 +1,8 @@
-"""The quota tree as a plan walks it: nodes and resources by number, bounds at hand, and sums that are kept up to date.
+"""The quota tree as a plan walks it: nodes and resources by number, bounds at hand, and sums that are kept up
+to date.
 
-A node is charged what is used and promised below it. With a lend limit L a node that uses less than `min - L` is charged
-that much all the same, so that the rest of its min is not lent (quota contract 2.2).
+A node is charged what is used and promised below it. With a lend limit L a node that uses less than `min - L`
+is charged that much all the same, so that the rest of its min is not lent (quota contract 2.2).
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ Vector = tuple[int, ...]
 
 
 class TreeIndex:
-    """Numbers instead of names. `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own."""
+    """Numbers instead of names.
+
+    `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own.
+    """
 
     def __init__(self, root: QuotaNode, capacity: Amounts | None = None) -> None:
         self.resources = managed_resources(root)
@@ -44,7 +48,10 @@ class TreeIndex:
         return tuple(path)
 
     def _bind(self, capacity: Amounts) -> None:
-        """Root cannot give more than there is; where mins promise more than that, each counts in proportion."""
+        """Root cannot give more than there is.
+
+        Where mins promise more than that, each counts in proportion.
+        """
         for k, resource in enumerate(self.resources):
             there = capacity.get(resource, 0)
             own = self.max[0][k]
@@ -62,7 +69,10 @@ class TreeIndex:
 
 
 class Sums:
-    """What each node is charged with: used and promised. `own[n][k]`: before its lend limit; what a parent sees is after."""
+    """What each node is charged with: used and promised.
+
+    `own[n][k]`: before its lend limit; what a parent sees is after.
+    """
 
     def __init__(self, index: TreeIndex) -> None:
         self._index = index

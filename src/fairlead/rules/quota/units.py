@@ -14,8 +14,9 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 class Unit(Struct, eq=False):
     """Waiting pods that are admitted together.
 
-    `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete. `behind`: the
-    gang's own unit, of a member beyond its size: were it admitted before, the gang would run with too few.
+    `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete.
+    `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
+    with too few.
     """
 
     leaf: int
@@ -38,9 +39,10 @@ class Unit(Struct, eq=False):
 
 
 class Group(Struct, eq=False):
-    """Admitted pods that are evicted together. `unit`: what this very plan admitted, which costs nothing to take back.
+    """Admitted pods that are evicted together.
 
-    `is_whole`: all of a gang that is left when its surplus has gone.
+    `unit`: what this very plan admitted, which costs nothing to take back. `is_whole`: all of a gang that is
+    left when its surplus has gone.
     """
 
     leaf: int
