@@ -213,3 +213,42 @@ def test_strangers_are_not_counted() -> None:
     world.add("a", 2, 2)
     world.settle()
     assert world.running("a", "elsewhere") == (2, 0)
+
+
+def test_a_victim_that_is_not_needed_is_spared() -> None:
+    """The newest goes first; when the next one makes room enough, the newest may stay."""
+    world = SmallWorld(tree("root[10]{a[0] b[10]}"))
+    for size in (5, 4, 1):
+        world.add("a", 1, size, runs=True)
+    world.add("b", 1, 4)
+    world.settle()
+    assert (world.victims, world.running("a", "b")) == (["a/p002"], (2, 1))
+
+
+def test_who_has_victims_already_goes_before_a_more_important_one() -> None:
+    world = SmallWorld(tree("root[10]{a[0] b[5] c[5]}"), grace=3)
+    world.add("a", 2, 5, runs=True)
+    world.add("b", 1, 5)
+    assert [each.for_unit for each in world.step().evict] == ["b/p001"]
+    world.add("c", 1, 5, priority=100)
+    assert [each.for_unit for each in world.step().evict] == ["c/p001"]
+    world.settle()
+    assert (world.running("a", "b", "c"), world.evictions) == ((0, 1, 1), 2)
+
+
+def test_a_leaf_at_its_min_is_protected_as_a_whole() -> None:
+    world = SmallWorld(tree("root[15]{a[5] b[5] c[0]}"))
+    world.add("c", 2, 5, runs=True)
+    world.add("a", 1, 5, runs=True)
+    world.add("b", 1, 5)
+    world.settle()
+    assert (world.running("a", "b", "c"), [key[:1] for key in world.victims]) == ((1, 1, 1), ["c"])
+
+
+def test_a_leaf_at_its_min_is_protected_also_when_nobody_else_can_go() -> None:
+    world = SmallWorld(tree("root[15]{a[5] b[5] c[0]}"), budgets={"c/web": 0})
+    world.add("c", 2, 5, runs=True, budgets=("c/web",))
+    world.add("a", 1, 5, runs=True)
+    world.add("b", 1, 5)
+    world.settle()
+    assert (world.running("a", "b", "c"), world.evictions) == ((1, 0, 2), 0)

@@ -435,7 +435,7 @@ class _Planner:
         if place == fence:
             return None
         if not self.index.children[place]:
-            return next(iter(self._free(source(place), taken, k)), None) if self.after.over(place, k) > 0 else None
+            return next(iter(self._free(source(place), taken, k)), None)
         by_over: defaultdict[int, list[int]] = defaultdict(list)
         for child in self.index.children[place]:
             over = self.after.over(child, k)
