@@ -84,13 +84,13 @@ class QuotaState(Struct, frozen=True):
     refusal_seconds: float = 30.0
 
 
-class Admission(Struct, frozen=True):
+class QuotaAdmission(Struct, frozen=True):
     pod: QuotaPod
     leaf: str
     is_guaranteed: bool
 
 
-class Eviction(Struct, frozen=True):
+class QuotaEviction(Struct, frozen=True):
     """`for_unit`: for whom room is made."""
 
     pod: QuotaPod
@@ -120,7 +120,7 @@ class Spared(Struct, frozen=True):
     why: str
 
 
-class Waiting(Struct, frozen=True):
+class QuotaWaiting(Struct, frozen=True):
     """A unit that was not admitted.
 
     `position`: among those of its leaf, from 1, in the order in which they are tried.
@@ -140,9 +140,9 @@ class Waiting(Struct, frozen=True):
 class QuotaPlan(Struct, frozen=True):
     """What is to be done now, in the order in which it was decided."""
 
-    admit: tuple[Admission, ...] = ()
-    evict: tuple[Eviction, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    admit: tuple[QuotaAdmission, ...] = ()
+    evict: tuple[QuotaEviction, ...] = ()
+    waiting: tuple[QuotaWaiting, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
-from fairlead.model.quota_plan import Admission, Eviction, QuotaPlan, QuotaPod, QuotaState, Reason, Waiting
+from fairlead.model.quota_plan import QuotaAdmission, QuotaEviction, QuotaPlan, QuotaPod, QuotaState, QuotaWaiting, Reason
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
-from fairlead.rules.quota.units import Group, Unit, group_of, groups_of, waiting_units
+from fairlead.rules.quota.units import Unit, VictimGroup, group_of, groups_of, waiting_units
 
 RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
 PREEMPT_POLICY: Final = "preempt-policy"
@@ -46,13 +46,13 @@ class _Planner:
             if pod.is_admitted:
                 self._charge(leaf, pod)
         self.groups = {leaf: groups_of(index, leaf, pods) for leaf, pods in by_leaf.items()}
-        self.fresh: dict[int, list[Group]] = defaultdict(list)
+        self.fresh: dict[int, list[VictimGroup]] = defaultdict(list)
         self.user_use = self._use_of_users()
         self.units = waiting_units(index, self.pods)
         self.contested = self._contested()
         self.set_aside: dict[Unit, tuple[Reason, str]] = {}
-        self.evicted: list[tuple[Group, Unit]] = []
-        self.victims_of: dict[Unit, list[Group]] = {}
+        self.evicted: list[tuple[VictimGroup, Unit]] = []
+        self.victims_of: dict[Unit, list[VictimGroup]] = {}
         self.admitted: list[tuple[Unit, bool]] = []
         self.sentences = Sentences(state, index, self.now, self.claims)
 
@@ -263,9 +263,9 @@ class _Planner:
             return Reason.WAITING_FOR_IDLE_QUOTA, ""
         return Reason.PDB_BLOCKED, self.sentences.protected(unit, protected, self.budgets)
 
-    def _protected(self, unit: Unit) -> dict[tuple[int, str], list[Group]]:
+    def _protected(self, unit: Unit) -> dict[tuple[int, str], list[VictimGroup]]:
         """By leaf and PodDisruptionBudget: who would make room and may not be evicted."""
-        found: defaultdict[tuple[int, str], list[Group]] = defaultdict(list)
+        found: defaultdict[tuple[int, str], list[VictimGroup]] = defaultdict(list)
         _, k = self.after.blocks(unit.leaf, unit.vector)[0]
         for leaf, groups in self.groups.items():
             if leaf != unit.leaf and self.after.over(leaf, k) > 0:
@@ -321,7 +321,7 @@ class _Planner:
 
     # --- making room ----------------------------------------------------------------------------------------
 
-    def _reclaim(self, unit: Unit) -> list[Group] | None:
+    def _reclaim(self, unit: Unit) -> list[VictimGroup] | None:
         """Victims in other leaves (quota contract 2.7): complete, or None.
 
         What this plan admitted is tried alone first.
@@ -330,13 +330,13 @@ class _Planner:
             unit, lambda taken: self._from_others(unit, self._all_groups, taken)
         )
 
-    def _preempt_in_leaf(self, unit: Unit) -> list[Group] | None:
+    def _preempt_in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
         """Victims of lower priority in its own leaf (quota contract 2.8)."""
         if self.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
             return None
 
-        def first(source: Callable[[int], Iterable[Group]]) -> Callable[[list[Group]], Group | None]:
-            def choose(taken: list[Group]) -> Group | None:
+        def first(source: Callable[[int], Iterable[VictimGroup]]) -> Callable[[list[VictimGroup]], VictimGroup | None]:
+            def choose(taken: list[VictimGroup]) -> VictimGroup | None:
                 _, k = self.after.blocks(unit.leaf, unit.vector)[0]
                 return next((group for group in self._free(source(unit.leaf), taken, k) if self._gives_way(group, unit)), None)
 
@@ -344,7 +344,7 @@ class _Planner:
 
         return self._choose(unit, first(self._fresh_groups)) or self._choose(unit, first(self._all_groups))
 
-    def _gives_way(self, group: Group, unit: Unit) -> bool:
+    def _gives_way(self, group: VictimGroup, unit: Unit) -> bool:
         """Lower priority.
 
         Or an older revision of the same Deployment, once the newer pod has waited a while.
@@ -356,19 +356,19 @@ class _Planner:
         has_waited = self.state.now - new.created_at >= self.state.surge_wait_seconds
         return is_older and len(group.pods) == 1 and not new.waits_for_surge and has_waited and old.priority <= new.priority
 
-    def _fresh_groups(self, leaf: int) -> list[Group]:
+    def _fresh_groups(self, leaf: int) -> list[VictimGroup]:
         return sorted(self.fresh.get(leaf, ()), key=lambda group: group.rank)
 
-    def _all_groups(self, leaf: int) -> list[Group]:
+    def _all_groups(self, leaf: int) -> list[VictimGroup]:
         return sorted([*self.groups.get(leaf, ()), *self.fresh.get(leaf, ())], key=lambda group: group.rank)
 
-    def _choose(self, unit: Unit, choose: Callable[[list[Group]], Group | None]) -> list[Group] | None:
+    def _choose(self, unit: Unit, choose: Callable[[list[VictimGroup]], VictimGroup | None]) -> list[VictimGroup] | None:
         """Take one victim after the other until it fits, then spare each that is not needed, the most
         important first.
 
         None, and nothing taken, when it cannot fit completely.
         """
-        taken: list[Group] = []
+        taken: list[VictimGroup] = []
         while self.after.blocks(unit.leaf, unit.vector):
             group = choose(taken)
             if group is None:
@@ -387,25 +387,25 @@ class _Planner:
                 taken.remove(group)
         return taken or None
 
-    def _take(self, group: Group) -> None:
+    def _take(self, group: VictimGroup) -> None:
         self.after.add(group.leaf, group.vector, -1)
         self._count_budgets(group, -1)
 
-    def _spare(self, group: Group) -> None:
+    def _spare(self, group: VictimGroup) -> None:
         self.after.add(group.leaf, group.vector)
         self._count_budgets(group, 1)
 
-    def _count_budgets(self, group: Group, sign: int) -> None:
+    def _count_budgets(self, group: VictimGroup, sign: int) -> None:
         if group.unit is None:
             for pod in group.pods:
                 for budget in pod.budgets:
                     self.budgets[budget] = self.budgets.get(budget, 0) + sign
 
-    def _free(self, groups: Iterable[Group], taken: list[Group], k: int) -> Iterable[Group]:
+    def _free(self, groups: Iterable[VictimGroup], taken: list[VictimGroup], k: int) -> Iterable[VictimGroup]:
         """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
         return (group for group in groups if group.vector[k] and group not in taken and self._may_go(group))
 
-    def _may_go(self, group: Group) -> bool:
+    def _may_go(self, group: VictimGroup) -> bool:
         if group.unit is not None:
             return True
         needs: defaultdict[str, int] = defaultdict(int)
@@ -418,15 +418,15 @@ class _Planner:
                 needs[budget] += 1
         return all(self.budgets.get(budget, 0) >= count for budget, count in needs.items())
 
-    def _from_others(self, unit: Unit, source: Callable[[int], list[Group]], taken: list[Group]) -> Group | None:
+    def _from_others(self, unit: Unit, source: Callable[[int], list[VictimGroup]], taken: list[VictimGroup]) -> VictimGroup | None:
         place, k = self.after.blocks(unit.leaf, unit.vector)[0]
         vouchers = [node for node in self._vouchers(unit, k) if self.after.is_within(node, unit.vector, [k])]
         fence = vouchers[-1] if self.is_by_subtree and vouchers else unit.leaf
         return self._descend(place, k, unit, fence, source, taken)
 
     def _descend(
-        self, place: int, k: int, unit: Unit, fence: int, source: Callable[[int], list[Group]], taken: list[Group]
-    ) -> Group | None:
+        self, place: int, k: int, unit: Unit, fence: int, source: Callable[[int], list[VictimGroup]], taken: list[VictimGroup]
+    ) -> VictimGroup | None:
         """The first victim below the node: from the child that is most above its min, and so on down.
 
         Who is at or under its min is protected as a whole, unless the way to the unit leads through it;
@@ -452,12 +452,12 @@ class _Planner:
 
     def _plan(self) -> QuotaPlan:
         names = self.index.names
-        admit = [Admission(pod, names[unit.leaf], is_guaranteed) for unit, is_guaranteed in self.admitted for pod in unit.pods]
-        evict = [Eviction(pod, names[group.leaf], unit.key) for group, unit in self.evicted for pod in group.pods]
+        admit = [QuotaAdmission(pod, names[unit.leaf], is_guaranteed) for unit, is_guaranteed in self.admitted for pod in unit.pods]
+        evict = [QuotaEviction(pod, names[group.leaf], unit.key) for group, unit in self.evicted for pod in group.pods]
         tried = {unit: place for place, unit in enumerate(self.order)}
         waits = sorted((unit for unit in self.units if unit not in self.done), key=lambda unit: (tried.get(unit, len(tried)), unit.key))
         positions: defaultdict[int, int] = defaultdict(int)
-        waiting: list[Waiting] = []
+        waiting: list[QuotaWaiting] = []
         for unit in waits:
             positions[unit.leaf] += 1
             reason, message = self.set_aside[unit]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlead.model.quota_plan import Blocked, Borrower, QuotaState, Reason, Waiting
+from fairlead.model.quota_plan import Blocked, Borrower, QuotaState, QuotaWaiting, Reason
 from fairlead.model.resources import CPU, is_byte_resource
 from fairlead.rules.quota.tree import Sums, TreeIndex
-from fairlead.rules.quota.units import Group, Unit
+from fairlead.rules.quota.units import Unit, VictimGroup
 
 
 class Sentences:
@@ -39,7 +39,7 @@ class Sentences:
         told = f"non-preemptible pods use {self._text(k, firm)} of guaranteed {least} of {leaf}"
         return f"{self._asks(unit, k)}; {told}; label preemptible=true to borrow"
 
-    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[Group]], allowed: Mapping[str, int]) -> str:
+    def protected(self, unit: Unit, protected: Mapping[tuple[int, str], Sequence[VictimGroup]], allowed: Mapping[str, int]) -> str:
         (leaf, budget), groups = min(protected.items(), key=lambda each: (-len(each[1]), each[0]))
         count = sum(len(group.pods) for group in groups)
         are = f"{count} pods of {self._index.names[leaf]} are" if count > 1 else f"1 pod of {self._index.names[leaf]} is"
@@ -50,13 +50,13 @@ class Sentences:
         pod = unit.pods[0]
         return f"gang {pod.gang} has its {pod.gang_size} pods first"
 
-    def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[Group]) -> Waiting:
+    def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[VictimGroup]) -> QuotaWaiting:
         blocked = self._blocked(unit, after)
         borrowers = self._borrowers(blocked, after)
         if not message:
             message = self._message(unit, reason, blocked, borrowers, victims)
         key = self._index.names[unit.leaf]
-        return Waiting(unit.key, key, unit.pods, reason, message, position, blocked, borrowers)
+        return QuotaWaiting(unit.key, key, unit.pods, reason, message, position, blocked, borrowers)
 
     def _blocked(self, unit: Unit, after: Sums) -> tuple[Blocked, ...]:
         index = self._index
@@ -84,7 +84,7 @@ class Sentences:
         return tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
 
     def _message(
-        self, unit: Unit, reason: Reason, blocked: Sequence[Blocked], borrowers: Sequence[Borrower], victims: Sequence[Group]
+        self, unit: Unit, reason: Reason, blocked: Sequence[Blocked], borrowers: Sequence[Borrower], victims: Sequence[VictimGroup]
     ) -> str:
         leaf = self._index.names[unit.leaf]
         if not blocked:

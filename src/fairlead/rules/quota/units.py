@@ -12,7 +12,7 @@ from fairlead.rules.quota.tree import TreeIndex, Vector
 
 
 class Unit(Struct, eq=False):
-    """Waiting pods that are admitted together.
+    """QuotaWaiting pods that are admitted together.
 
     `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete.
     `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
@@ -38,7 +38,7 @@ class Unit(Struct, eq=False):
         return all(pod.is_preemptible for pod in self.pods)
 
 
-class Group(Struct, eq=False):
+class VictimGroup(Struct, eq=False):
     """Admitted pods that are evicted together.
 
     `unit`: what this very plan admitted, which costs nothing to take back. `is_whole`: all of a gang that is
@@ -113,7 +113,7 @@ def _sum(index: TreeIndex, pods: Sequence[QuotaPod]) -> Vector:
     return tuple(map(sum, zip(*(index.vector(pod.request) for pod in pods), strict=True)))
 
 
-def group_of(index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None) -> Group:
+def group_of(index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None) -> VictimGroup:
     """`rank`: the lower, the sooner it goes (quota contract 2.9)."""
     rank = (
         max(pod.priority for pod in pods),
@@ -124,15 +124,15 @@ def group_of(index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: 
         min((pod.namespace, pod.name) for pod in pods),
     )
     gang = (pods[0].namespace, pods[0].gang) if pods[0].gang else None
-    return Group(leaf, tuple(pods), _sum(index, pods), rank, unit, gang, is_gang)
+    return VictimGroup(leaf, tuple(pods), _sum(index, pods), rank, unit, gang, is_gang)
 
 
-def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod]) -> list[Group]:
+def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod]) -> list[VictimGroup]:
     """Of one leaf: what may be evicted, the first to go first. Stopping and non-preemptible pods are in none.
 
     No gang is left below its size: what it has beyond that goes pod by pod, and then all of it.
     """
-    groups: list[Group] = []
+    groups: list[VictimGroup] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for pod in pods:
         if not pod.is_admitted or pod.is_stopping:
