@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import msgspec
 import pytest
 from tests.cli.api_objects import node, pod, reading, snapshot_of, topology_map
 
@@ -15,12 +16,11 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.wire.files import snapshot_file
 from fairlead.wire.files.snapshot_file import SavedSnapshot, parse_snapshot, render_snapshot
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 
 
 def whole() -> ClusterSnapshot:
     """Something in every field."""
-    import msgspec
-
     grant = {"scheduler.framework.gpushare.allocation": '{"0":{"1":4}}'}
     snapshot = snapshot_of(
         [node("gpu-1", "10.0.0.1", {"aliyun.com/gpu-mem": "30", "aliyun.com/gpu-count": "2"})],
@@ -113,3 +113,22 @@ def test_what_unpacks_without_end_is_damaged(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_time_that_a_calendar_shows_comes_back(moment: float) -> None:
     saved = SavedSnapshot(ClusterSnapshot(taken_at=moment), moment)
     assert parse_snapshot(render_snapshot(saved), "s") == saved
+
+
+def test_words_that_nobody_knows_are_read_as_the_api_server_and_the_exporters_are() -> None:
+    """Files of yesterday hold whatever stood in annotations and labels; one odd word is no damage."""
+    document = json.loads(gzip.decompress(render_snapshot(SavedSnapshot(whole(), 5.0))))
+    snapshot = document["snapshot"]
+    odd = {"index": 0, "uuid": "GPU-0", "health": "Sick", "mode": "fractional"}
+    snapshot["nodes"][0]["gpus"] = [odd]
+    snapshot["pods"][0] |= {"phase": "Evicted", "statuses": [{"name": "main", "state": "paused"}]}
+    snapshot["gpus"][0]["holders"][0]["mode"] = "vgpu"
+    snapshot["sources"]["nodes"]["state"] = "stuck"
+    read = parse_snapshot(packed(**document), "s").snapshot
+    annotated = parse_node(msgspec.convert({"metadata": {"name": "n", "annotations": {"fairlead.io/gpus": json.dumps([odd])}}}, WireNode))
+    assert (read.nodes[0].gpus[0].health, read.nodes[0].gpus[0].mode) == (annotated.gpus[0].health, annotated.gpus[0].mode)
+    assert read.pods[0].phase == parse_pod(msgspec.convert({"metadata": {"name": "p"}, "status": {"phase": "Evicted"}}, WirePod)).phase
+    assert (read.pods[0].statuses[0].state, read.pods[0].statuses[0].has_begun) == ("", False)
+    assert read.gpus[0].holders[0].mode == "share"
+    assert not read.was_read("nodes")
+    assert read.sources["nodes"].is_unread

@@ -28,6 +28,11 @@ class PodPhase(StrEnum):
     FAILED = "Failed"
     UNKNOWN = "Unknown"
 
+    @classmethod
+    def _missing_(cls, value: object) -> PodPhase:
+        """A word that nobody knows, as the API server's pods take it."""
+        return cls.UNKNOWN
+
 
 class ContainerState(StrEnum):
     """`UNTOLD`: nothing is reported."""
@@ -36,6 +41,11 @@ class ContainerState(StrEnum):
     RUNNING = "running"
     TERMINATED = "terminated"
     UNTOLD = ""
+
+    @classmethod
+    def _missing_(cls, value: object) -> ContainerState:
+        """A word that nobody knows tells nothing."""
+        return cls.UNTOLD
 
 
 _FINISHED: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)

@@ -19,6 +19,11 @@ class SourceState(StrEnum):
     FAILING = "failing"
     OFF = "off"
 
+    @classmethod
+    def _missing_(cls, value: object) -> SourceState:
+        """A word that nobody knows is no promise that the source was read."""
+        return cls.FAILING
+
 
 class Source(Struct, frozen=True, gc=False):
     """How well one input was read.

@@ -24,6 +24,11 @@ class GpuMode(StrEnum):
     TIMESLICE = "timeslice"
     MPS = "mps"
 
+    @classmethod
+    def _missing_(cls, value: object) -> GpuMode:
+        """A word that nobody knows, as readings of GPUs take it: a holder that is not alone on its card."""
+        return cls.SHARE
+
 
 class CardMode(StrEnum):
     """How one card is given away.
@@ -37,11 +42,21 @@ class CardMode(StrEnum):
     TOPOLOGY = "topology"
     MIG = "mig"
 
+    @classmethod
+    def _missing_(cls, value: object) -> CardMode:
+        """A word that nobody knows, as inventories take it."""
+        return cls.EXCLUSIVE
+
 
 class Health(StrEnum):
     HEALTHY = "Healthy"
     UNHEALTHY = "Unhealthy"
     UNKNOWN = "Unknown"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Health:
+        """A word that nobody knows, as inventories take it: it is not `Healthy`."""
+        return cls.UNHEALTHY
 
 
 class Grant(Struct, frozen=True, gc=False):

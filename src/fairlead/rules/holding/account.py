@@ -56,6 +56,7 @@ ASSIGNED: Final = TenantState.ASSIGNED
 UNHEALTHY: Final = Trouble.UNHEALTHY
 DRAINING: Final = Trouble.DRAINING
 UNOFFERED: Final = Trouble.UNOFFERED
+_SHARED: Final = CardMode.SHARED
 
 
 class Hidden(Struct, frozen=True, gc=False):
@@ -376,6 +377,6 @@ def _hidden(pod: Pod) -> Hidden:
 def _trouble(card: CardOccupancy) -> Trouble | None:
     if card.is_healthy is False or card.is_withheld:
         return UNHEALTHY
-    if card.is_draining or card.mode != CardMode.SHARED:
+    if card.is_draining or card.mode != _SHARED:
         return DRAINING
     return None if card.is_offered else UNOFFERED

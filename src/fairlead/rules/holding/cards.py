@@ -22,6 +22,10 @@ from fairlead.rules.nodes.status import MIG, SHARE, TOPOLOGY
 MOST_CARDS: Final = 4096
 """Of a node that claims more GPUs than this no card is drawn: it is a mistake, and each would cost memory."""
 _CARD_MODES: Final = {SHARE: CardMode.SHARED, TOPOLOGY: CardMode.TOPOLOGY, MIG: CardMode.MIG}
+_DRAINING: Final = CardMode.DRAINING
+_SHARED: Final = CardMode.SHARED
+_HEALTHY: Final = Health.HEALTHY
+_EXCLUSIVE: Final = CardMode.EXCLUSIVE
 WITHHELD: Final = "taken out by an operator"
 
 
@@ -103,9 +107,9 @@ def _unclaimed(by_index: dict[int, GpuReading], slot: GpuSlot) -> GpuReading | N
 
 
 def _from_slot(node: Node, slot: GpuSlot, unit: MemoryUnit, reading: GpuReading | None) -> CardOccupancy:
-    is_draining = slot.mode == CardMode.DRAINING
-    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == CardMode.SHARED else 0
-    is_fit = slot.health == Health.HEALTHY or is_draining
+    is_draining = slot.mode == _DRAINING
+    offered = counted(node.capacity, GPU_MEMORY) if slot.mode == _SHARED else 0
+    is_fit = slot.health == _HEALTHY or is_draining
     units = believable_units(slot.units, slot.memory_mib, unit, offered)
     told = slot.memory_mib or _size(node, reading)
     return CardOccupancy(
@@ -132,7 +136,7 @@ def _reported(node: Node, mode: GpuMode, index: int, reading: GpuReading | None,
         index=index,
         uuid=reading.uuid if reading else "",
         model=reading.model if reading else "",
-        mode=_CARD_MODES.get(mode, CardMode.EXCLUSIVE),
+        mode=_CARD_MODES.get(mode, _EXCLUSIVE),
         memory_total_mib=_size(node, reading),
         is_healthy=reading.healthy if reading else None,
         is_offered=is_offered,
@@ -173,6 +177,6 @@ def _taken_out(card: CardOccupancy) -> CardOccupancy:
 
     One of another mode is only marked: it has nothing to share yet.
     """
-    if card.mode != CardMode.SHARED:
+    if card.mode != _SHARED:
         return structs.replace(card, is_withheld=True)
     return structs.replace(card, is_withheld=True, is_healthy=False, reason=card.reason or WITHHELD)

@@ -23,6 +23,8 @@ SUSPENDED: Final = JobStatus.SUSPENDED
 QUEUING: Final = JobStatus.QUEUING
 RESTARTING: Final = JobStatus.RESTARTING
 SCALING: Final = JobStatus.SCALING
+_POD_PENDING: Final = PodPhase.PENDING
+_TERMINATED: Final = ContainerState.TERMINATED
 BOARD_STATES: Final = (PENDING, RUNNING, SUCCEEDED, FAILED)
 _IN_ORDER: Final = (
     ("Failed", FAILED),
@@ -52,14 +54,14 @@ def job_status(job: Job, pods: Iterable[Pod]) -> str:
     word, pods = _word_of(job), tuple(pods)
     if word in (RUNNING, SCALING) and job.lead is not None and not _is_led(job.lead, pods):
         return PENDING
-    if word == RUNNING and any(pod.phase == PodPhase.PENDING and pod.deleted_at is None for pod in pods):
+    if word == RUNNING and any(pod.phase == _POD_PENDING and pod.deleted_at is None for pod in pods):
         return PENDING
     return word
 
 
 def _is_led(lead: tuple[str, str], pods: Iterable[Pod]) -> bool:
     label, value = lead
-    return any(pod.labels.get(label) == value and pod.phase != PodPhase.PENDING for pod in pods)
+    return any(pod.labels.get(label) == value and pod.phase != _POD_PENDING for pod in pods)
 
 
 def _word_of(job: Job) -> str:
@@ -163,11 +165,11 @@ def instance_age(pod: Pod, now: float) -> float:
 
     While Pending since creation, else from its first container's start to its last one's end.
     """
-    if pod.phase == PodPhase.PENDING:
+    if pod.phase == _POD_PENDING:
         return max(0.0, now - pod.created_at) if pod.created_at is not None else 0.0
     starts = [status.started_at for status in pod.statuses if status.started_at is not None]
     start = min(starts) if starts else pod.started_at if pod.started_at is not None else pod.created_at
-    ends = [status.finished_at for status in pod.statuses if status.state == ContainerState.TERMINATED and status.finished_at is not None]
+    ends = [status.finished_at for status in pod.statuses if status.state == _TERMINATED and status.finished_at is not None]
     has_ended = bool(pod.statuses) and len(ends) == len(pod.statuses)
     end = max(ends) if has_ended else now
     return max(0.0, end - start) if start is not None else 0.0

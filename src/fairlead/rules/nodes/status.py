@@ -33,6 +33,8 @@ TOPOLOGY: Final = GpuMode.TOPOLOGY
 EXCLUSIVE: Final = GpuMode.EXCLUSIVE
 MIG: Final = GpuMode.MIG
 NO_GPU: Final = GpuMode.NONE
+_UNKNOWN: Final = NodeStatus.UNKNOWN
+_READY: Final = NodeStatus.READY
 _STATUS_WORDS: Final = {"True": NodeStatus.READY, "False": NodeStatus.NOT_READY}
 
 
@@ -61,12 +63,12 @@ def role_text(node: Node) -> str:
 def status_word(node: Node) -> NodeStatus:
     for condition in node.conditions:
         if condition.type == "Ready":
-            return _STATUS_WORDS.get(condition.status, NodeStatus.UNKNOWN)
-    return NodeStatus.UNKNOWN
+            return _STATUS_WORDS.get(condition.status, _UNKNOWN)
+    return _UNKNOWN
 
 
 def is_ready(node: Node) -> bool:
-    return status_word(node) == NodeStatus.READY
+    return status_word(node) == _READY
 
 
 def node_ip(node: Node) -> str:

@@ -9,6 +9,10 @@ from fairlead.model.pod import Pod
 from fairlead.model.resources import ALIYUN_GPU, GPU_MEMORY, MIG_PREFIX, NVIDIA_GPU, Amounts, counted
 
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+_SHARE: Final = GpuMode.SHARE
+_EXCLUSIVE: Final = GpuMode.EXCLUSIVE
+_MIG: Final = GpuMode.MIG
+_NONE: Final = GpuMode.NONE
 
 
 def whole_gpus(limits: Amounts) -> int:
@@ -51,7 +55,7 @@ def gpu_kind(limits: Amounts) -> GpuMode:
     share exclusive none
     """
     if memory_units(limits):
-        return GpuMode.SHARE
+        return _SHARE
     if whole_gpus(limits):
-        return GpuMode.EXCLUSIVE
-    return GpuMode.MIG if mig_slices(limits) else GpuMode.NONE
+        return _EXCLUSIVE
+    return _MIG if mig_slices(limits) else _NONE

@@ -7,7 +7,13 @@ as in kubectl.
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.model.pod import ContainerState, ContainerStatus, Pod
+
+_RUNNING: Final = ContainerState.RUNNING
+_TERMINATED: Final = ContainerState.TERMINATED
+_WAITING: Final = ContainerState.WAITING
 
 
 def pod_status(pod: Pod) -> str:
@@ -20,7 +26,7 @@ def pod_status(pod: Pod) -> str:
     word = pod.reason or ("SchedulingGated" if pod.gates else pod.phase)
     for status in reversed(pod.statuses):
         word = _container_word(status) or word
-    if word == "Completed" and any(status.ready and status.state == ContainerState.RUNNING for status in pod.statuses):
+    if word == "Completed" and any(status.ready and status.state == _RUNNING for status in pod.statuses):
         return "Running" if _is_ready(pod) else "NotReady"
     return word
 
@@ -29,22 +35,20 @@ def _init_word(pod: Pod) -> str | None:
     """`Init:…` while an init container has not ended well; None when all have, or there are none."""
     restartable = {container.name for container in pod.init_containers if container.restartable}
     for place, status in enumerate(pod.init_statuses):
-        if status.state == ContainerState.TERMINATED and status.exit_code == 0:
+        if status.state == _TERMINATED and status.exit_code == 0:
             continue
         if status.name in restartable and status.started:
             continue
-        if status.state == ContainerState.TERMINATED or (
-            status.state == ContainerState.WAITING and status.reason not in ("", "PodInitializing")
-        ):
+        if status.state == _TERMINATED or (status.state == _WAITING and status.reason not in ("", "PodInitializing")):
             return f"Init:{_container_word(status)}"
         return f"Init:{place}/{len(pod.init_containers)}"
     return None
 
 
 def _container_word(status: ContainerStatus) -> str:
-    if status.state == ContainerState.TERMINATED and not status.reason:
+    if status.state == _TERMINATED and not status.reason:
         return f"Signal:{status.signal}" if status.signal else f"ExitCode:{status.exit_code or 0}"
-    return status.reason if status.state in (ContainerState.WAITING, ContainerState.TERMINATED) else ""
+    return status.reason if status.state in (_WAITING, _TERMINATED) else ""
 
 
 def _is_ready(pod: Pod) -> bool:

@@ -113,10 +113,10 @@ class Ledger:
         need = gpu_need(pod)
         if need.is_plain and not need.is_nothing:
             return self._filter_plain(pod, need, names)
-        answer = Filtered([], {}, {})
+        answer, unit = Filtered([], {}, {}), self.policies.unit
         for name in names:
             account = self.nodes.get(name)
-            if account is not None and account.unit == self.policies.unit and not account.promised and account.has_room(need):
+            if account is not None and account.unit == unit and not account.promised and account.has_room(need):
                 answer.passed.append(name)
             else:
                 _sort_in(answer, name, self.verdict_on(name, pod, need))

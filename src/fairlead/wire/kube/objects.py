@@ -221,6 +221,12 @@ class WireEvent(Struct, gc=False, rename="camel"):
 _HEALTH: Final = {health.value: health for health in Health}
 _CARD_MODES: Final = {mode.value: mode for mode in CardMode}
 _PHASES: Final = {phase.value: phase for phase in PodPhase}
+_UNKNOWN_PHASE: Final = PodPhase.UNKNOWN
+_RUNNING: Final = ContainerState.RUNNING
+_TERMINATED: Final = ContainerState.TERMINATED
+_WAITING: Final = ContainerState.WAITING
+_UNHEALTHY: Final = Health.UNHEALTHY
+_EXCLUSIVE: Final = CardMode.EXCLUSIVE
 _labels_decoder: Final = msgspec.json.Decoder(dict[str, str | None])
 _quiet_decoder: Final = msgspec.json.Decoder(list[WireQuietCondition] | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[WireCondition] | None)
@@ -259,7 +265,7 @@ def parse_pod(wire: WirePod) -> Pod:
         annotations=annotations,
         owners=parse_owners(meta.owner_references),
         node=intern(spec.node_name or ""),
-        phase=_PHASES.get(status.phase or "Pending", PodPhase.UNKNOWN),
+        phase=_PHASES.get(status.phase or "Pending", _UNKNOWN_PHASE),
         reason=status.reason or "",
         message=status.message or "",
         pod_ip=status.pod_ip or "",
@@ -437,7 +443,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
     if state.running is not None:
         return ContainerStatus(
             *common,
-            ContainerState.RUNNING,
+            _RUNNING,
             started=bool(wire.started),
             started_at=epoch(state.running.started_at),
             last_finished_at=last_finished,
@@ -446,7 +452,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
         end = state.terminated
         return ContainerStatus(
             *common,
-            ContainerState.TERMINATED,
+            _TERMINATED,
             end.reason or "",
             end.message or "",
             end.exit_code,
@@ -456,7 +462,7 @@ def _parse_status(wire: WireContainerStatus) -> ContainerStatus:
             last_finished_at=last_finished,
         )
     waiting = state.waiting or WireWaiting()
-    return ContainerStatus(*common, ContainerState.WAITING, waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
+    return ContainerStatus(*common, _WAITING, waiting.reason or "", waiting.message or "", last_finished_at=last_finished)
 
 
 def parse_conditions(wires: list[WireCondition] | None) -> tuple[Condition, ...]:
@@ -510,7 +516,7 @@ def _parse_slot(raw: Raw) -> GpuSlot | None:
         wire.model,
         wire.memory_mib,
         wire.units,
-        _HEALTH.get(wire.health, Health.UNHEALTHY),
+        _HEALTH.get(wire.health, _UNHEALTHY),
         wire.reason,
-        _CARD_MODES.get(wire.mode, CardMode.EXCLUSIVE),
+        _CARD_MODES.get(wire.mode, _EXCLUSIVE),
     )

@@ -23,6 +23,8 @@ _NATIVE: Final = "fairlead_gpu_"
 _CONTAINER: Final = "fairlead_container_gpu_"
 _DCGM: Final = "DCGM_FI_DEV_"
 _LEGACY: Final = "nvidia_gpu_"
+_SHARE: Final = GpuMode.SHARE
+_EXCLUSIVE: Final = GpuMode.EXCLUSIVE
 
 NATIVE_METRICS: Final = (
     f"{_NATIVE}up",
@@ -143,7 +145,7 @@ def _note_native(cards: dict[str, _Card], sample: Sample) -> None:
 
 def _note_holder(card: _Card, labels: Mapping[str, str], name: str, value: float) -> None:
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), GpuMode.SHARE)
+    card.modes[who] = _MODES.get(labels.get("allocate_mode", "exclusive"), _SHARE)
     card.holders.setdefault(who, {})[name] = value
 
 
@@ -188,7 +190,7 @@ def _note_dcgm(cards: dict[str, _Card], sample: Sample, node: str) -> None:
     space = labels.get("exported_namespace") or labels.get("namespace") or labels.get("pod_namespace", "")
     container = labels.get("exported_container") or labels.get("container") or labels.get("container_name", "")
     if pod and space:
-        card.modes.setdefault((space, pod, container), GpuMode.EXCLUSIVE)
+        card.modes.setdefault((space, pod, container), _EXCLUSIVE)
     name = sample.name.removeprefix(_DCGM)
     if name == "XID_ERRORS":
         if sample.value > 0:
@@ -210,14 +212,14 @@ def _note_legacy(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = card.index if card.index >= 0 else _index(labels.get("minor_number", ""), -1)
     card.model = card.model or labels.get("name", "")
     who = (labels.get("namespace_name", ""), labels.get("pod_name", ""), labels.get("container_name", ""))
-    if labels.get("allocate_mode") == GpuMode.SHARE:
-        card.modes[who] = GpuMode.SHARE
+    if labels.get("allocate_mode") == _SHARE:
+        card.modes[who] = _SHARE
         if native in ("memory_used_bytes", "utilization_ratio"):
             card.holders.setdefault(who, {})[native] = sample.value * scale
         return
     card.values.setdefault(native, sample.value * scale)
-    if labels.get("allocate_mode") == GpuMode.EXCLUSIVE and who[1]:
-        card.modes.setdefault(who, GpuMode.EXCLUSIVE)
+    if labels.get("allocate_mode") == _EXCLUSIVE and who[1]:
+        card.modes.setdefault(who, _EXCLUSIVE)
 
 
 def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
@@ -228,7 +230,7 @@ def _note_process(cards: dict[str, _Card], sample: Sample) -> None:
     card.index = card.index if card.index >= 0 else _index(labels.get("gpu", ""), -1)
     who = (labels.get("NamespaceName", ""), labels.get("PodName", ""), labels.get("ContainerName", ""))
     if who[1]:
-        card.modes.setdefault(who, GpuMode.SHARE)
+        card.modes.setdefault(who, _SHARE)
         card.holders.setdefault(who, {}).setdefault("memory_used_bytes", sample.value * MIB)
 
 
