@@ -230,7 +230,11 @@ async def test_while_the_caches_fill_nothing_partial_is_shown() -> None:
             status, headers, body = await page.get(BASE + path)
             assert (status, json.loads(body)["code"], headers["Retry-After"]) == (503, "not-ready", "1"), path
             assert "`pods`" in json.loads(body)["error"]
-        assert (await page.get("/readyz"))[0] == 503
+        status, headers, body = await page.get("/readyz")
+        told = json.loads(body)
+        assert (status, told["code"], headers["Retry-After"]) == (503, "not-ready", "1")
+        assert "`pods`" in told["error"]
+        assert told.keys() >= {"hint", "requestId"}
         assert (await page.get("/healthz"))[0] == 200
         assert (await page.json("/me"))["cluster"]["name"] == "test-cluster"
 

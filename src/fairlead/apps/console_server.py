@@ -163,10 +163,16 @@ class ConsoleServer:
             csrf=secrets.token_urlsafe(24),
             base_path=base_path_of(self.settings.base_path),
         )
-        app = UnderPath(console_routes(console, {**self.probes.pages(), "/metrics": self._metrics}), console.base_path)
+        health = {**self.probes.pages(), "/readyz": self._readyz, "/metrics": self._metrics}
+        app = UnderPath(console_routes(console, health), console.base_path)
         return Guard(
             app, frozenset(name.lower() for name in self.settings.allowed_hosts), self.settings.insecure_listen, self.counters.note_request
         )
+
+    async def _readyz(self, request: Request) -> Response:
+        """What is wrong as every page of the API says it: with a hint, and when to ask again."""
+        self.board_states.require_ready()
+        return Response("ok\n", media_type="text/plain")
 
     def _unready(self) -> str:
         refused = self.board_states.unready()
