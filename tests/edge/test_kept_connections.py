@@ -218,3 +218,28 @@ async def test_connections_are_bounded_and_those_in_use_end_after_the_close() ->
 def test_a_header_is_one_line() -> None:
     with pytest.raises(ValueError, match="line break"):
         KeptConnections("http://x", None, None).render("POST", "/", [("Authorization", "Bearer a\r\nX: y")], b"")
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0 201 Created\r\n\r\n", b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n"])
+async def test_an_answer_without_length_ends_with_its_connection(head: bytes) -> None:
+    """Proxies may speak so."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(head + b"words")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    kept = KeptConnections(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", None, None)
+    request = kept.render("POST", "/a", [], b"{}")
+    assert await kept.exchange(lambda: (request, 5.0)) == Reply(201, b"words")
+    server.close()
+
+
+async def test_a_server_that_changes_the_protocol_has_not_answered() -> None:
+    async def speak(number: int, path: bytes) -> bytes:
+        return b"HTTP/1.1 101 S\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+
+    async with speaking(speak) as spoken:
+        with pytest.raises(NO_ANSWER):
+            await spoken.ask("/a", seconds=2)

@@ -182,6 +182,8 @@ class QuestionProtocol(asyncio.Protocol):
             return
         if self._is_answering or self._is_clogged:
             self._read_on(False)
+            if not self._is_answering:  # for who reads nothing as little is kept open as for who asks nothing
+                self._wait(KEEP_ALIVE_SECONDS)
         elif self._waiting:
             self._is_answering = True
             self._due = inf
@@ -221,6 +223,8 @@ class QuestionProtocol(asyncio.Protocol):
         elif self._is_reading:
             why = f"the request was not complete after {self._read_seconds:g} s: send head and body without a pause\n"
             self._end((408, TEXT, why.encode()))
+        elif self._is_clogged:
+            self._transport.abort()
         else:
             self._transport.close()
 

@@ -127,6 +127,8 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None and self._answer is not None and self._has_begun and self._ends_with_connection:
+            self._complete()
         self._fail(exc or (IncompleteRead(b"") if self._answer and self._has_begun else RemoteDisconnected("closed without an answer")))
 
     def data_received(self, data: bytes) -> None:
@@ -134,21 +136,33 @@ class _Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(error)
+        except httptools.HttpParserUpgrade:
+            self._fail(RemoteDisconnected("the server changes to another protocol"))
 
     def on_message_begin(self) -> None:
         self._has_begun = True
         self._is_whole = False  # also of an answer to no question, which makes the connection useless
         self._pieces: list[bytes] = []
         self._retry_after: str | None = None
+        self._has_length = self._ends_with_connection = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == b"retry-after":
+        name = name.lower()
+        if name == b"retry-after":
             self._retry_after = value.decode("latin-1")
+        elif name in (b"content-length", b"transfer-encoding"):
+            self._has_length = True
+
+    def on_headers_complete(self) -> None:
+        self._ends_with_connection = not self._has_length and self._parser.get_status_code() >= 200
 
     def on_body(self, body: bytes) -> None:
         self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        self._complete()
+
+    def _complete(self) -> None:
         status = self._parser.get_status_code()
         if status < 200 or self._answer is None or self._answer.done():  # 1xx comes before the answer
             return
