@@ -213,6 +213,16 @@ def test_a_cluster_that_knows_no_crons(tmp_path: Path, words: tuple[str, ...]) -
     assert (code, out) == (1, "") and "the cluster serves no crons.apps.kubedl.io" in err
 
 
+def test_a_cluster_that_knows_no_crons_keeps_the_files_of_one(tmp_path: Path) -> None:
+    """The cron may be there again when its definition is: a command that fails has removed nothing."""
+    files = "/api/v1/namespaces/default/configmaps"
+    listed = Reply({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": "x-0123456789abcde"}}]})
+    with ScriptedServer({files: [listed], f"{files}/x-0123456789abcde": [Reply({})]}) as server:
+        code, _, err = ask(tmp_path, server, "delete", "x")
+        assert [each.path for each in server.seen if each.method == "DELETE"] == [f"{COLLECTION}/x"]
+    assert code == 1 and "the cluster serves no crons.apps.kubedl.io" in err
+
+
 @pytest.mark.parametrize("words", [("delete",), ("get", "$(x)"), ("delete", "$(x)"), ("list", "-o", "xml")])
 def test_bad_words_meet_no_server(tmp_path: Path, words: tuple[str, ...]) -> None:
     with ScriptedServer({}) as server:

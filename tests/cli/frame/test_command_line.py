@@ -222,10 +222,18 @@ def test_nothing_heavy_is_imported(line: str, tmp_path: Path) -> None:
         "{clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], "
         "contexts: [{name: c, context: {cluster: c}}], current-context: c}"
     )
+    assert heavy_modules(line, tmp_path, {"KUBECONFIG": str(kubeconfig)}) == "none"
+
+
+def test_a_dry_run_that_looks_for_a_laptop_imports_nothing_heavy(tmp_path: Path) -> None:
+    assert heavy_modules("submit mpijob --dry-run --name a --image i --workers 1 run", tmp_path, {}) == "none"
+
+
+def heavy_modules(line: str, home: Path, env: dict[str, str]) -> str:
     code = (
         "import sys; from fairlead.run.main import main; main('arena', sys.argv[1:]);"
-        f"sys.stderr.write('imported:' + ','.join(name for name in {HEAVY!r} if name in sys.modules) + ';')"
+        f"sys.stderr.write('imported:' + (','.join(name for name in {HEAVY!r} if name in sys.modules) or 'none'))"
     )
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(kubeconfig)}
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), **env}
     ended = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, timeout=60, env=env, check=False)
-    assert "imported:;" in ended.stderr, ended.stderr
+    return ended.stderr.rpartition("imported:")[2]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -171,6 +170,8 @@ def remove_folder(path: Path) -> None:
 
 def _temporary_beside(path: Path) -> tuple[int, Path]:
     """An open, empty file in the folder of the one to be replaced."""
+    import tempfile  # brings `shutil` and the packers of archives along, which commands that only read can do without
+
     target = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     return descriptor, Path(name)

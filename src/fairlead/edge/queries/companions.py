@@ -38,12 +38,16 @@ class _Wire(Struct, frozen=True):
 
 
 def delete_with_companions(
-    api: KubeBlocking, target: ObjectRef | None, companions: Companions, namespace: str
+    api: KubeBlocking,
+    target: ObjectRef | None,
+    companions: Companions,
+    namespace: str,
+    check: Callable[[Outcome], object] = lambda outcome: None,
 ) -> tuple[Outcome, list[str]]:
     """How deleting the job ended (None: there is none), and what was removed beside it, as `configmap/NAME`.
 
     Companions are looked for while the job is deleted, and stay when it could not be. Who may not list such
-    objects has not made them.
+    objects has not made them. `check` may raise for an outcome after which companions stay, too.
     """
     writer = ObjectWriter(api)
     calls: list[Callable[[], Any]] = [partial(_left, api, RESOURCES[kind], companions, namespace) for kind in companions.kinds]
@@ -51,7 +55,7 @@ def delete_with_companions(
         calls.append(partial(writer.apply, DeleteObject(target)))
     found = in_parallel(calls)
     outcome = told(found.pop()) if target is not None else Outcome(Result.GONE)
-    outcome.expect(Result.GONE)
+    check(outcome.expect(Result.GONE))
     left = [each for result in found for each in _told(result)]
     ends = in_parallel([partial(writer.apply, DeleteObject(each)) for each in left]) if left else []
     for end in ends:

@@ -51,7 +51,7 @@ class CronQuery:
         return _was_there(ObjectWriter(self._api).apply(patch).expect(Result.GONE))
 
     def delete(self, namespace: str, name: str) -> bool:
-        outcome, left = delete_with_companions(self._api, CRONS.ref(name, namespace), beside_cron(name), namespace)
+        outcome, left = delete_with_companions(self._api, CRONS.ref(name, namespace), beside_cron(name), namespace, _was_there)
         return _was_there(outcome) or bool(left)
 
 
