@@ -15,10 +15,10 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.edge.pki import Authority
+from tests.examples import examples
 from tests.rules.sharing import node
 from tests.rules.sharing import pod as pod_row
 from tests.waiting import until
@@ -330,14 +330,15 @@ GOOD = st.builds(
 )
 
 
-@given(
+@examples(
+    40,
+    400,
     st.lists(
         st.tuples(st.sampled_from(["filter", "prioritize", "bind", "preempt"]), GOOD | BODIES | st.binary(max_size=40), st.integers(0, 30)),
         min_size=15,
         max_size=40,
-    )
+    ),
 )
-@settings(max_examples=120, deadline=None)
 def test_whatever_is_sent_gets_an_answer_and_no_card_is_sold_twice(asked: list[tuple[str, Any, int]]) -> None:
     """Through the app itself, without a socket; some bodies are cut short."""
 
