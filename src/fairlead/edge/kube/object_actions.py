@@ -115,7 +115,7 @@ def _is_gone(action: Action, error: ApiFailure) -> bool:
         case PatchObject() | WriteGrants() | TouchPod():
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
         case DeleteObject():
-            return error.status == 404 or (error.status == 409 and bool(action.target.uid))
+            return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())
 
 
 def _this_one(target: ObjectRef) -> dict[str, str]:
