@@ -74,10 +74,14 @@ def test_unallocated_quota_is_first_come() -> None:
 
 
 def test_only_what_is_contested_counts() -> None:
+    """`x` is over its min in cpu, of which there is enough: whoever needs a GPU takes it from `y`, which borrows GPUs."""
     world = SmallWorld(tree("root[cpu 60, gpu 4]{x[cpu 0, gpu 2] y[cpu 20, gpu 0] z[cpu 20, gpu 2]}"))
-    world.add("x", 2, {"cpu": 10, "gpu": 1}, runs=True)
-    world.add("y", 4, {"cpu": 4}, runs=True)
-    assert world.running("x", "y", "z") == (2, 4, 0)
+    world.add("x", 2, {"cpu": 10}, runs=True)
+    world.add("y", 4, {"cpu": 4, "gpu": 1}, runs=True)
+    world.add("z", 2, {"cpu": 4, "gpu": 1})
+    world.settle()
+    assert (world.running("x", "y", "z"), world.evictions) == ((2, 2, 2), 2)
+    assert {key.partition("/")[0] for key in world.victims} == {"y"}
 
 
 def test_gpu_memory_in_whole_pods() -> None:
