@@ -33,7 +33,7 @@ class TroubledApi(FakeSharingApi):
         self.failure: Exception | None = None
         self.gate: asyncio.Event | None = None
         self.loses = False
-        self.grant_seconds = 0.0
+        self.grant_seconds = self.answer_seconds = 0.0
         self.writing = self.writing_most = 0
         self.touched = 0
         self.refused: set[str] = set()
@@ -55,7 +55,10 @@ class TroubledApi(FakeSharingApi):
             self.touched += 1
             if self.touching != Outcome():
                 return self.touching
-        return await super().apply(action, left)
+        outcome = await super().apply(action, left)
+        if isinstance(action, WriteGrants):
+            await asyncio.sleep(self.answer_seconds)
+        return outcome
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
         if self.gate is not None:
@@ -302,5 +305,27 @@ def test_the_end_comes_also_while_old_lists_are_being_given_up() -> None:
         running.cancel()
         done, _ = await asyncio.wait({running}, timeout=HOUR)
         assert done
+
+    live(scene)
+
+
+def test_grants_that_are_damaged_again_while_the_answer_is_on_its_way_are_written_again() -> None:
+    async def scene() -> None:
+        one = Scene()
+        driver, api = await one.extender("a")
+        await one.leading(driver)
+        row = pod("p", 4)
+        one.server.write(row)
+        await asyncio.sleep(1)
+        assert await driver.bind(asked(row)) == ""
+        await asyncio.sleep(1)
+        bound = one.server.pods[row.uid]
+        api.answer_seconds = 2.0
+        one.server.write(msgspec.structs.replace(bound, grants={}))
+        await asyncio.sleep(1)
+        assert one.server.pods[row.uid].grants, "written, and the answer is not here yet"
+        one.server.write(msgspec.structs.replace(bound, grants={}))
+        await asyncio.sleep(60)
+        assert one.server.pods[row.uid].grants == bound.grants
 
     live(scene)

@@ -78,7 +78,8 @@ class Adoption:
             self._unwritten.pop(uid, None)
             self._feed.pod_sink.remove(uid)
         elif outcome.result is Result.DONE:
-            self._unwritten.pop(uid, None)
+            if self._unwritten.get(uid) is self._written.get(uid):  # else it was damaged again meanwhile
+                self._unwritten.pop(uid, None)
             if self._unwritten:
                 self._feed.on_change()
         elif uid in self._unwritten:
@@ -119,7 +120,7 @@ class Adoption:
             self._unwritten.pop(pod.uid, None)
             return
         self._writing.add(pod.uid)
-        self._written[pod.uid] = tenant.pod
+        self._written[pod.uid] = self._unwritten[pod.uid] = tenant.pod
         yield WriteGrants(tenant.pod, grants, ledger.card_units(pod.node, grants), tenant.is_first_written)
 
     def _tell_no_room(self, pod: Pod, why_no_room: ShareWhy) -> Iterator[SharingAction]:
