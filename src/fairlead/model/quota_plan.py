@@ -115,11 +115,6 @@ class Borrower(Struct, frozen=True):
     over: int
 
 
-class Spared(Struct, frozen=True):
-    pod: str
-    why: str
-
-
 class QuotaWaiting(Struct, frozen=True):
     """A unit that was not admitted.
 
@@ -134,7 +129,6 @@ class QuotaWaiting(Struct, frozen=True):
     position: int = 0
     blocked: tuple[Blocked, ...] = ()
     borrowers: tuple[Borrower, ...] = ()
-    spared: tuple[Spared, ...] = ()
 
 
 class QuotaPlan(Struct, frozen=True):

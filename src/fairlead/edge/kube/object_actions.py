@@ -62,7 +62,9 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
         case CreateObject():
             return create_request(resource, action.manifest, target.namespace, is_strict=action.is_strict)
         case PatchObject():
-            patch = {**action.patch, "metadata": {**action.patch.get("metadata", {}), **_this_one(target)}} if target.uid else action.patch
+            patch = action.patch
+            if target.uid:  # a condition: another object's uid is immutable, and the API server refuses (422)
+                patch = {**patch, "metadata": {**patch.get("metadata", {}), "uid": target.uid}}
             return patch_request(resource, target.name, patch, target.namespace, subresource=action.subresource or None)
         case DeleteObject():
             return delete_request(resource, target.name, target.namespace, uid=target.uid)
@@ -116,8 +118,3 @@ def _is_gone(action: Action, error: ApiFailure) -> bool:
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
         case DeleteObject():
             return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())
-
-
-def _this_one(target: ObjectRef) -> dict[str, str]:
-    """In a patch a uid is a condition: another object's is immutable, and the API server refuses (422)."""
-    return {"uid": target.uid}

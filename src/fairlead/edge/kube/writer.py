@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery
-from fairlead.edge.kube.api_request import ApiRequest, encode_body, patch_request, with_query
+from fairlead.edge.kube.api_request import ApiRequest, encode_body, with_query
 from fairlead.edge.kube.events import event_request
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.object_actions import (
@@ -137,6 +137,5 @@ def _binding_request(action: BindPod) -> ApiRequest:
 
 
 def _annotate_request(pod: Pod, annotations: Mapping[str, str]) -> ApiRequest:
-    """The uid is a condition: it is immutable, so that another pod of this name is not changed."""
-    patch: Mapping[str, Any] = {"metadata": {"uid": pod.uid, "annotations": dict(annotations)}}
-    return patch_request(PODS, pod.name, patch, pod.namespace)
+    target = structs.replace(PODS.ref(pod.name, pod.namespace), uid=pod.uid)
+    return object_request(PatchObject(target, {"metadata": {"annotations": dict(annotations)}}), PODS)

@@ -119,7 +119,7 @@ class _Planner:
                 capped = demand[place][k] if most is None else max(min(demand[place][k], most), used[place][k])
                 demand[parent][k] += capped
                 used[parent][k] += used[place][k]
-        full = [
+        self.full = full = [
             {k for k in width if (most := index.max[place][k]) is not None and demand[place][k] > most} for place in range(len(index.nodes))
         ]
         return [tuple(k for k in width if any(k in full[above] for above in path[1:])) for path in index.up]
@@ -147,13 +147,9 @@ class _Planner:
             return path[:1]
         stake = next((place for place, each in self.now.blocks(unit.leaf, unit.vector) if each == k), None)
         if stake is None:
-            over = [place for place in path[1:] if k in self._scarce_at(place)]
+            over = [place for place in path[1:] if k in self.full[place]]
             stake = over[-1] if over else path[-1]
         return [place for place in path[: max(1, path.index(stake))] if self.index.parent[place] >= 0 or place == unit.leaf]
-
-    def _scarce_at(self, place: int) -> tuple[int, ...]:
-        children = self.index.children[place]
-        return self.contested[children[0]] if children else ()
 
     def _shares(self, leaf: int) -> tuple[Fraction, ...]:
         """What each level borrows, from root's child down, as a part of root's max: the least borrowed goes

@@ -51,14 +51,14 @@ class Sentences:
         return f"gang {pod.gang} has its {pod.gang_size} pods first"
 
     def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[VictimGroup]) -> QuotaWaiting:
-        blocked = self._blocked(unit, after)
+        blocked = self._blocked(unit)
         borrowers = self._borrowers(blocked, after)
         if not message:
             message = self._message(unit, reason, blocked, borrowers, victims)
         key = self._index.names[unit.leaf]
         return QuotaWaiting(unit.key, key, unit.pods, reason, message, position, blocked, borrowers)
 
-    def _blocked(self, unit: Unit, after: Sums) -> tuple[Blocked, ...]:
+    def _blocked(self, unit: Unit) -> tuple[Blocked, ...]:
         index = self._index
         return tuple(
             Blocked(
