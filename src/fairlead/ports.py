@@ -17,6 +17,8 @@ from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.quota.rows import Budget, Namespace, Workload
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -263,6 +265,48 @@ class SharingApi(LeaseApi, Protocol):
 
     async def get_pod(self, namespace: str, name: str) -> Pod | None:
         """Raises OutsideError when the API server cannot be asked."""
+        ...
+
+
+# --- what the quota controller asks of a cluster ------------------------------------------------------------
+
+
+class QuotaSinks(Protocol):
+    """Where the objects go that quota follows."""
+
+    @property
+    def pods(self) -> RowSink[Pod]: ...
+
+    @property
+    def nodes(self) -> RowSink[Node]: ...
+
+    @property
+    def trees(self) -> RowSink[QuotaTree]: ...
+
+    @property
+    def namespaces(self) -> RowSink[Namespace]: ...
+
+    @property
+    def budgets(self) -> RowSink[Budget]: ...
+
+    def workloads(self, kind: str) -> RowSink[Workload]:
+        """Of one kind, such as `Job`."""
+        ...
+
+
+class QuotaApi(LeaseApi, Protocol):
+    """The API server, for the quota controller."""
+
+    async def follow(self, sinks: QuotaSinks) -> None:
+        """List everything anew, then watch it until cancelled.
+
+        A kind that is not served, or may not be read where it is optional (workloads, budgets), counts as
+        empty; the tree's CRD may come and go.
+        """
+        ...
+
+    async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `Cluster.apply`."""
         ...
 
 

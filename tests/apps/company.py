@@ -6,7 +6,7 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, ContainerStatus, Owner, Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.wire import names

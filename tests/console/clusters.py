@@ -8,7 +8,7 @@ from fairlead.model.devices.gpu import GpuHolder, GpuReading, GpuSlot, Grant
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source

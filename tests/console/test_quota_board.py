@@ -8,7 +8,7 @@ from fairlead.console.boards.board_state import BoardState
 from fairlead.console.boards.rows import matching
 from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.quota import QuotaRow
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 
 from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, training_job
 

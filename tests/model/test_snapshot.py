@@ -8,7 +8,7 @@ from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.devices.topology import GpuTopology
 from fairlead.model.node import Node
 from fairlead.model.pod import Owner, Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.model.pod import Container, Owner, Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.usage import managed_resources, quota_usage
 
 from .builders import pod, snapshot

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
 

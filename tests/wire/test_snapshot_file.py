@@ -11,7 +11,7 @@ from tests.cli.api_objects import node, pod, reading, snapshot_of, topology_map
 
 from fairlead.errors import UserError
 from fairlead.model.jobs.job import Job, Role
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.wire.files import snapshot_file

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.errors import FairleadError
-from fairlead.model.node import Node
+from fairlead.model.node import Condition, Node
 from fairlead.model.pod import GrantsByContainer, Pod
 
 Manifest = dict[str, Any]
@@ -113,9 +113,44 @@ class TellEvent(Struct, frozen=True):
     message: str
 
 
+class AdmitPod(Struct, frozen=True):
+    """Take the quota gate away, of this very pod (uid), if it still stands at that place of its gates."""
+
+    target: ObjectRef
+    gate: int = 0
+
+
+class EvictPod(Struct, frozen=True):
+    """Ask the eviction API to stop this very pod (uid). A budget that does not allow it: REFUSED, `is_busy`.
+
+    `grace_seconds`: None = as the pod asks. `is_trial`: only ask whether it would be done.
+    """
+
+    target: ObjectRef
+    grace_seconds: int | None = None
+    is_trial: bool = False
+
+
+class SetPodCondition(Struct, frozen=True):
+    """Write one condition of this very pod's status (uid); the others stay."""
+
+    target: ObjectRef
+    condition: Condition
+
+
+class TellObjectEvent(Struct, frozen=True):
+    """An Event about any object. `type`: `Normal` or `Warning`."""
+
+    target: ObjectRef
+    reason: str
+    message: str
+    type: str = "Normal"
+
+
 ObjectAction = CreateObject | PatchObject | DeleteObject
 SharingAction = BindPod | WriteGrants | TouchPod | TellEvent
-Action = ObjectAction | SharingAction
+QuotaAction = AdmitPod | EvictPod | SetPodCondition | TellObjectEvent | PatchObject | DeleteObject
+Action = ObjectAction | SharingAction | QuotaAction
 
 
 class Result(Enum):
@@ -134,13 +169,15 @@ class Result(Enum):
 class Outcome(Struct, frozen=True):
     """How an action ended; `reason` in the words of who refused it, `failure` the same for a person.
 
-    `made`: the object as the cluster made or changed it, where it said so.
+    `made`: the object as the cluster made or changed it, where it said so. `is_busy`: the API server said
+    "not now" (429), such as for a budget.
     """
 
     result: Result = Result.DONE
     reason: str = ""
     made: Manifest | None = None
     failure: FairleadError | None = None
+    is_busy: bool = False
 
     def expect(self, *accepted: Result) -> Outcome:
         """This outcome, when it is done or one of those. Raises its failure otherwise."""

@@ -20,7 +20,30 @@ LABEL_GPU_MODEL: Final = "aliyun.accelerator/nvidia_name"
 LABEL_GPU_PRODUCT: Final = "nvidia.com/gpu.product"
 ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
 ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
+
+# Quota (quota contract 1.3, 2.1, 2.3, 2.8, 2.9, 3)
 QUOTA_GATE: Final = "fairlead.io/quota"
+QUOTA_CONDITION: Final = "fairlead.io/QuotaAdmitted"
+LABEL_QUOTA: Final = "fairlead.io/quota"
+"""On a namespace, with the value `enforced`: its pods are born with the gate."""
+QUOTA_ENFORCED: Final = "enforced"
+ANNOTATION_LEAF: Final = "fairlead.io/leaf"
+LABEL_MANAGED: Final = "fairlead.io/managed"
+LABEL_QUOTA_NAME: Final = "quota.scheduling.alibabacloud.com/name"
+LABELS_PREEMPTIBLE: Final = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
+LABEL_POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io/name"
+LABEL_POD_GROUP_SIZE: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+LABEL_USER: Final = "arena.kubeflow.org/console-user"
+ANNOTATION_SUSPENDED_FOR: Final = "fairlead.io/suspended-for"
+ANNOTATION_SURGE: Final = "fairlead.io/surge"
+ANNOTATION_ADOPT_RUNNING: Final = "fairlead.io/adopt-running"
+LEND_LIMIT: Final = "alibabacloud.com/lendlimit"
+PREEMPT_POLICY: Final = "preempt-policy"
+RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
+USER_CAP: Final = "fairlead.io/user-cap"
+USER_ORDER: Final = "fairlead.io/user-order"
+DRAIN_OVER_MAX: Final = "fairlead.io/drain-over-max"
+MAX_JOBS: Final = "kube-queue/max-jobs"
 
 # Sharing a GPU, what people write on a pod (sharing contract 1.4). The label that splits a pod over GPUs is
 # `resources.GPU_COUNT`.

@@ -23,7 +23,7 @@ from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.source import Source, SourceState
 
 Item = TypeVar("Item")

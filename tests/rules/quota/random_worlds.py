@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.rules.quota.small import SmallWorld
 
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 
 RESOURCES = ("gpu", "cpu")
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.model.quota import QuotaNode
-from fairlead.model.quota_plan import QuotaPlan, QuotaPod, QuotaState
+from fairlead.model.quota.plan import QuotaPlan
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.quota.plan import plan_quota
 
 _NODE = re.compile(r"\s*([\w.]+)\[([^\]]*)\]")

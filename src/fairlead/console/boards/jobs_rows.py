@@ -15,7 +15,7 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import PodUse
 from fairlead.model.pod import Pod, PodPhase
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.rules.holding.occupancy import ClusterOccupancy
 from fairlead.rules.jobs.status import BOARD_STATES, PENDING, board_state, job_duration, job_status, requested_gpus, requested_memory_units
 from fairlead.rules.jobs.waiting import UNSCHEDULABLE, Wait, why_job_waits

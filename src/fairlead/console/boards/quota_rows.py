@@ -14,8 +14,8 @@ from msgspec import Struct
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat
 from fairlead.console.pages.quota import NamespaceUse, QuotaRow
-from fairlead.model.quota import QuotaNode
-from fairlead.model.quota_use import QuotaUse
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import CPU, GPU_MEMORY, is_byte_resource
 
 _UNITS: Final = {CPU: ("cores", 1000), GPU_MEMORY: ("GiB", 1)}

@@ -36,7 +36,7 @@ from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source, SourceState

@@ -1,4 +1,4 @@
-"""Warning Events of ours about a pod or a node, as requests to an API server."""
+"""Events of ours about objects, as requests to an API server."""
 
 from __future__ import annotations
 
@@ -6,32 +6,41 @@ from typing import Final
 
 from fairlead.edge.kube.api_request import ApiRequest, create_request
 from fairlead.edge.kube.resource import EVENTS
-from fairlead.model.actions import TellEvent
+from fairlead.model.actions import ObjectRef, TellEvent, TellObjectEvent
 from fairlead.model.pod import Pod
 from fairlead.wire.kube.time import render_micro_time
 
-COMPONENT: Final = "fairlead-scheduler"
+SCHEDULER: Final = "fairlead-scheduler"
+QUOTA_CONTROLLER: Final = "fairlead-quota-controller"
 
 
 def event_request(told: TellEvent, now: float) -> ApiRequest:
-    """`now`: epoch seconds, which stand in the name, as client-go writes them there.
-
-    Too long words are cut.
-    """
+    """A warning about a pod or a node. `now`: epoch seconds."""
     subject = told.subject
     is_pod = isinstance(subject, Pod)
-    namespace = subject.namespace if isinstance(subject, Pod) else "default"
+    namespace = subject.namespace if isinstance(subject, Pod) else ""
+    target = ObjectRef("v1", "Pod" if is_pod else "Node", subject.name, namespace, subject.uid)
+    return _request(target, "Warning", told.reason, told.message, SCHEDULER, now)
+
+
+def object_event_request(told: TellObjectEvent, now: float) -> ApiRequest:
+    return _request(told.target, told.type, told.reason, told.message, QUOTA_CONTROLLER, now)
+
+
+def _request(target: ObjectRef, kind: str, reason: str, message: str, component: str, now: float) -> ApiRequest:
+    """`now` stands in the name, as client-go writes it there. Too long words are cut."""
+    namespace = target.namespace or "default"
     at = render_micro_time(now)
-    about = {"kind": "Pod" if is_pod else "Node", "apiVersion": "v1", "name": subject.name, "uid": subject.uid}
+    about = {"kind": target.kind, "apiVersion": target.api_version, "name": target.name, "uid": target.uid}
     event = {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{subject.name[:200]}.{round(now * 1e9):x}", "namespace": namespace},
-        "involvedObject": {**about, **({"namespace": namespace} if is_pod else {})},
-        "reason": told.reason,
-        "message": told.message[:1024],
-        "type": "Warning",
-        "source": {"component": COMPONENT},
+        "metadata": {"name": f"{target.name[:200]}.{round(now * 1e9):x}", "namespace": namespace},
+        "involvedObject": {**about, **({"namespace": namespace} if target.namespace else {})},
+        "reason": reason,
+        "message": message[:1024],
+        "type": kind,
+        "source": {"component": component},
         "firstTimestamp": at[:19] + "Z",
         "lastTimestamp": at[:19] + "Z",
         "count": 1,

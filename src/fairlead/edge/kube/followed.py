@@ -18,7 +18,7 @@ from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.source import Source, SourceState

@@ -12,24 +12,30 @@ from typing import Any, Final
 from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
-from fairlead.edge.kube.api_request import ApiRequest, create_request, delete_request, patch_request
-from fairlead.edge.kube.resource import WELL_KNOWN, Resource
+from fairlead.edge.kube.api_request import ApiRequest, create_request, delete_request, encode_body, patch_request
+from fairlead.edge.kube.resource import PODS, WELL_KNOWN, Resource
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import (
     Action,
+    AdmitPod,
     BindPod,
     CreateObject,
     DeleteObject,
+    EvictPod,
     ObjectAction,
     ObjectRef,
     Outcome,
     PatchObject,
     Result,
+    SetPodCondition,
     TellEvent,
+    TellObjectEvent,
     TouchPod,
     WriteGrants,
     object_ref,
 )
+from fairlead.model.keys import QUOTA_GATE
+from fairlead.wire.kube.time import render_micro_time
 
 _LOOK: Final = "look whether it is there: `arena list`"
 _CERTAIN: Final = range(400, 500)
@@ -70,6 +76,35 @@ def object_request(action: ObjectAction, resource: Resource) -> ApiRequest:
             return delete_request(resource, target.name, target.namespace, uid=target.uid)
 
 
+def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
+    """Each names its pod by uid, so that a pod that has its name by now is left alone."""
+    target = action.target
+    match action:
+        case AdmitPod():
+            place = f"/spec/schedulingGates/{action.gate}"
+            patch = [
+                {"op": "test", "path": "/metadata/uid", "value": target.uid},
+                {"op": "test", "path": f"{place}/name", "value": QUOTA_GATE},
+                {"op": "remove", "path": place},
+            ]
+            return patch_request(PODS, target.name, patch, target.namespace, kind="json")
+        case EvictPod():
+            options: dict[str, Any] = {"preconditions": {"uid": target.uid}}
+            if action.grace_seconds is not None:
+                options["gracePeriodSeconds"] = action.grace_seconds
+            if action.is_trial:
+                options["dryRun"] = ["All"]
+            meta = {"name": target.name, "namespace": target.namespace}
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
+            return ApiRequest("create", "POST", PODS.path(target.namespace, target.name, "eviction"), encode_body(eviction))
+        case SetPodCondition():
+            said = action.condition
+            at = {} if said.at is None else {"lastTransitionTime": render_micro_time(said.at)[:19] + "Z"}
+            condition = {"type": said.type, "status": said.status, "reason": said.reason, "message": said.message, **at}
+            body = {"metadata": {"uid": target.uid}, "status": {"conditions": [condition]}}
+            return patch_request(PODS, target.name, body, target.namespace, kind="strategic", subresource="status")
+
+
 def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
     """`body`: of an answer with a good status."""
     if isinstance(action, DeleteObject):
@@ -106,15 +141,15 @@ def outcome_of_failure(action: Action, error: FairleadError) -> Outcome:
         result = Result.GONE
     elif error.status in _CERTAIN and error.status != 408 and "already assigned" not in error.message:
         result = Result.REFUSED
-    return Outcome(result, error.message, failure=error)
+    return Outcome(result, error.message, failure=error, is_busy=error.status == 429)
 
 
 def _is_gone(action: Action, error: ApiFailure) -> bool:
     """Whether there is no such object, or another one has its name by now."""
     match action:
-        case CreateObject() | BindPod() | TellEvent():
+        case CreateObject() | BindPod() | TellEvent() | TellObjectEvent():
             return False
-        case PatchObject() | WriteGrants() | TouchPod():
+        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | SetPodCondition():
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
-        case DeleteObject():
+        case DeleteObject() | EvictPod():
             return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())

@@ -14,7 +14,7 @@ from msgspec import structs
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_request import ApiRequest, encode_body, with_query
-from fairlead.edge.kube.events import event_request
+from fairlead.edge.kube.events import event_request, object_event_request
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.object_actions import (
     known_resource,
@@ -23,20 +23,25 @@ from fairlead.edge.kube.object_actions import (
     object_request,
     outcome_of_answer,
     outcome_of_failure,
+    pod_request,
     target_of,
 )
 from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import FairleadError
 from fairlead.model.actions import (
     Action,
+    AdmitPod,
     BindPod,
     CreateObject,
     DeleteObject,
+    EvictPod,
     ObjectRef,
     Outcome,
     PatchObject,
     Result,
+    SetPodCondition,
     TellEvent,
+    TellObjectEvent,
     TouchPod,
     WriteGrants,
 )
@@ -63,7 +68,7 @@ class KubeWriter:
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
         """See `ports.Cluster.apply`."""
-        await (self._events if isinstance(action, TellEvent) else self._rate).wait()
+        await (self._events if isinstance(action, TellEvent | TellObjectEvent) else self._rate).wait()
         try:
             request = await self._request(action)
         except FairleadError as error:
@@ -88,6 +93,10 @@ class KubeWriter:
                 return _annotate_request(action.pod, {ANNOTATION_GPU_RETRY: str(round(time.time() * 1000))})
             case TellEvent():
                 return event_request(action, time.time())
+            case TellObjectEvent():
+                return object_event_request(action, time.time())
+            case AdmitPod() | EvictPod() | SetPodCondition():
+                return pod_request(action)
             case CreateObject() | PatchObject() | DeleteObject():
                 return object_request(action, await self._resource(target_of(action)))
 

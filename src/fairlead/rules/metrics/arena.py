@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import board_state
 from fairlead.rules.nodes.status import arena_mode, node_ip, role_text, status_word

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
-from fairlead.model.quota_plan import QuotaAdmission, QuotaEviction, QuotaPlan, QuotaPod, QuotaState, QuotaWaiting, Reason
+from fairlead.model.quota.plan import QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
 from fairlead.rules.quota.units import Unit, VictimGroup, group_of, groups_of, waiting_units
@@ -349,7 +350,7 @@ class _Planner:
             return True
         new, old = unit.pods[0], group.pods[0]
         is_older = bool(new.deployment) and new.deployment == old.deployment and old.revision < new.revision
-        has_waited = self.state.now - new.created_at >= self.state.surge_wait_seconds
+        has_waited = self.state.now - new.created_at >= self.state.settings.surge_wait_seconds
         return is_older and len(group.pods) == 1 and not new.waits_for_surge and has_waited and old.priority <= new.priority
 
     def _fresh_groups(self, leaf: int) -> list[VictimGroup]:
@@ -408,7 +409,7 @@ class _Planner:
         for pod in group.pods:
             if len(pod.budgets) > 1:  # the eviction API refuses it
                 return False
-            if pod.refused_at is not None and self.state.now - pod.refused_at < self.state.refusal_seconds:
+            if pod.refused_at is not None and self.state.now - pod.refused_at < self.state.settings.refusal_seconds:
                 return False
             for budget in pod.budgets:
                 needs[budget] += 1

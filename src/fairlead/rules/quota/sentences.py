@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlead.model.quota_plan import Blocked, Borrower, QuotaState, QuotaWaiting, Reason
+from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason
+from fairlead.model.quota.state import QuotaState
 from fairlead.model.resources import CPU, is_byte_resource
 from fairlead.rules.quota.tree import Sums, TreeIndex
 from fairlead.rules.quota.units import Unit, VictimGroup

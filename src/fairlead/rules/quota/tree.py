@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.usage import managed_resources
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from fairlead.model.quota_plan import QuotaPod
+from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.model.pod import Pod
-from fairlead.model.quota import QuotaNode
-from fairlead.model.quota_use import QuotaUse
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, Amounts, sum_of
 from fairlead.model.snapshot import ClusterSnapshot
 

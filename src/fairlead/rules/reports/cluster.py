@@ -14,7 +14,7 @@ from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.jobs.job import Job
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
-from fairlead.model.quota_use import QuotaUse
+from fairlead.model.quota.use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import SourceState
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy

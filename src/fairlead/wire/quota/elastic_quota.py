@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import NOTHING, UNLIMITED, Amounts
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.quantity import parse_amount

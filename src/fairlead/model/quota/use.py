@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fairlead.model.quota import QuotaNode
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import NOTHING, Amounts
 
 

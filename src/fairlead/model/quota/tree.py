@@ -7,6 +7,7 @@ Unlimited is a missing key in `max`; an absent `min` is zero. Amounts are in the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -49,3 +50,33 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     def leaves(self) -> Iterator[QuotaNode]:
         return (node for node in self.walk() if node.is_leaf)
+
+
+class Violation(Struct, frozen=True):
+    """What is wrong with a tree (quota contract 1.4). `path`: the name of the node at fault.
+
+    `stops`: nothing is admitted or evicted while it is so. `is_error` false: a warning, and no write is
+    refused for it.
+    """
+
+    path: str
+    code: str
+    message: str
+    is_error: bool = True
+    stops: bool = False
+
+
+class QuotaTree(Struct, frozen=True):
+    """The object that holds the tree. `root` is None when it has none, or none that can be read.
+
+    `faults`: what could not be read of it (`BadShape`). `annotations` holds only keys that Fairlead reads.
+    """
+
+    name: str
+    namespace: str
+    root: QuotaNode | None = None
+    uid: str = ""
+    generation: int = 0
+    annotations: Mapping[str, str] = {}
+    faults: tuple[Violation, ...] = ()
+    status: Mapping[str, Any] = {}

@@ -1,0 +1,174 @@
+"""What a quota plan says: who is admitted, evicted, suspended, returned; who waits, and why.
+
+Amounts are in the units of `model.resources`, times in epoch seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.tree import Violation
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class Reason(StrEnum):
+    """Why a unit waits (quota contract 3.4): the reason of its pods' condition
+    `fairlead.io/QuotaAdmitted`.
+    """
+
+    OVER_MAX = "OverMax"
+    WAITING_FOR_IDLE_QUOTA = "WaitingForIdleQuota"
+    WAITING_FOR_EVICTIONS = "WaitingForEvictions"
+    NEVER_FITS = "NeverFits"
+    GANG_INCOMPLETE = "GangIncomplete"
+    PDB_BLOCKED = "PDBBlocked"
+    NON_PREEMPTIBLE_OVER_MIN = "NonPreemptibleOverMin"
+    USER_CAP = "UserCap"
+    NO_FIT_ON_NODES = "NoFitOnNodes"
+    TREE_INVALID = "TreeInvalid"
+
+
+class QuotaAdmission(Struct, frozen=True):
+    pod: QuotaPod
+    leaf: str
+    is_guaranteed: bool
+
+
+class How(StrEnum):
+    """How a victim is stopped: by the eviction API, or by suspending its topmost workload."""
+
+    EVICT = "evict"
+    SUSPEND = "suspend"
+
+
+class QuotaEviction(Struct, frozen=True):
+    """`for_unit`: for whom room is made. `workload`: what is suspended, where `how` says so.
+
+    `grace_seconds`: how long it may take to stop; None = as it asked itself. `told`: the sentence for its
+    owner: who takes back how much of which min, and why this pod.
+    """
+
+    pod: QuotaPod
+    leaf: str
+    for_unit: str
+    how: How = How.EVICT
+    workload: Workload | None = None
+    frees: Amounts = NOTHING
+    grace_seconds: float | None = None
+    told: str = ""
+
+
+class QuotaClaim(Struct, frozen=True):
+    """Room that is being made, or was promised, and for whom. `is_new`: its pods do not say so yet."""
+
+    unit: str
+    leaf: str
+    request: Amounts
+    pods: tuple[QuotaPod, ...] = ()
+    is_new: bool = False
+
+
+class QuotaReturn(Struct, frozen=True):
+    """A pod that was admitted and never bound: it goes, and comes back with the gate.
+
+    A bare one would not come back: `is_told` only.
+    """
+
+    pod: QuotaPod
+    leaf: str
+    is_told: bool = False
+
+
+class QuotaResume(Struct, frozen=True):
+    workload: Workload
+    leaf: str
+
+
+class Spared(Struct, frozen=True):
+    """A pod (`namespace/name`) that would have made room, and why it may not go."""
+
+    pod: str
+    why: str
+
+
+class Blocked(Struct, frozen=True):
+    """A node that stands in the way: what is asked of it, what is used and promised, and its ceiling."""
+
+    node: str
+    resource: str
+    asks: int
+    used: int
+    claimed: int
+    max: int
+
+
+class Borrower(Struct, frozen=True):
+    leaf: str
+    resource: str
+    over: int
+
+
+class QuotaWaiting(Struct, frozen=True):
+    """A unit that was not admitted.
+
+    `position`: among those of its leaf, from 1, in the order in which they are tried. `workload`: set of a
+    suspended job, which waits without pods.
+    """
+
+    unit: str
+    leaf: str
+    pods: tuple[QuotaPod, ...]
+    reason: Reason
+    message: str
+    position: int = 0
+    blocked: tuple[Blocked, ...] = ()
+    borrowers: tuple[Borrower, ...] = ()
+    spared: tuple[Spared, ...] = ()
+    workload: Workload | None = None
+
+
+class QuotaNodeUse(Struct, frozen=True):
+    """What the status says of one quota node (quota contract 1.5).
+
+    `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
+    `lost`: of pods that do not stop. `guaranteed` and `borrowed` are computed at the node itself.
+    """
+
+    name: str
+    namespaces: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    used: Amounts = NOTHING
+    request: Amounts = NOTHING
+    guaranteed: Amounts = NOTHING
+    borrowed: Amounts = NOTHING
+    claimed: Amounts = NOTHING
+    lost: Amounts = NOTHING
+    firm_used: Amounts = NOTHING
+    firm_request: Amounts = NOTHING
+    waiting_units: int = 0
+    waiting_pods: int = 0
+    used_by_namespace: Mapping[str, Amounts] = {}
+    used_by_user: Mapping[str, Amounts] = {}
+
+
+class QuotaPlan(Struct, frozen=True):
+    """What is to be done now, in the order in which it was decided."""
+
+    admit: tuple[QuotaAdmission, ...] = ()
+    evict: tuple[QuotaEviction, ...] = ()
+    waiting: tuple[QuotaWaiting, ...] = ()
+    claims: tuple[QuotaClaim, ...] = ()
+    returned: tuple[QuotaReturn, ...] = ()
+    resume: tuple[QuotaResume, ...] = ()
+    nodes: tuple[QuotaNodeUse, ...] = ()
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.admit or self.evict or self.returned or self.resume)

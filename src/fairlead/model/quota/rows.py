@@ -1,0 +1,74 @@
+"""What quota reads of a cluster besides pods and nodes: who owns pods, disruption budgets, namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.moment import Moment
+from fairlead.model.node_choice import Expression
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class Workload(Struct, frozen=True, gc=False):
+    """An owner of pods, or the owner of one: ReplicaSet, Job, MPIJob, …
+
+    `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its Deployment.
+    `suspended_for`: for which claimant we suspended it; "" = we did not. `pods` and `request`: of its
+    templates, all replicas together, what it would bring when resumed. `least`: so many of its pods run
+    together or not at all; 0 = they are no gang. `late`: what of the request belongs to pods that are made
+    only after the others run. `is_preemptible`: as its label says; None = it says nothing.
+    """
+
+    kind: str
+    api_version: str
+    namespace: str
+    name: str
+    uid: str
+    owner: str = ""
+    owner_kind: str = ""
+    revision: int = 0
+    can_suspend: bool = False
+    is_suspended: bool = False
+    suspended_for: str = ""
+    pods: int = 0
+    request: Amounts = NOTHING
+    least: int = 0
+    late: Amounts = NOTHING
+    priority: int = 0
+    is_preemptible: bool | None = None
+    user: str = ""
+    is_finished: bool = False
+    created_at: Moment = 0.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Budget(Struct, frozen=True, gc=False):
+    """A PodDisruptionBudget. `selector`: all must hold; None selects nothing, () every pod of the namespace.
+
+    `allowed`: so many of its pods may be evicted now.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    selector: tuple[Expression, ...] | None = None
+    allowed: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Namespace(Struct, frozen=True, gc=False):
+    """`annotations` holds only keys that Fairlead reads."""
+
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    is_ending: bool = False

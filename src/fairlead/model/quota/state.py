@@ -1,0 +1,110 @@
+"""All that a quota plan follows from: pods as quota sees them, and the cluster around them.
+
+Amounts are in the units of `model.resources`, times in epoch seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fairlead.model.moment import Moment
+from fairlead.model.node import Taint
+from fairlead.model.node_choice import ANYWHERE, NodeChoice
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.model.resources import NOTHING, Amounts
+
+
+class QuotaPod(Struct, frozen=True):
+    """One unfinished pod of a leaf's namespaces.
+
+    `request`: all that it asks for, managed by the tree or not. `claim_since`: since when its condition says
+    `WaitingForEvictions`, if it does. `gang`: the name of its gang in its namespace, of which `gang_size`
+    pods must run together ("" = none). `owner`: uid of the topmost workload that it belongs to.
+    `deployment` (uid) and `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets
+    (`namespace/name`) that select it. `node`: where it is bound. `said_reason` and `said`: what its condition
+    says now, `said_at` since when.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    request: Amounts = NOTHING
+    priority: int = 0
+    is_admitted: bool = False
+    is_stopping: bool = False
+    is_ready: bool = False
+    is_preemptible: bool = True
+    created_at: Moment = 0.0
+    admitted_at: Moment = 0.0
+    claim_since: Moment | None = None
+    owner: str = ""
+    gang: str = ""
+    gang_size: int = 0
+    deployment: str = ""
+    revision: int = 0
+    waits_for_surge: bool = False
+    user: str = ""
+    budgets: tuple[str, ...] = ()
+    refused_at: Moment | None = None
+    stopping_at: Moment | None = None
+    grace_seconds: float | None = None
+    node: str = ""
+    choice: NodeChoice = ANYWHERE
+    said_reason: str = ""
+    said: str = ""
+    said_at: Moment | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class NodeRoom(Struct, frozen=True):
+    """A cluster node, for the question whether a pod fits on it.
+
+    `taken`: what pods ask that quota does not count; those that it counts are in the state with their node.
+    `holes`: free units of GPU memory of each of its shared cards, or () where cards are not told apart.
+    `is_schedulable`: ready, or not for less than five minutes, and not cordoned.
+    """
+
+    name: str
+    allocatable: Amounts = NOTHING
+    taken: Amounts = NOTHING
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    is_schedulable: bool = True
+    holes: tuple[int, ...] = ()
+
+
+class QuotaSettings(Struct, frozen=True):
+    """Times in seconds; defaults are those of the quota contract (2.8, 2.9, 2.13)."""
+
+    surge_wait_seconds: float = 60.0
+    refusal_seconds: float = 30.0
+    unbound_seconds: float = 300.0
+    stuck_seconds: float = 300.0
+    longest_grace_seconds: float = 300.0
+    are_bare_pods_preemptible: bool = False
+
+
+class QuotaState(Struct, frozen=True):
+    """`budgets`: how many more pods each PodDisruptionBudget lets go, by `namespace/name`.
+
+    `nodes`: None = not known, then only `capacity` and the tree bind. `capacity`: what schedulable nodes have
+    for pods that quota counts; None = follows from `nodes`, or is not known. `workloads` by uid.
+    `violations`: of the tree; one that `stops` makes an empty plan.
+    """
+
+    tree: QuotaNode
+    pods: tuple[QuotaPod, ...] = ()
+    budgets: Mapping[str, int] = {}
+    capacity: Amounts | None = None
+    user_caps: Mapping[tuple[str, str], Amounts] = {}
+    now: Moment = 0.0
+    settings: QuotaSettings = QuotaSettings()
+    nodes: tuple[NodeRoom, ...] | None = None
+    workloads: Mapping[str, Workload] = {}
+    violations: tuple[Violation, ...] = ()
