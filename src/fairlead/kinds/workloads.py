@@ -27,11 +27,12 @@ from fairlead.wire.kube.workloads import (
 )
 
 _SUSPENDABLE: Final = {"MPIJob": ("v2beta1", "v1"), "TFJob": ("v1",), "PyTorchJob": ("v1",), "RayJob": ("v1",)}
-"""Kinds that run together or not at all, and their versions that can be suspended (quota contract 2.3, 3.3)."""
+"""Kinds whose pods run together or not at all, and the versions that can be suspended (quota contract 2.3,
+3.3)."""
 
 
 class WorkloadKind(Struct, frozen=True):
-    """`name` tells two kinds of one word apart; it is their source's name. `versions`: acceptable, best first."""
+    """`name`: of the source; it tells two kinds of one word apart. `versions`: acceptable, best first."""
 
     name: str
     group: str
@@ -43,7 +44,10 @@ class WorkloadKind(Struct, frozen=True):
 
 
 def workload_of(job: Job) -> Workload:
-    """What quota asks of a training job. One that cannot be suspended is not preemptible unless it says so."""
+    """What quota asks of a training job.
+
+    One that cannot be suspended is not preemptible unless it says so.
+    """
     version = job.api_version.rpartition("/")[2]
     on_time = [role for role in job.roles if role not in job.late]
     now, later = (sum(role.replicas for role in roles) for roles in (on_time, job.late))

@@ -25,7 +25,8 @@ class QuotaPod(Struct, frozen=True):
     pods must run together ("" = none). `owner`: uid of the topmost workload that it belongs to.
     `deployment` (uid) and `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets
     (`namespace/name`) that select it. `node`: where it is bound. `said_reason` and `said`: what its condition
-    says now, `said_at` since when. `admitted_at`: 0 = nobody says. `card_units`: GPU memory that it needs on
+    says now, `said_at` since when. `admitted_at`: infinity = a
+    moment ago, nobody says when. `card_units`: GPU memory that it needs on
     one card. `choice` is told while it has no node.
     """
 

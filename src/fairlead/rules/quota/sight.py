@@ -1,13 +1,14 @@
-"""How a cluster becomes the state that a quota plan follows from: which pods quota counts, what it asks of each,
-to whom each belongs.
+"""How a cluster becomes the state that a quota plan follows from.
 
-Who is exempt is known by what admission leaves on a pod, never by an owner that somebody wrote: a pod that was
-born with our gate has the label `fairlead.io/managed`.
+Which pods quota counts, what it asks of each, and to whom each belongs. Who is exempt is known by what
+admission leaves on a pod, never by an owner that somebody wrote: a pod that was born with our gate has the
+label `fairlead.io/managed`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Final
 
 from fairlead.model.keys import (
@@ -31,6 +32,7 @@ from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Budget, Workload, preemptible
 from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
 from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
@@ -171,11 +173,9 @@ def is_exempt(pod: Pod) -> bool:
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings = _DEFAULTS) -> QuotaState:
-    """The state of the cluster that a snapshot shows. Without a tree, or without one that can be read, no pod is
-    in it.
-    """
+    """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
     tree = snapshot.quota_tree
-    root = snapshot.quota or QuotaNode("root", "root")
+    root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
     around = Surroundings(settings)
     for workload in snapshot.workloads:
         around.put(workload)
@@ -191,16 +191,23 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
         settings=settings,
         nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
         workloads=around.workloads,
+        user_caps=user_caps(root, pods),
         violations=tree.faults if tree else (),
     )
+
+
+def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str], Amounts]:
+    """The most that each user of these pods may have admitted, by leaf and user, in leaves that say so."""
+    capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
+    return {(leaf.name, pod.user): leaf.user_cap for pod in pods if pod.user and (leaf := capped.get(pod.namespace))}
 
 
 # --- to whom it belongs -------------------------------------------------------------------------------------
 
 
 def _topmost(pod: Pod, owners: list[Workload]) -> str:
-    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than the Job of its
-    launcher. What a schedule made stands for itself, and so does a job below an owner that nobody knows.
+    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than the Job of
+    its launcher. What a schedule made stands for itself, and so does a job below an owner that nobody knows.
     """
     controller = pod.controller
     if not owners:
@@ -229,8 +236,8 @@ def _revision(owners: list[Workload]) -> tuple[str, int]:
 
 
 def _gang(pod: Pod, owners: list[Workload], around: Surroundings) -> tuple[str, int]:
-    """Name and size. A job that is a gang by its kind is one whatever its pods' labels say: they may leave out
-    some of its pods.
+    """Name and size. A job that is a gang by its kind is one whatever the labels of its pods say: they may
+    leave out some of them.
     """
     for workload in reversed(owners):
         if workload.least > 0:
@@ -267,7 +274,7 @@ def _admitted_at(said: Condition | None, created_at: Moment) -> Moment:
     """
     if said is None:
         return created_at
-    return said.at or created_at if said.status == "True" else 0.0
+    return said.at or created_at if said.status == "True" else inf
 
 
 def _is_ready(pod: Pod) -> bool:

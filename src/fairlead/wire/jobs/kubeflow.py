@@ -98,7 +98,7 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
         priority_class=_priority_class(spec, run),
         started_at=epoch(status.start_time),
         finished_at=epoch(status.completion_time) or ended_at(conditions),
-        least=run.scheduling_policy and run.scheduling_policy.min_available,
+        least=run.scheduling_policy.min_available if run.scheduling_policy else None,
         late=_launchers(roles) if spec.launcher_creation_policy == _LATE_LAUNCHER else (),
     )
 

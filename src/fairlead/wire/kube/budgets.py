@@ -56,7 +56,7 @@ def parse_budget(wire: WireBudget) -> Budget:
     """
     meta, status = wire.metadata, wire.status or WireBudgetStatus()
     is_current = (status.observed_generation or 0) >= (meta.generation or 0)
-    selector = wire.spec and wire.spec.selector
+    selector = wire.spec.selector if wire.spec else None
     return Budget(
         meta.namespace or "",
         meta.name or "",
