@@ -81,6 +81,13 @@ class Namespace(Struct, frozen=True, gc=False):
     is_ending: bool = False
 
 
+class LeafGroup(Struct, frozen=True, gc=False):
+    """A UserGroup, and the leaf that it names."""
+
+    name: str
+    leaf: str
+
+
 def preemptible(labels: Mapping[str, str]) -> bool | None:
     """What the label says; None without one, or with one that says neither.
 
