@@ -171,8 +171,7 @@ class WorldQuota:
             case PatchObject():
                 cluster.merge_patch(self._ref(target), target.namespace, target.name, action.patch, action.subresource)
             case WriteTreeStatus():
-                status = render_tree_status(action, found.get("status") or {})
-                cluster.update_status({**found, "status": status})
+                cluster.update_status({**found, "status": render_tree_status(action)})
             case DeleteObject():
                 cluster.delete(self._ref(target), target.namespace, target.name, uid=target.uid or None)
             case TellObjectEvent():
