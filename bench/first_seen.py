@@ -16,7 +16,7 @@ Object = dict[str, Any]
 
 
 class FirstSeen:
-    """`at`: by key (namespace/name) the moment (`time.monotonic`) at which `is_so` first held of the object."""
+    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it came."""
 
     def __init__(self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool]) -> None:
         self.at: dict[str, float] = {}

@@ -1,5 +1,4 @@
-"""How does Kueue stand beside a test cluster, as the peer of the quota benchmarks? A plain process, its CRDs, a queue
-for each namespace.
+"""How does Kueue stand beside a test cluster, as the peer of quota? A process, its CRDs, a queue a namespace.
 
 One-pod Jobs wait in queues on hold and are released at once. Its webhooks are left out: they default what the
 Jobs here say themselves.

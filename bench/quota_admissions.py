@@ -36,7 +36,8 @@ def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
             told = f"{admitted:6.1f} admitted/s, {running:6.1f} running/s, {cpu:5.2f} ms CPU a job"
             print(f"round {number}: {side:<9} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
     ours, theirs = ([statistics.median(each) for each in zip(*seen[side], strict=True)] for side in ("fairlead", "kueue"))
-    print(f"medians of {rounds}: {ours[0] / theirs[0]:.2f} x Kueue admitted, {ours[1] / theirs[1]:.2f} x running, {ours[2] / theirs[2]:.2f} x CPU")
+    admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
+    print(f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, {cpu:.2f} x CPU")
 
 
 def _names(leaves: int) -> list[str]:
@@ -54,9 +55,7 @@ def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
             return _measure(cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu))
 
 
-def _measure(
-    cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]
-) -> tuple[float, float, float]:
+def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]) -> tuple[float, float, float]:
     running = FirstSeen(cluster, "/api/v1/pods", _is_running)
     before, began = cpu_seconds(pid), time.monotonic()
     let_go()

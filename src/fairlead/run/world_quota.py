@@ -8,7 +8,7 @@ account that the controller has on a real cluster, and refused like anybody's.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -70,7 +70,7 @@ class _Followed(Struct):
 
 
 class WorldQuota:
-    """Lives in a world from its beginning. It sleeps until there is a quota tree, and costs nothing before."""
+    """Lives in a world from its beginning. It sleeps until there is a quota tree."""
 
     def __init__(self, cluster: StoredCluster, recorder: Recorder, timers: Timers) -> None:
         self.machine = QuotaMachine(on_change=self._changed)
@@ -154,10 +154,10 @@ class WorldQuota:
             return Outcome(Result.REFUSED, refusal.message, is_busy=refusal.code == 429)
 
     def _carry_out(self, action: QuotaAction) -> Outcome:
-        found = self._found(action.target)
+        cluster, target = self._cluster, _target_of(action)
+        found = self._found(target)
         if found is None:
             return Outcome(Result.GONE)
-        cluster, target = self._cluster, action.target
         match action:
             case AdmitPod():
                 cluster.update(_without_gate(found), CONTROLLER)
@@ -187,6 +187,13 @@ class WorldQuota:
         ref = self._ref(target)
         found = self._cluster.get(ref, target.namespace or None, target.name)
         return None if found is None or (target.uid and found["metadata"]["uid"] != target.uid) else found
+
+
+def _target_of(action: QuotaAction) -> ObjectRef:
+    if not isinstance(action, WriteTreeStatus):
+        return action.target
+    tree = action.tree
+    return ObjectRef(ELASTIC_QUOTA_TREES.api_version, ELASTIC_QUOTA_TREES.kind, tree.name, tree.namespace, tree.uid)
 
 
 def _parse_workload(parse: Callable[[Any, str], Any], version: str, wire: Any) -> Any:
