@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+
+import pytest
 
 from fairlead.edge.kube.cluster import DISCOVERY_SECONDS, KubeCluster
 from fairlead.edge.kube.kube_api import KubeApi
@@ -238,9 +241,28 @@ async def test_a_broken_tree_is_a_sentence_and_not_an_empty_quota() -> None:
     broken = tree({"name": "root", "children": [{"name": "root.a", "min": {"cpu": "lots"}}]})
     async with living(small_cluster(TREES=[page([tree({"name": "other"}, "another-name"), broken])])) as (world, _):
         snapshot = await world.until(lambda snapshot: snapshot.sources["elasticquotatrees"].state == "failing")
-        assert "root.a" in snapshot.sources["elasticquotatrees"].message
+        assert snapshot.sources["elasticquotatrees"].message == "root.a: min of cpu is `lots`, which is not a quantity of Kubernetes"
         assert snapshot.quota is None
+        assert snapshot.quota_tree is not None
+        assert [fault.path for fault in snapshot.quota_tree.faults] == ["root.a"]
         await world.until(lambda _: world.cluster.is_ready)
+
+
+@pytest.mark.parametrize("levels", [200, 2000])
+@pytest.mark.parametrize("is_told_by_the_watch", [False, True])
+async def test_a_tree_of_any_depth_is_read_and_one_that_is_too_deep_says_so(levels: int, is_told_by_the_watch: bool) -> None:
+    root = b'{"name":"root"}'
+    for level in range(levels - 1):
+        root = b'{"name":"l%d","children":[%s]}' % (level, root)
+    deep = json.dumps(tree({})).encode().replace(b'"root": {}', b'"root": ' + root)
+    listed = page([tree({"name": "small"})]) if is_told_by_the_watch else Reply(b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % deep)
+    watched = Stream([b'{"type":"MODIFIED","object":%s}\n' % deep] if is_told_by_the_watch else [], "hold")
+    async with living(small_cluster(TREES=[listed], WATCH_TREES=[watched])) as (world, _):
+        snapshot = await world.until(lambda now: now.quota_tree and now.quota_tree.root and now.quota_tree.root.name != "small")
+        assert snapshot.quota_tree is not None
+        told = [fault.message for fault in snapshot.quota_tree.faults]
+        assert told == ([] if levels == 200 else ["l1748: lies deeper than 250 levels, which is as deep as a tree may be"])
+        assert snapshot.sources["elasticquotatrees"].state == ("ok" if levels == 200 else "failing")
 
 
 async def test_pods_left_out_are_told_while_the_rest_is_shown() -> None:

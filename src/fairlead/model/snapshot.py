@@ -23,7 +23,7 @@ from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.source import Source, SourceState
 
 Item = TypeVar("Item")
@@ -48,7 +48,8 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     """Nodes and pods sorted by name and (namespace, name). `taken_at` = epoch seconds.
 
     `version` grows with every change. By node name: `topologies`, and `withheld` (indexes of shared GPUs that
-    an operator took out); `sources` says whether they were read. `isolated`, by namespace where we may see
+    an operator took out); `sources` says whether they were read. `quota`: the root of `quota_tree`, where it
+    could be read whole. `isolated`, by namespace where we may see
     the jobs of one person only: the value of that person's label.
     """
 
@@ -64,6 +65,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     topologies: Mapping[str, GpuTopology] = {}
     withheld: Mapping[str, tuple[int, ...]] = {}
     isolated: Mapping[str, str] = {}
+    quota_tree: QuotaTree | None = None
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:
@@ -160,7 +162,7 @@ def build_snapshot(
     pods: Iterable[Pod] = (),
     jobs: Iterable[Job] = (),
     gpus: Iterable[GpuReading] = (),
-    quota: QuotaNode | None = None,
+    quota_tree: QuotaTree | None = None,
     events: Iterable[Event] = (),
     topologies: Iterable[tuple[str, GpuTopology]] = (),
     withheld: Iterable[tuple[str, Collection[int]]] = (),
@@ -180,7 +182,8 @@ def build_snapshot(
         pods=_in_order(pods, _by_namespace_and_name),
         jobs=_in_order(jobs, _by_key),
         gpus=_in_order(gpus, _by_node_and_index),
-        quota=quota,
+        quota=quota_tree.sound_root if quota_tree else None,
+        quota_tree=quota_tree,
         events=tuple(events),
         sources=_by_source(sources),
         taken_at=taken_at,

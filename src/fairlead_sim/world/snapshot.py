@@ -16,6 +16,7 @@ from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.jobs.job import Job
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.snapshot import GPU_TELEMETRY, OPTIONAL, ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source
 from fairlead.wire import names
@@ -43,7 +44,7 @@ def take_snapshot(world: World) -> ClusterSnapshot:
         pods=_rows(world, PODS, WirePod, parse_pod),
         jobs=_jobs(world),
         gpus=(reading_of(sample) for sample in world.devices.sample()),
-        quota=next((parse_quota_tree(tree) for tree in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree)), None),
+        quota_tree=_quota_tree(world),
         events=_rows(world, EVENTS, WireEvent, parse_event),
         topologies=(parse_topology_map(wire) for wire in maps if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)),
         withheld=((row.node, row.indexes) for row in withheld),
@@ -92,6 +93,12 @@ def reading_of(sample: DeviceSample) -> GpuReading:
             for process in sample.processes
         ),
     )
+
+
+def _quota_tree(world: World) -> QuotaTree | None:
+    trees = (parse_quota_tree(wire) for wire in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree))
+    wanted = (names.QUOTA_TREE_NAMESPACE, names.QUOTA_TREE_NAME)
+    return next((tree for tree in trees if (tree.namespace, tree.name) == wanted), None)
 
 
 def _jobs(world: World) -> list[Job]:

@@ -25,11 +25,36 @@ _EARLY_TOKEN = re.compile(rb'\{"kind":"\w+","apiVersion":"[\w./-]+","metadata":\
 Wire = TypeVar("Wire")
 Row = TypeVar("Row")
 
+_LEVELS_MAX = 600
+"""What is nested deeper is cut off where the decoder gave up: it shares the stack, which ends at 1000."""
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+
 _PRESENT = (ChangeType.MODIFIED, ChangeType.ADDED)
 UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, msgspec.MsgspecError)
 """What decoding or parsing one strange object may raise; anything else is a bug and is let through."""
 UNREADABLE_OR_RAW = (*UNREADABLE, AttributeError)
 """The same, and what a raw item says when it is asked for its metadata."""
+
+
+def without_the_deepest(body: bytes, levels: int = _LEVELS_MAX) -> bytes:
+    """JSON whose values beyond so many levels are null.
+
+    >>> without_the_deepest(b'{"a":[{"b":["]"]}],"c":[1]}', 2)
+    b'{"a":[null],"c":[1]}'
+    """
+    kept: list[bytes] = []
+    depth, start = 0, 0
+    for token in _TOKEN.finditer(body):
+        sign = token[0]
+        if sign in (b"[", b"{"):
+            depth += 1
+            if depth == levels + 1:
+                kept += (body[start : token.start()], b"null")
+        elif sign in (b"]", b"}"):
+            if depth == levels + 1:
+                start = token.end()
+            depth -= 1
+    return b"".join((*kept, body[start:]))
 
 
 class ListMeta(Struct, rename="camel"):
@@ -177,6 +202,12 @@ class ItemReader(Generic[Row]):
         Raises DecodeError when it is no list.
         """
         try:
+            return self._decode_page(body)
+        except RecursionError:
+            return self._decode_page(without_the_deepest(body))
+
+    def _decode_page(self, body: bytes) -> WirePage[Any]:
+        try:
             return self._page.decode(body)
         except UNREADABLE:
             return self._raw_page.decode(body)
@@ -193,7 +224,10 @@ class ItemReader(Generic[Row]):
 
     def read_item(self, body: bytes) -> Row:
         """One object, as `get` answers it. Raises what decoding and parsing raise."""
-        return self._parse(self._item.decode(body))
+        try:
+            return self._parse(self._item.decode(body))
+        except RecursionError:
+            return self._parse(self._item.decode(without_the_deepest(body)))
 
     def read_changes(self, lines: bytes) -> list[Change[Row]]:
         """The changes of complete lines of a watch, all or none.
@@ -201,6 +235,12 @@ class ItemReader(Generic[Row]):
         Raises WatchEnded for an ERROR event and msgspec.DecodeError for a line that is no event. An object
         that makes no row gives a Change without one.
         """
+        try:
+            return self._read_lines(lines)
+        except RecursionError:
+            return self._read_lines(b"\n".join(without_the_deepest(line) for line in lines.split(b"\n")))
+
+    def _read_lines(self, lines: bytes) -> list[Change[Row]]:
         if self._mark:
             return self._read_marked(line for line in lines.split(b"\n") if line.strip())
         try:

@@ -26,7 +26,6 @@ from fairlead.edge.kube.followed import (
     QUOTA_SUBJECT,
     WITHHELD_SUBJECT,
     Followed,
-    QuotaTree,
     job_subject,
 )
 from fairlead.edge.kube.kube_api import KubeApi
@@ -36,7 +35,7 @@ from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
 from fairlead.model.actions import Action, Outcome
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source, SourceState
@@ -47,6 +46,7 @@ log = logging.getLogger("fairlead.kubernetes")
 
 DISCOVERY_SECONDS = 60.0  # a CRD installed later is picked up within this time
 WRITES_PER_SECOND, WRITES_BURST = 50, 100  # a controller's; client-go's defaults, 5 and 10, are known to be too small for one
+_TREE_HINT = "`fairlead quota validate FILE` names every fault of a tree"
 FRESH_SECONDS = 1.0  # an unchanged snapshot is handed out again without new source times
 
 
@@ -148,7 +148,7 @@ class KubeCluster:
             nodes=nodes,
             pods=self._pods.mirror.rows(),
             jobs=(job for each in self._jobs for job in each.mirror.rows()),
-            quota=_the_tree(self._quota.mirror.rows()),
+            quota_tree=self._tree,
             events=self._events.mirror.rows() if self._events is not None else (),
             withheld=((row.node, row.indexes) for row in self._withheld.mirror.rows()),
             sources=self._sources(),
@@ -164,9 +164,18 @@ class KubeCluster:
         if self._discovery is not None and followed.resource is None:
             return followed.missing_source()
         source = followed.source(self._trouble)
-        if followed is self._quota and source.is_ok and source.message:
-            return msgspec.structs.replace(source, state=SourceState.FAILING)  # there is one tree: left out, it is the whole source
-        return source
+        if followed is not self._quota or not source.is_ok:
+            return source
+        tree = self._tree
+        wrong = tree.faults[0].message if tree and tree.faults else source.message
+        # there is one tree: left out, or not to be read, it is the whole source
+        return (
+            msgspec.structs.replace(source, state=SourceState.FAILING, message=wrong, hint=source.hint or _TREE_HINT) if wrong else source
+        )
+
+    @property
+    def _tree(self) -> QuotaTree | None:
+        return next((tree for tree in self._quota.mirror.rows() if tree.name == names.QUOTA_TREE_NAME), None)
 
     def _note_change(self) -> None:
         self._version += 1
@@ -246,7 +255,3 @@ class KubeCluster:
             log.warning("discovery failed: %s", error.log_line)
             self._trouble = error
             self._note_change()
-
-
-def _the_tree(trees: tuple[QuotaTree, ...]) -> QuotaNode | None:
-    return next((tree.root for tree in trees if tree.name == names.QUOTA_TREE_NAME), None)

@@ -18,7 +18,7 @@ from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.source import Source, SourceState
@@ -52,18 +52,6 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
         return ItemReader(resource, self.wire, lambda wire: self.parse(wire, resource.version))
 
 
-class QuotaTree(Struct, frozen=True):
-    """The tree's object; `root` is None when it has none."""
-
-    name: str
-    namespace: str
-    root: QuotaNode | None
-
-
-def _quota_tree(wire: WireQuotaTree, _: str) -> QuotaTree:
-    return QuotaTree(wire.metadata.name or "", wire.metadata.namespace or "", parse_quota_tree(wire))
-
-
 def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
     return FollowedKind(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
@@ -75,7 +63,7 @@ QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
     Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
     WireQuotaTree,
-    _quota_tree,
+    lambda wire, _: parse_quota_tree(wire),
     by_namespace_and_name,
     (names.QUOTA_VERSION,),
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),

@@ -90,7 +90,7 @@ class ClusterQuery:
             nodes=found.nodes,
             pods=found.pods,
             jobs=found.jobs,
-            quota=found.quota,
+            quota_tree=found.quota_tree,
             events=found.events,
             topologies=self._topologies(found.nodes, read),
             withheld=self._withheld(found.nodes, read),

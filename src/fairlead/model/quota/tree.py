@@ -7,6 +7,7 @@ Unlimited is a missing key in `max`; an absent `min` is zero. Amounts are in the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +20,9 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     `path` is the dotted path of display names from root to here.
 
-    `lend_limit`: the most of its min that may be lent, for the resources that it names.
+    `lend_limit`: the most of its min that may be lent, for the resources that it names. `user_cap`: the most
+    one user may have admitted in this leaf. `unlimited`: resources whose max is written as unlimited,
+    `unlimited_min` the same of min, where it counts as 0.
     """
 
     name: str
@@ -31,6 +34,14 @@ class QuotaNode(Struct, frozen=True, gc=False):
     attributes: Mapping[str, str] = {}
     children: tuple[QuotaNode, ...] = ()
     lend_limit: Amounts = NOTHING
+    user_cap: Amounts = NOTHING
+    unlimited: tuple[str, ...] = ()
+    unlimited_min: tuple[str, ...] = ()
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """What its min or its max names, unlimited ones included; of the root: what the tree manages."""
+        return frozenset((*self.min, *self.max, *self.unlimited, *self.unlimited_min))
 
     @property
     def is_leaf(self) -> bool:
@@ -44,12 +55,49 @@ class QuotaNode(Struct, frozen=True, gc=False):
 
     def walk(self) -> Iterator[QuotaNode]:
         """This node, then everything below it, parents before children, in the order written."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        ahead = [self]
+        while ahead:
+            node = ahead.pop()
+            yield node
+            ahead += reversed(node.children)
 
     def leaves(self) -> Iterator[QuotaNode]:
         return (node for node in self.walk() if node.is_leaf)
+
+
+class ViolationCode(StrEnum):
+    """What may be wrong with a tree (quota contract 1.4). The last five are warnings."""
+
+    NOT_THE_TREE = "NotTheTree"
+    BAD_SHAPE = "BadShape"
+    DUPLICATE_NAME = "DuplicateName"
+    NAMESPACE_IN_TWO_LEAVES = "NamespaceInTwoLeaves"
+    PARENT_WITH_NAMESPACES = "ParentWithNamespaces"
+    PROTECTED_NAMESPACE = "ProtectedNamespace"
+    SUM_OF_MIN_EXCEEDS_PARENT = "SumOfMinExceedsParent"
+    MAX_EXCEEDS_PARENT = "MaxExceedsParent"
+    UNKNOWN_RESOURCE = "UnknownResource"
+    MIN_EXCEEDS_MAX = "MinExceedsMax"
+    ROOT_MIN_NOT_MAX = "RootMinNotMax"
+    UNLIMITED_MIN = "UnlimitedMin"
+    NAMESPACE_BUSY = "NamespaceBusy"
+    LEAF_BOUND = "LeafBound"
+    ATTRIBUTE_NOT_ENFORCED = "AttributeNotEnforced"
+    ROOT_EXCEEDS_CLUSTER = "RootExceedsCluster"
+    NO_SUCH_NAMESPACE = "NoSuchNamespace"
+    LEAF_WITHOUT_NAMESPACE = "LeafWithoutNamespace"
+    SUM_OF_MIN_BELOW_PARENT = "SumOfMinBelowParent"
+
+
+STOPPING = frozenset(
+    (
+        ViolationCode.BAD_SHAPE,
+        ViolationCode.DUPLICATE_NAME,
+        ViolationCode.NAMESPACE_IN_TWO_LEAVES,
+        ViolationCode.PARENT_WITH_NAMESPACES,
+    )
+)
+"""With one of these nothing is admitted and nothing evicted, should the tree have got in anyway."""
 
 
 class Violation(Struct, frozen=True):
@@ -69,7 +117,8 @@ class Violation(Struct, frozen=True):
 class QuotaTree(Struct, frozen=True):
     """The object that holds the tree. `root` is None when it has none, or none that can be read.
 
-    `faults`: what could not be read of it (`BadShape`). `annotations` holds only keys that Fairlead reads.
+    `faults`: what could not be read of it (`BadShape`, with which `root` is what could be). `annotations`
+    holds only keys that Fairlead reads.
     """
 
     name: str
@@ -80,3 +129,8 @@ class QuotaTree(Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     faults: tuple[Violation, ...] = ()
     status: Mapping[str, Any] = {}
+
+    @property
+    def sound_root(self) -> QuotaNode | None:
+        """The root of a tree that could be read whole; None of any other."""
+        return None if self.faults else self.root

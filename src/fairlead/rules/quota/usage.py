@@ -30,12 +30,12 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
     """Resources the tree speaks of: the defaults it names first, then others by name.
 
-    A tree of unlimited nodes manages the defaults.
+    A tree that names none manages the defaults.
 
     >>> managed_resources(QuotaNode("root", "root", max={"rdma/hca": 4, "memory": 1, "cpu": 1}))
     ('cpu', 'memory', 'rdma/hca')
     """
-    named = {resource for node in root.walk() for bounds in (node.min, node.max) for resource in bounds}
+    named = {resource for node in root.walk() for resource in node.resources}
     if not named:
         return DEFAULT_RESOURCES
     return (*(resource for resource in DEFAULT_RESOURCES if resource in named), *sorted(named - set(DEFAULT_RESOURCES)))

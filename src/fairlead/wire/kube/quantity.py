@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.model.resources import CPU, NOTHING, Amounts, is_byte_resource
 
-_QUANTITY: Final = re.compile(r"^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$")
+_QUANTITY: Final = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?", re.ASCII)
 _TENS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _TWOS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX_EXPONENT: Final = 60
@@ -28,7 +28,7 @@ def parse_quantity(text: str, scale: int = 0) -> int:
     >>> parse_quantity("0.0001n"), parse_quantity("1e3")
     (1, 1000)
     """
-    match = _QUANTITY.match(text)
+    match = _QUANTITY.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         raise ValueError(f"quantity `{text}` is not a Kubernetes quantity")
     sign, whole, fraction, exponent, suffix = match.groups()

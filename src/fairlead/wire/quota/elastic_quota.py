@@ -1,90 +1,247 @@
 """The ElasticQuotaTree object (`scheduling.sigs.k8s.io/v1beta1`), turned into the model's tree.
 
-The object is one deep value; a node that does not parse names itself in the error, so that a broken tree is a
-sentence on the Quota board and never half a tree.
+Whatever an API server may have stored is read: a fault is a `BadShape` among the tree's faults, with the
+node, the resource and the actual value, and the rest of the tree is read all the same.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
-from fairlead.model.quota.tree import QuotaNode
-from fairlead.model.resources import NOTHING, UNLIMITED, Amounts
+from fairlead.model.keys import (
+    ANNOTATION_ADOPT_RUNNING,
+    DRAIN_OVER_MAX,
+    LEND_LIMIT,
+    PREEMPT_POLICY,
+    RECLAIM_SCOPE,
+    USER_CAP,
+    USER_ORDER,
+)
+from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation, ViolationCode
+from fairlead.model.resources import CPU, NOTHING, UNLIMITED, Amounts, is_byte_resource
 from fairlead.wire.kube.objects import WireMeta
-from fairlead.wire.kube.quantity import parse_amount
+from fairlead.wire.kube.quantity import parse_quantity
 
-_MAX_DEPTH: Final = 32
-_NUMBER: Final = re.compile(r"^\d+")
+LEVELS_MAX: Final = 250
+"""A tree may have so many levels; what reads and writes JSON goes down twice as many, and has a limit."""
+AMOUNT_MAX: Final = 2**63 - 1
+"""The largest amount of Kubernetes, in the unit in which we count the resource."""
+
+_FIELDS: Final = ("name", "min", "max", "namespaces", "attributes", "children")
+_ACK_FIELD: Final = "resourceflavors"
+_WORDS: Final = {
+    PREEMPT_POLICY: ("PreemptLowerPriority", "Never"),
+    RECLAIM_SCOPE: ("leaf", "subtree"),
+    USER_ORDER: ("fifo", "fair"),
+    DRAIN_OVER_MAX: ("true", "false"),
+}
+_LISTS: Final = (LEND_LIMIT, USER_CAP)
+_UNLIMITED: Final = re.compile(rf"\+?0*{UNLIMITED}(?:\.0*)?(?:[A-Za-z]\w*|[eE][+-]?\d+)?")
+_EXACT: Final = 80
+"""So many digits more than a text has make every quantity an integer."""
+_TEXT_MAX: Final = 60
+
+Fault = Callable[[str], None]
 
 
-class WireQuotaNode(Struct, gc=False):
-    name: str | None = None
-    min: dict[str, str | int | float] | None = None
-    max: dict[str, str | int | float] | None = None
-    namespaces: list[str] | None = None
-    attributes: dict[str, str | None] | None = None
-    children: list[WireQuotaNode] | None = None
-
-
-class WireQuotaSpec(Struct, gc=False):
-    root: WireQuotaNode | None = None
+class WireTreeMeta(WireMeta, gc=False):
+    generation: int | None = None
 
 
 class WireQuotaTree(Struct, gc=False):
-    metadata: WireMeta
-    spec: WireQuotaSpec | None = None
+    """`spec` and `status` as they are: other tools' definitions let people write anything there."""
+
+    metadata: WireTreeMeta
+    spec: Any = None
+    status: Any = None
 
 
-def parse_quota_tree(wire: WireQuotaTree) -> QuotaNode | None:
-    """The tree below `spec.root`, None when the object has no root.
-
-    Raises ValueError naming the node at fault.
-    """
-    if wire.spec is None or wire.spec.root is None:
-        return None
-    return _parse_node(wire.spec.root, parent="", parent_path="", depth=0)
-
-
-def _parse_node(wire: WireQuotaNode, parent: str, parent_path: str, depth: int) -> QuotaNode:
-    if not wire.name:
-        raise ValueError(f"a child of quota node `{parent}` has no name" if parent else "the quota tree's root has no name")
-    if depth > _MAX_DEPTH:
-        raise ValueError(f"quota node `{wire.name}` lies deeper than {_MAX_DEPTH} levels")
-    short = wire.name[len(parent) + 1 :] if parent and wire.name.startswith(f"{parent}.") else wire.name
-    path = f"{parent_path}.{short}" if parent_path else short
-    return QuotaNode(
-        name=wire.name,
-        path=path,
-        parent=parent,
-        min=_parse_bounds(wire.name, "min", wire.min),
-        max=_parse_bounds(wire.name, "max", wire.max),
-        namespaces=tuple(wire.namespaces or ()),
-        attributes={key: value or "" for key, value in (wire.attributes or {}).items()},
-        children=tuple(_parse_node(child, wire.name, path, depth + 1) for child in wire.children or ()),
+def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
+    meta = wire.metadata
+    faults: list[Violation] = []
+    annotations = {key: text or "" for key, text in (meta.annotations or {}).items() if key == ANNOTATION_ADOPT_RUNNING}
+    return QuotaTree(
+        name=meta.name or "",
+        namespace=meta.namespace or "",
+        root=_parse_spec(wire.spec, faults),
+        uid=meta.uid or "",
+        generation=meta.generation or 0,
+        annotations=annotations,
+        faults=tuple(faults),
+        status=wire.status if isinstance(wire.status, dict) else {},
     )
 
 
-def _parse_bounds(node: str, bound: str, texts: dict[str, str | int | float] | None) -> Amounts:
-    """Finite amounts only: an unlimited entry is left out.
+def _parse_spec(spec: Any, faults: list[Violation]) -> QuotaNode | None:
+    tell = _teller("spec", faults)
+    if not isinstance(spec, dict) or spec.get("root") is None:
+        tell("the tree has no root" if spec is None or isinstance(spec, dict) else f"is {_shown(spec)} and not an object with `root`")
+        return None
+    for field in spec:
+        if field != "root":
+            tell(f"unknown field `{field}`; it has only `root`")
+    if not isinstance(spec["root"], dict):
+        tell(f"root is {_shown(spec['root'])} and not a node")
+        return None
+    return _parse_node(spec["root"], "root", None, 1, faults)
 
-    Of max that means no ceiling; of root's min, no guarantee to speak of.
-    """
-    if not texts:
-        return NOTHING
+
+def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, level: int, faults: list[Violation]) -> QuotaNode | None:
+    """`place`: how it is called where it has no name of its own. `parent` has no children yet."""
+    written = wire.get("name")
+    has_name = isinstance(written, str) and bool(written.strip())
+    name = str(written) if has_name else place
+    tell = _teller(name, faults)
+    if not has_name:
+        tell("the node has no name" if written in (None, "") else f"name is {_shown(written)} and not a name")
+    if level > LEVELS_MAX:
+        tell(f"lies deeper than {LEVELS_MAX} levels, which is as deep as a tree may be")
+        return None
+    for field in wire:
+        if field not in _FIELDS and field.lower() != _ACK_FIELD:
+            tell(f"unknown field `{field}`; a node has {', '.join(_FIELDS)}")
+    attributes = _parse_attributes(wire, tell)
+    caps = {key: _parse_list_attribute(key, attributes.get(key, ""), tell) for key in _LISTS}
+    least, unlimited_min = _parse_bounds("min", wire.get("min"), tell)
+    most, unlimited = _parse_bounds("max", wire.get("max"), tell)
+    above, upper = (parent.name, parent.path) if parent else ("", "")
+    short = name[len(above) + 1 :] if above and name.startswith(f"{above}.") else name
+    node = QuotaNode(
+        name=name,
+        path=f"{upper}.{short}" if upper else short,
+        parent=above,
+        min=least,
+        max=most,
+        namespaces=_parse_namespaces(wire.get("namespaces"), tell),
+        attributes=attributes,
+        lend_limit=caps[LEND_LIMIT],
+        user_cap=caps[USER_CAP],
+        unlimited=unlimited,
+        unlimited_min=unlimited_min,
+    )
+    children = []
+    for number, child in enumerate(_as_list("children", wire.get("children"), tell)):
+        here = f"{name}.children[{number}]"
+        if not isinstance(child, dict):
+            _teller(here, faults)(f"is {_shown(child)} and not a node")
+        elif (parsed := _parse_node(child, here, node, level + 1, faults)) is not None:
+            children.append(parsed)
+    return msgspec.structs.replace(node, children=tuple(children)) if children else node
+
+
+def _parse_bounds(bound: str, wire: Any, tell: Fault) -> tuple[Amounts, tuple[str, ...]]:
+    """The finite amounts, and the resources that are written as unlimited."""
+    if wire is None:
+        return NOTHING, ()
+    if not isinstance(wire, dict):
+        tell(f"{bound} is {_shown(wire)} and not a list of resources")
+        return NOTHING, ()
     amounts: dict[str, int] = {}
-    for resource, text in texts.items():
-        if _is_unlimited(str(text)):
+    unlimited = []
+    for resource, value in wire.items():
+        text = str(value)
+        if not resource:
+            tell(f"{bound} has a resource without a name")
+        elif not isinstance(value, str | int | float) or isinstance(value, bool):
+            tell(f"{bound} of {resource} is {_shown(value)}, which is not a quantity")
+        elif _UNLIMITED.fullmatch(text):
+            unlimited.append(resource)
+        elif wrong := _fault_of(resource, text):
+            tell(f"{bound} of {resource} is `{_cut(text)}`, {wrong}")
+        else:
+            amounts[resource] = parse_quantity(text, scale=3 if resource == CPU else 0)
+    return amounts or NOTHING, tuple(unlimited)
+
+
+def _fault_of(resource: str, text: str) -> str:
+    """What is wrong with an amount of this resource, "" when nothing is."""
+    if len(text) > _TEXT_MAX:
+        return "which is too long for a quantity"
+    try:
+        exact, unit = parse_quantity(text, scale=_EXACT + len(text)), 10 ** (_EXACT + len(text))
+    except ValueError:
+        return "which is not a quantity of Kubernetes"
+    if exact < 0:
+        return "which is negative"
+    if exact * (1000 if resource == CPU else 1) > AMOUNT_MAX * unit:
+        return f"which is more than can be counted; leave it out, or write {UNLIMITED} for unlimited"
+    if exact % unit and resource != CPU and not is_byte_resource(resource):
+        return "which is a fraction of a resource that is counted in whole units"
+    return ""
+
+
+def _parse_namespaces(wire: Any, tell: Fault) -> tuple[str, ...]:
+    found = []
+    for namespace in _as_list("namespaces", wire, tell):
+        if isinstance(namespace, str) and namespace:
+            found.append(namespace)
+        else:
+            tell(f"namespaces has {_shown(namespace)}, which is not the name of a namespace")
+    return tuple(found)
+
+
+def _as_list(field: str, wire: Any, tell: Fault) -> list[Any]:
+    if wire is None or isinstance(wire, list):
+        return wire or []
+    tell(f"{field} is {_shown(wire)} and not a list")
+    return []
+
+
+def _parse_attributes(wire: dict[str, Any], tell: Fault) -> dict[str, str]:
+    """All of them, and ACK's own field as one more. The words of those that we know are checked."""
+    told = wire.get("attributes")
+    if told is not None and not isinstance(told, dict):
+        tell(f"attributes is {_shown(told)} and not a map of words")
+        told = None
+    attributes = {field: _json(value) for field, value in wire.items() if field.lower() == _ACK_FIELD}
+    for key, value in (told or {}).items():
+        if value is not None and not isinstance(value, str):
+            tell(f"attribute {key} is {_shown(value)} and not a text; put it in quotes")
             continue
-        try:
-            amounts[resource] = parse_amount(resource, text)
-        except ValueError as error:
-            raise ValueError(f"quota node `{node}`: {bound} of `{resource}`: {error}") from None
+        attributes[key] = value or ""
+        words = _WORDS.get(key)
+        if words and value not in words:
+            tell(f"attribute {key} is `{_cut(value or '')}`; it may be {' or '.join(words)}")
+    return attributes
+
+
+def _parse_list_attribute(key: str, text: str, tell: Fault) -> Amounts:
+    """A JSON ResourceList in an attribute. What is unlimited there is no limit."""
+    if not text:
+        return NOTHING
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        tell(f'attribute {key} is `{_cut(text)}`, which is not a list of resources in JSON such as {{"cpu":"5"}}')
+        return NOTHING
+    amounts, _ = _parse_bounds(f"attribute {key}", value, tell)
     return amounts
 
 
-def _is_unlimited(text: str) -> bool:
-    number = _NUMBER.match(text)
-    return number is not None and int(number[0]) >= UNLIMITED and number[0] == str(UNLIMITED)
+def _teller(path: str, faults: list[Violation]) -> Fault:
+    def tell(what: str) -> None:
+        faults.append(Violation(path, ViolationCode.BAD_SHAPE, f"{path}: {what}", stops=True))
+
+    return tell
+
+
+def _shown(value: Any) -> str:
+    return f"`{_cut(_json(value))}`"
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return type(value).__name__
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
