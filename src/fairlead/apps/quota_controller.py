@@ -59,7 +59,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class QuotaController:
     """`unready`: why nobody should count on it, "" = it works, or another holds the Lease.
 
-    `monotonic` is of the Lease, `now` gives epoch seconds.
+    `monotonic` is of the Lease, `now` gives epoch seconds. A round begins with new lists.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ class QuotaController:
         self._api = api
         self._now = now
         self._monotonic = monotonic
-        self._taken_anew = asyncio.Event()
+        self._is_new = False
+        self._round = 0
         self._first, self._later = _Lane(FIRST_WIDTH), _Lane(LATER_WIDTH)
         self._undecided_until = float("-inf")
         self._created: dict[str, float] = {}
@@ -111,11 +112,11 @@ class QuotaController:
     # --- following ------------------------------------------------------------------------------------------
 
     async def _follow_for_ever(self) -> None:
-        """Follow while we lead; a Lease that comes (again) begins with new lists."""
+        """Follow while we lead; a Lease that comes, anew or again, begins with new lists."""
         while True:
-            await self._taken_anew.wait()
-            self._taken_anew.clear()
-            self.machine.feed.rebuild()
+            while not self.leader.is_held:  # noqa: ASYNC110 - time takes it away, nobody tells
+                await asyncio.sleep(STANDBY_SECONDS)
+            self._begin_round()
             following = asyncio.ensure_future(self._api.follow(self.machine.feed))
             ending = asyncio.ensure_future(self._until_lost())
             try:
@@ -127,24 +128,28 @@ class QuotaController:
                     task.cancel()
                 await asyncio.wait((following, ending))
 
+    def _begin_round(self) -> None:
+        """What was known may be old, and what was decided then is not done now."""
+        self._round += 1
+        self._is_new = False
+        self._created.clear()
+        self.machine.feed.rebuild()
+
     async def _until_lost(self) -> None:
         """Until the Lease is not ours any more, or has come anew."""
-        while self.leader.is_held and not self._taken_anew.is_set():  # noqa: ASYNC110 - time takes it away, nobody tells
+        while self.leader.is_held and not self._is_new:  # noqa: ASYNC110 - time takes it away, nobody tells
             await asyncio.sleep(STANDBY_SECONDS)
 
     def _taken(self) -> None:
-        """The Lease has come to us: what was known may be old, what was decided then is not done now."""
-        self.machine.feed.rebuild()
-        self._created.clear()
-        self._taken_anew.set()
-        self._changed.set()
+        self._is_new = True
 
     # --- looking --------------------------------------------------------------------------------------------
 
     async def _look_for_ever(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), self._pause())
+                async with asyncio.timeout(self._pause()):
+                    await self._changed.wait()
             await asyncio.sleep(COALESCE_SECONDS)
             self._changed.clear()
             if self._may_act:
@@ -152,11 +157,11 @@ class QuotaController:
 
     @property
     def _may_act(self) -> bool:
-        return self.leader.is_held and not self._taken_anew.is_set() and self.machine.feed.is_rebuilt
+        return self.leader.is_held and not self._is_new and self.machine.feed.is_rebuilt
 
     def _pause(self) -> float:
         """Seconds until the next look, if nothing changes."""
-        due = self.machine.next_at
+        due = self.machine.next_at if self._may_act else None
         return FULL_LOOK_SECONDS if due is None else min(max(due - self._now(), 0.0), FULL_LOOK_SECONDS)
 
     def _look(self) -> None:
@@ -164,7 +169,7 @@ class QuotaController:
         actions = self.machine.look(self._now())
         self.figures.plan_seconds.observe(time.perf_counter() - began)
         self._note(self.machine.plan)
-        self._send(actions)
+        self._send(self._round, actions)
 
     def _note(self, plan: QuotaPlan) -> None:
         """Since when those have waited who are admitted now."""
@@ -173,16 +178,16 @@ class QuotaController:
 
     # --- sending --------------------------------------------------------------------------------------------
 
-    def _send(self, actions: Iterable[QuotaAction]) -> None:
+    def _send(self, decided: int, actions: Iterable[QuotaAction]) -> None:
         for action in actions:
-            (self._later if _can_wait(action) else self._first).waiting.append((self.leader.term, action))
+            (self._later if _can_wait(action) else self._first).waiting.append((decided, action))
         self._begin(self._first)
         self._begin(self._later)
 
     def _begin(self, lane: _Lane) -> None:
         while lane.waiting and len(lane.running) < lane.width:
-            term, action = lane.waiting.popleft()
-            task = asyncio.ensure_future(self._try(term, action))
+            decided, action = lane.waiting.popleft()
+            task = asyncio.ensure_future(self._try(decided, action))
             lane.running.add(task)
             task.add_done_callback(lambda ended: self._ended(lane, ended))
 
@@ -197,17 +202,17 @@ class QuotaController:
         """A bug met while a call was carried out ends the process."""
         raise await self._bugs.get()
 
-    async def _try(self, term: int, action: QuotaAction) -> None:
+    async def _try(self, decided: int, action: QuotaAction) -> None:
         """One call, and what follows from how it ended."""
-        outcome = await self._apply(term, action)
+        outcome = await self._apply(decided, action)
         if outcome.result is Result.UNKNOWN:
             self._undecided_until = max(self._undecided_until, self._monotonic() + WRITE_SECONDS)
         self._count(action, outcome)
-        self._send(self.machine.done(action, outcome, self._now()))
+        self._send(decided, self.machine.done(action, outcome, self._now()))
 
-    async def _apply(self, term: int, action: QuotaAction) -> Outcome:
+    async def _apply(self, decided: int, action: QuotaAction) -> Outcome:
         def left() -> float:
-            return min(self.leader.left(), WRITE_SECONDS) if self.leader.term == term else 0.0
+            return min(self.leader.left(), WRITE_SECONDS) if self._round == decided else 0.0
 
         if not left():
             return _LEASE_OVER
@@ -239,7 +244,7 @@ class QuotaController:
 
 
 class _Lane:
-    """Calls that wait their turn, each with the term in which it was decided, and those on their way."""
+    """Calls that wait their turn, each with the round in which it was decided, and those on their way."""
 
     def __init__(self, width: int) -> None:
         self.width = width
