@@ -66,8 +66,8 @@ EXTENDER: Sequence[Section] = (
 QUOTA: Sequence[Section] = (
     (
         "What quota does",
-        "And the histograms `fairlead_quota_plan_seconds`, of how long plans took, and `fairlead_quota_wait_seconds`, from a pod's creation until\n"
-        "its gate was gone. Of several controllers the one that leads does all; the others' counters stand still.",
+        "And the histograms `fairlead_quota_plan_seconds`, of how long plans took, and `fairlead_quota_wait_seconds`, from a pod's\n"
+        "creation until its gate was gone. Of several controllers the one that leads does all; the counters of others stand still.",
         quota_controller.NAMES,
     ),
 )

@@ -12,6 +12,7 @@ import ssl
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from tests.kube.control_plane import ControlPlane
@@ -52,11 +53,14 @@ class QuotaTruth:
         self._thread.join(timeout=20)
 
     def running(self) -> dict[str, int]:
-        """Admitted, unfinished pods that are not stopping, by namespace."""
-        return dict(Counter(_place(pod) for pod in list(self.pods.values()) if is_admitted(pod) and not is_stopping(pod)))
+        """Admitted, unfinished pods that are not stopping, by namespace of the tree."""
+        return self._by_place(lambda pod: is_admitted(pod) and not is_stopping(pod) and not _is_finished(pod))
 
     def waiting(self) -> dict[str, int]:
-        return dict(Counter(_place(pod) for pod in list(self.pods.values()) if not is_admitted(pod)))
+        return self._by_place(lambda pod: not is_admitted(pod))
+
+    def _by_place(self, counts: Callable[[Object], bool]) -> dict[str, int]:
+        return dict(Counter(_place(pod) for pod in list(self.pods.values()) if _place(pod) in self.above and counts(pod)))
 
     def reasons(self, namespace: str) -> dict[str, int]:
         """Why those wait who wait, as their conditions say."""
@@ -142,7 +146,7 @@ class QuotaTruth:
 
     def _charge_of(self, pod: Object) -> Counter[tuple[str, str]]:
         charge: Counter[tuple[str, str]] = Counter()
-        if is_admitted(pod) and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+        if is_admitted(pod) and not _is_finished(pod):
             for node in self.above.get(_place(pod), ()):
                 for container in pod["spec"]["containers"]:
                     for resource, amount in container.get("resources", {}).get("requests", {}).items():
@@ -158,7 +162,9 @@ class QuotaTruth:
             self.used[key] += charge[key] - before[key]
             self.most[key] = max(self.most[key], self.used[key])
             if self.used[key] > self.max.get(key, self.used[key]) and charge[key] > before[key]:
-                self.faults.append(f"version {self._version}: {key[0]} is charged {self.used[key]} of {self.max[key]} {key[1]} (thousandths)")
+                self.faults.append(
+                    f"version {self._version}: {key[0]} is charged {self.used[key]} of {self.max[key]} {key[1]} (thousandths)"
+                )
 
 
 def thousandths(amount: str | int) -> int:
@@ -178,6 +184,10 @@ def is_admitted(pod: Object) -> bool:
 
 def is_stopping(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_finished(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _conditions(pod: Object) -> list[Object]:

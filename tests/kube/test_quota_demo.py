@@ -6,15 +6,11 @@ After each step as many pods run as the contract says, exactly four are evicted 
 
 from __future__ import annotations
 
-import random
-import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
-from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
 from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, deployment, enforce, install, settled
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until

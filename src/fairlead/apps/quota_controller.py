@@ -29,7 +29,7 @@ from fairlead.model.metric import MetricName
 from fairlead.model.quota.plan import QuotaPlan, Reason
 from fairlead.model.quota.state import QuotaSettings
 from fairlead.ports import QuotaApi
-from fairlead.rules.quota.machine import QuotaMachine
+from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
@@ -67,7 +67,7 @@ class QuotaController:
         api: QuotaApi,
         identity: str,
         *,
-        settings: QuotaSettings = QuotaSettings(),
+        settings: QuotaSettings = DEFAULT_SETTINGS,
         times: LeaseTimes = TIMES,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,

@@ -15,27 +15,40 @@ from typing import Any, Final
 
 from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
-from fairlead.edge.kube.followed import (
-    BUDGET_SUBJECT,
-    NAMESPACE_SUBJECT,
-    NODE_SUBJECT,
-    POD_SUBJECT,
-    QUOTA_SUBJECT,
-    WORKLOAD_SUBJECTS,
-    FollowedKind,
-)
+from fairlead.edge.kube.followed import NODE_SUBJECT, POD_SUBJECT, QUOTA_SUBJECT, FollowedKind, by_name, by_namespace_and_name
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.lease import KubeLease
 from fairlead.edge.kube.reflector import Reflector
-from fairlead.edge.kube.resource import Resource
+from fairlead.edge.kube.resource import NAMESPACES, Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden, NotFound
+from fairlead.kinds.workloads import WORKLOAD_KINDS, WorkloadKind
 from fairlead.model.actions import Action, Outcome
+from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.ports import LeaseRecord, QuotaSinks, RowSink
+from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 
 DISCOVERY_SECONDS: Final = 30.0
 """A CRD installed later is picked up within this time."""
 _log = logging.getLogger("fairlead.kubernetes")
+
+
+def _workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
+    resource = Resource(kind.group, kind.versions[0], kind.plural, kind=kind.kind)
+    return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions)
+
+
+NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind(
+    "namespaces", NAMESPACES, WireNamespace, lambda wire, _: parse_namespace(wire), by_name
+)
+BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
+    "poddisruptionbudgets",
+    Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
+    WireBudget,
+    lambda wire, _: parse_budget(wire),
+    by_namespace_and_name,
+)
+WORKLOAD_SUBJECTS: Final = tuple(_workload_subject(kind) for kind in WORKLOAD_KINDS)
 
 
 class KubeQuotaApi:
@@ -65,7 +78,7 @@ class KubeQuotaApi:
             _Follow(self._api, QUOTA_SUBJECT, sinks.trees, is_optional=True),
             _Follow(self._api, BUDGET_SUBJECT, sinks.budgets, is_optional=True),
         )
-        offered = [_Follow(self._api, each, sinks.workloads(each.resource.kind), is_optional=True) for each in WORKLOAD_SUBJECTS]
+        offered = [_Follow(self._api, each, sinks.workloads(each.name), is_optional=True) for each in WORKLOAD_SUBJECTS]
         async with asyncio.TaskGroup() as group:
             for each in fixed:
                 each.start(group, each.subject.resource)
