@@ -23,9 +23,9 @@ CONDITION = "fairlead.io/QuotaAdmitted"
 
 
 class QuotaTruth:
-    """`faults`: what must never be. `evicted`: uids of pods that the eviction API has stopped, `stopped`: of all that were deleted.
+    """`faults`: what must never be. `evicted`: uids of pods that the eviction API has stopped.
 
-    `tree`: the object's `spec.root`. Amounts are thousandths.
+    `stopped`: of all that were deleted, in namespaces of the tree. `tree`: the object's `spec.root`. Amounts are thousandths.
     """
 
     def __init__(self, cluster: ControlPlane, tree: Object) -> None:
@@ -92,12 +92,12 @@ class QuotaTruth:
         if answer.status != 200:  # just started, it may be busy
             raise OSError(body)
         listing = json.loads(body)
-        self._version = listing["metadata"]["resourceVersion"]
         for uid in list(self._charged):
             self._charge(uid, Counter())
         self.pods = {}
         for each in listing["items"]:
             self._see("ADDED", each)
+        self._version = listing["metadata"]["resourceVersion"]
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
@@ -133,7 +133,7 @@ class QuotaTruth:
         if kind == "BOOKMARK":
             return
         uid, name = pod["metadata"]["uid"], f"{_place(pod)}/{pod['metadata']['name']}"
-        if is_stopping(pod) and is_admitted(pod):
+        if is_stopping(pod) and is_admitted(pod) and _place(pod) in self.above:
             self.stopped[uid] = name
         if any(each["type"] == "DisruptionTarget" and each["reason"] == "EvictionByEvictionAPI" for each in _conditions(pod)):
             self.evicted[uid] = name

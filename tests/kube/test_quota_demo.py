@@ -6,11 +6,14 @@ After each step as many pods run as the contract says, exactly four are evicted 
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Iterator
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
+from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
 from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, deployment, enforce, install, settled
 from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
@@ -29,7 +32,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
-    with running_fault_proxy(cluster) as made:
+    with running_fault_proxy(cluster, as_admin=False) as made:
         yield made
 
 
@@ -76,3 +79,49 @@ def test_the_demo_of_the_documents(cluster: ControlPlane, truth: QuotaTruth, con
     assert truth.most["root", "cpu"] == 40_000
     assert truth.waiting() == dict.fromkeys(PLACES, 3)
     assert {reason for place in PLACES for reason in truth.reasons(place)} == {"WaitingForIdleQuota"}
+
+
+def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
+    cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
+) -> None:
+    cluster.admin.create([deployment("before", "namespace1", 2, "5")])
+    settled(truth, {"namespace1": 2})
+    controller.stop()
+    elsewhere = deployment("elsewhere", "default", 2, "1")
+    cluster.admin.create([deployment("after", "namespace2", 2, "5"), elsewhere])
+    wait_until("pods wait at the gate", lambda: truth.waiting() == {"namespace2": 2})
+    cluster.admin.run("rollout", "status", "deployment/elsewhere", "-n", "default", "--timeout=60s", seconds=70)
+    cluster.admin.run("delete", "deployment", "elsewhere", "-n", "default")
+    assert truth.running() == {"namespace1": 2}
+    controller.start()
+    settled(truth, {"namespace1": 2, "namespace2": 2})
+    assert truth.stopped == {}
+
+
+@pytest.mark.parametrize("seed", STORMS)
+def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: QuotaTruth, controller: QuotaController, seed: int) -> None:
+    """Pods take their time to start and to stop, a tenth of all calls fails, and the controller dies at random points."""
+    controller.stop()
+    stormy = QuotaController(cluster, f"storm-{seed}", server=proxy.server)
+    chance = random.Random(seed)
+    try:
+        stormy.start()
+        proxy.fail(0.1, random.Random(-seed))
+        for step, place in enumerate(PLACES):
+            slow = {DELETE_DELAY: f"{chance.randint(0, 2500)}ms", READY_DELAY: f"{chance.randint(0, 1500)}ms"}
+            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5", annotations=slow)])
+            for _ in range(chance.randint(0, 2)):
+                time.sleep(chance.uniform(0.0, 1.5))
+                stormy.kill()
+            settled(truth, wanted(step), seconds=120.0, still=2.0)
+            assert len(truth.evicted) == EVICTIONS[step], truth.evicted
+        assert truth.stopped == truth.evicted
+        assert truth.faults == []
+        assert proxy.failed > 0
+    except AssertionError as error:
+        again = f"python -m pytest tests/kube/test_quota_demo.py -k 'storm and {seed}'"
+        raise AssertionError(f"storm {seed}: {error}; again: {again}\n{stormy.component.log_tail()}") from error
+    finally:
+        proxy.forget()
+        stormy.stop()
+        controller.start()
