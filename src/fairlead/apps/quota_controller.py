@@ -24,7 +24,7 @@ from starlette.responses import Response
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
-from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
 from fairlead.model.metric import MetricName
 from fairlead.model.quota.plan import QuotaPlan, Reason
 from fairlead.model.quota.state import QuotaSettings
@@ -221,7 +221,8 @@ class QuotaController:
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
             outcome = Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
         if outcome.result in (Result.REFUSED, Result.UNKNOWN):
-            _log.info("%s of %s/%s: %s", type(action).__name__, action.target.namespace, action.target.name, outcome.reason)
+            about = action.tree if isinstance(action, WriteTreeStatus) else action.target
+            _log.info("%s of %s/%s: %s", type(action).__name__, about.namespace, about.name, outcome.reason)
         return outcome
 
     def _count(self, action: QuotaAction, outcome: Outcome) -> None:
@@ -258,10 +259,10 @@ class _Lane:
 
 
 def _can_wait(action: QuotaAction) -> bool:
-    """Whether it only tells: a condition that makes no claim, an Event."""
+    """Whether it only tells: a condition that makes no claim, an Event, the tree's status."""
     if isinstance(action, SetPodCondition):
         return action.condition.reason != _CLAIMING
-    return isinstance(action, TellObjectEvent)
+    return isinstance(action, TellObjectEvent | WriteTreeStatus)
 
 
 class _Figures:

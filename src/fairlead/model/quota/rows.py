@@ -88,3 +88,10 @@ def preemptible(labels: Mapping[str, str]) -> bool | None:
     [True, False, None]
     """
     return next((_SWITCH[labels[key]] for key in LABELS_PREEMPTIBLE if labels.get(key) in _SWITCH), None)
+
+
+class LeafGroup(Struct, frozen=True, gc=False):
+    """A UserGroup, and the leaf that it names."""
+
+    name: str
+    leaf: str
