@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from fairlead.edge.connection.backoff import Backoff
@@ -29,7 +30,10 @@ from fairlead.ports import LeaseRecord, QuotaSinks, RowSink
 from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 
 DISCOVERY_SECONDS: Final = 30.0
-"""A CRD installed later is picked up within this time."""
+"""A kind of job installed later is picked up within this time."""
+TREE_SECONDS: Final = 5.0
+"""So long at most between tries to read the tree, whose CRD may come later."""
+_Begin = Callable[..., Reflector[Any]]
 _log = logging.getLogger("fairlead.kubernetes")
 
 
@@ -71,14 +75,16 @@ class KubeQuotaApi:
         self._sleep = sleep
 
     async def follow(self, sinks: QuotaSinks) -> None:
+        begin: _Begin = partial(Reflector, self._api, rng=self._rng, sleep=self._sleep)
+        begin_soon: _Begin = partial(Reflector, self._api, rng=self._rng, sleep=lambda seconds: self._sleep(min(seconds, TREE_SECONDS)))
         fixed = (
-            _Follow(self._api, NODE_SUBJECT, sinks.nodes),
-            _Follow(self._api, NAMESPACE_SUBJECT, sinks.namespaces),
-            _Follow(self._api, POD_SUBJECT, sinks.pods),
-            _Follow(self._api, QUOTA_SUBJECT, sinks.trees, is_optional=True),
-            _Follow(self._api, BUDGET_SUBJECT, sinks.budgets, is_optional=True),
+            _Follow(begin, NODE_SUBJECT, sinks.nodes),
+            _Follow(begin, NAMESPACE_SUBJECT, sinks.namespaces),
+            _Follow(begin, POD_SUBJECT, sinks.pods),
+            _Follow(begin_soon, QUOTA_SUBJECT, sinks.trees, is_optional=True),
+            _Follow(begin, BUDGET_SUBJECT, sinks.budgets, is_optional=True),
         )
-        offered = [_Follow(self._api, each, sinks.workloads(each.name), is_optional=True) for each in WORKLOAD_SUBJECTS]
+        offered = [_Follow(begin, each, sinks.workloads(each.name), is_optional=True) for each in WORKLOAD_SUBJECTS]
         async with asyncio.TaskGroup() as group:
             for each in fixed:
                 each.start(group, each.subject.resource)
@@ -116,9 +122,9 @@ class _Follow:
     `is_optional`: where it may not be read or is not served, it counts as empty.
     """
 
-    def __init__(self, api: KubeApi, subject: FollowedKind[Any], sink: RowSink[Any], *, is_optional: bool = False) -> None:
+    def __init__(self, begin: _Begin, subject: FollowedKind[Any], sink: RowSink[Any], *, is_optional: bool = False) -> None:
         self.subject = subject
-        self._api = api
+        self._begin = begin
         self._sink = sink
         self._is_optional = is_optional
         self._resource: Resource | None = None
@@ -126,13 +132,8 @@ class _Follow:
         self._is_empty = False
 
     def start(self, group: asyncio.TaskGroup, resource: Resource) -> None:
-        reflector: Reflector[Any] = Reflector(
-            self._api,
-            self.subject.reader(resource),
-            self._sink,
-            selection=self.subject.selection,
-            on_change=lambda: self._empty_if_missing(reflector),
-        )
+        reader, selection = self.subject.reader(resource), self.subject.selection
+        reflector = self._begin(reader, self._sink, selection=selection, on_change=lambda: self._empty_if_missing(reflector))
         self._resource = resource
         self._task = group.create_task(reflector.run(), name=f"reflector of {self.subject.name}")
 
