@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from typing import Any, Generic, TypeVar
+
+from tests.waiting import until
 
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import DISCOVERY_SECONDS, KubeQuotaApi
@@ -81,13 +83,8 @@ class Following:
         else:
             await asyncio.sleep(min(seconds, 0.01))
 
-    async def until(self, is_so: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not is_so():  # noqa: ASYNC110 - sinks tell nobody
-                await asyncio.sleep(0.01)
-
     async def listed(self) -> None:
-        await self.until(lambda: all(each.rows is not None for each in self.sinks.all))
+        await until(lambda: all(each.rows is not None for each in self.sinks.all))
 
 
 def script(**changes: list[Reply | Stream]) -> dict[str, list[Reply | Stream]]:
@@ -142,8 +139,8 @@ def test_what_may_not_be_read_counts_as_empty_where_it_is_optional_alone() -> No
     async def story() -> None:
         async with following(script(BUDGETS=[FORBIDDEN], MPI=[FORBIDDEN], TREES=[NOT_FOUND], PODS=[FORBIDDEN])) as world:
             sinks = world.sinks
-            await world.until(lambda: [sinks.budgets.names, sinks.workloads("mpijobs").names, sinks.trees.names] == [[], [], []])
-            await world.until(lambda: len(world.server.requests_of(PODS)) > 2)
+            await until(lambda: [sinks.budgets.names, sinks.workloads("mpijobs").names, sinks.trees.names] == [[], [], []])
+            await until(lambda: len(world.server.requests_of(PODS)) > 2)
             assert sinks.pods.rows is None
 
     asyncio.run(story())
@@ -165,7 +162,7 @@ def test_the_tree_is_gone_with_its_crd_and_comes_back_with_it() -> None:
                 seen.append(world.sinks.trees.names)
 
             world.sinks.trees.replace = note  # type: ignore[method-assign]
-            await world.until(lambda: seen == [["elasticquotatree"], [], ["elasticquotatree"]])
+            await until(lambda: seen == [["elasticquotatree"], [], ["elasticquotatree"]])
 
     asyncio.run(story())
 
@@ -183,7 +180,7 @@ def test_a_kind_that_is_installed_later_is_followed_from_then_on() -> None:
             await world.listed()
             assert world.sinks.workloads("mpijobs").names == []
             world.discover.set()
-            await world.until(lambda: world.sinks.workloads("mpijobs").names == ["late", "train"])
+            await until(lambda: world.sinks.workloads("mpijobs").names == ["late", "train"])
 
     asyncio.run(story())
 
@@ -197,7 +194,7 @@ def test_what_discovery_forgets_for_a_moment_is_followed_on() -> None:
             await world.listed()
             for count in (2, 3):
                 world.discover.set()
-                await world.until(lambda count=count: len(world.server.requests_of("/apis")) >= count)  # type: ignore[misc]
+                await until(lambda count=count: len(world.server.requests_of("/apis")) >= count)  # type: ignore[misc]
             assert world.sinks.workloads("mpijobs").names == ["train"]
 
     asyncio.run(story())

@@ -81,6 +81,13 @@ class Namespace(Struct, frozen=True, gc=False):
     is_ending: bool = False
 
 
+class LeafGroup(Struct, frozen=True, gc=False):
+    """A UserGroup, and the leaf that it names."""
+
+    name: str
+    leaf: str
+
+
 def preemptible(labels: Mapping[str, str]) -> bool | None:
     """What the label says; None without one, or with one that says neither.
 
@@ -88,10 +95,3 @@ def preemptible(labels: Mapping[str, str]) -> bool | None:
     [True, False, None]
     """
     return next((_SWITCH[labels[key]] for key in LABELS_PREEMPTIBLE if labels.get(key) in _SWITCH), None)
-
-
-class LeafGroup(Struct, frozen=True, gc=False):
-    """A UserGroup, and the leaf that it names."""
-
-    name: str
-    leaf: str
