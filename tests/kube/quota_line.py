@@ -19,7 +19,8 @@ from tests.waiting import wait_until
 Object = dict[str, Any]
 SYSTEM = "fairlead-system"
 ACCOUNT = "fairlead-quota-controller"
-FILES = ("namespace.yaml", "quota-crd.yaml", "quota-controller.yaml", "quota-admission.yaml")
+CRD = "quota-crd.yaml"
+FILES = ("namespace.yaml", "quota-controller.yaml", "quota-admission.yaml")
 TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
 
 
@@ -56,9 +57,31 @@ class QuotaController:
 
 def install(cluster: ControlPlane) -> None:
     """The shipped files of quota, in the order of the documents."""
+    install_crd(cluster)
     for file in FILES:
         cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / file))
+
+
+def install_crd(cluster: ControlPlane) -> None:
+    """The shipped definition of the tree; while there is none, one that takes everything."""
+    if (DEPLOY / CRD).exists():
+        cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
+    else:
+        cluster.admin.apply([_open_definition()])
     cluster.admin.run("wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}")
+
+
+def _open_definition() -> Object:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": anything}}
+    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
+    names = {"plural": "elasticquotatrees", "singular": "elasticquotatree", "kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": TREES, "annotations": approved},
+        "spec": {"group": "scheduling.sigs.k8s.io", "names": names, "scope": "Namespaced", "versions": [version]},
+    }
 
 
 def tree(root: Object) -> Object:

@@ -133,7 +133,9 @@ class _Follow:
 
     def start(self, group: asyncio.TaskGroup, resource: Resource) -> None:
         reader, selection = self.subject.reader(resource), self.subject.selection
-        reflector = self._begin(reader, self._sink, selection=selection, on_change=lambda: self._empty_if_missing(reflector))
+        reflector: Reflector[Any] = self._begin(
+            reader, self._sink, selection=selection, on_change=lambda: self._empty_if_missing(reflector)
+        )
         self._resource = resource
         self._task = group.create_task(reflector.run(), name=f"reflector of {self.subject.name}")
 
