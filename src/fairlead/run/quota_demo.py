@@ -71,7 +71,7 @@ def _step(world: World, name: str, evicted: int) -> DemoStep:
 
 
 def _said(pod: Object) -> tuple[str, str]:
-    said = next((each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION), {})
+    said: Object = next((each for each in pod["status"].get("conditions") or () if each["type"] == QUOTA_CONDITION), {})
     return said.get("reason", ""), said.get("message", "")
 
 
