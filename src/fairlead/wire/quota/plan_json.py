@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.model.quota.plan import (
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 def render_plan(plan: QuotaPlan) -> Object:
     return {
         "admit": [_admission(each) for each in plan.admit],
-        "evict": [render_eviction(each) for each in plan.evict],
+        "evict": [_eviction(each) for each in plan.evict],
         "claims": [_claim(each) for each in plan.claims],
         "return": [_return(each) for each in plan.returned],
         "resume": [_resume(each) for each in plan.resume],
@@ -37,7 +37,23 @@ def render_plan(plan: QuotaPlan) -> Object:
     }
 
 
-def render_eviction(eviction: QuotaEviction) -> Object:
+def render_settled(
+    plan: QuotaPlan, running: Mapping[str, int], plans: int, admitted: Iterable[QuotaAdmission], evicted: Iterable[QuotaEviction]
+) -> Object:
+    """How it ends: `plan` is the last one, which does nothing; the others are of all `plans`."""
+    done = [_eviction(each) for each in evicted]
+    return {
+        "plans": plans,
+        "evictions": len(done),
+        "running": dict(running),
+        "admit": [_admission(each) for each in admitted],
+        "evict": done,
+        "waiting": [render_waiting(each) for each in plan.waiting],
+        "violations": render_violations(plan.violations),
+    }
+
+
+def _eviction(eviction: QuotaEviction) -> Object:
     return {
         **_pod(eviction.pod, eviction.leaf),
         "for": eviction.for_unit,
