@@ -1,0 +1,196 @@
+"""Calls of ours that the watch does not show yet, laid over what it shows.
+
+A pod is charged from the moment at which its admission is sent, and counts as stopping from the moment at
+which its eviction is. A call of which nobody knows how it ended (UNKNOWN) counts as done and is repeated,
+which does no harm, until the API server or the watch has said what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, Result
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod
+from fairlead.rules.quota.feed import QuotaFeed
+
+SETTLE_SECONDS: Final = 15.0
+"""So long after a call without an answer it may yet be carried out."""
+FIRST_PAUSE_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 30.0
+CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject
+
+
+class Call(Struct):
+    """`is_flying`: its answer has not come. `doubted_at`: when a sending of it ended without an answer, last.
+
+    `again_at`: when it is repeated. `listing`: what was the feed's when its answer came, a later listing
+    tells the truth. `for_unit`: for whom it is made.
+    """
+
+    action: CallAction
+    sent_at: float
+    for_unit: str = ""
+    is_flying: bool = True
+    doubted_at: float | None = None
+    again_at: float | None = None
+    pause: float = FIRST_PAUSE_SECONDS
+    listing: int | None = None
+
+
+class Calls:
+    """By uid: `admitting` and `stopping` pods, `turning` workloads (suspended or resumed).
+
+    `refused_at`: victims that were refused. `pauses`: what was refused is left alone until then.
+    """
+
+    def __init__(self, feed: QuotaFeed) -> None:
+        self._feed = feed
+        self._listing = feed.listings
+        self.admitting: dict[str, Call] = {}
+        self.stopping: dict[str, Call] = {}
+        self.turning: dict[str, Call] = {}
+        self.refused_at: dict[str, float] = {}
+        self.pauses: dict[str, tuple[float, float]] = {}
+
+    # --- the cluster as it is with them ---------------------------------------------------------------------
+
+    def over(self, pod: QuotaPod) -> QuotaPod:
+        """The pod, as it is when these calls are done."""
+        admitting, stopping = self.admitting.get(pod.uid), self.stopping.get(pod.uid)
+        if admitting is not None and not pod.is_admitted:
+            pod = replace(pod, is_admitted=True, admitted_at=admitting.sent_at, claim_since=None)
+        if stopping is not None and not pod.is_stopping:
+            pod = replace(pod, is_stopping=True, stopping_at=stopping.sent_at)
+        if pod.uid in self.refused_at:
+            pod = replace(pod, refused_at=self.refused_at[pod.uid])
+        return pod
+
+    def over_workload(self, workload: Workload) -> Workload:
+        call = self.turning.get(workload.uid)
+        if call is None or not isinstance(call.action, PatchObject):
+            return workload
+        is_suspended = bool(call.for_unit)
+        return replace(workload, is_suspended=is_suspended, suspended_for=call.for_unit)
+
+    @property
+    def touched(self) -> set[str]:
+        """Uids of the pods that look different with them."""
+        return {*self.admitting, *self.stopping, *self.refused_at}
+
+    # --- their lives ----------------------------------------------------------------------------------------
+
+    def send(self, action: CallAction, now: float, for_unit: str = "") -> CallAction:
+        self._book(action)[action.target.uid] = Call(action, now, for_unit)
+        return action
+
+    def is_paused(self, uid: str, now: float) -> bool:
+        return uid in self.pauses and now < self.pauses[uid][0]
+
+    def ended(self, action: CallAction, outcome: Outcome, now: float) -> Call | None:
+        """The call, if it is one of these. What was certainly not done is forgotten, and left alone for a
+        while.
+        """
+        book, uid = self._book(action), action.target.uid
+        call = book.get(uid)
+        if call is None:
+            return None
+        call.is_flying = False
+        call.again_at = None
+        if outcome.result is Result.UNKNOWN:
+            call.doubted_at = now
+            call.again_at = now + call.pause
+            call.pause = min(2 * call.pause, LONGEST_PAUSE_SECONDS)
+        elif outcome.result is Result.REFUSED and call.doubted_at is None:
+            del book[uid]
+            self._refuse(action, now)
+        elif outcome.result is Result.REFUSED:
+            self._refuse_again(call, now)
+        else:
+            call.doubted_at = None
+            call.listing = self._feed.listings
+            self.pauses.pop(uid, None)
+        return call
+
+    def again(self, now: float) -> Iterator[CallAction]:
+        """Those whose outcome nobody knows, once more."""
+        for call in self._all():
+            if call.again_at is not None and call.again_at <= now and not call.is_flying:
+                call.is_flying, call.again_at = True, None
+                yield call.action
+
+    def forget(self, now: float) -> None:
+        """What the watch shows by now, or a later list denies; pauses and refusals that are over."""
+        feed, known = self._feed, self._feed.known
+        if self._listing != feed.listings:  # whoever sent them may have been cut off, and nobody says how they ended
+            self._listing = feed.listings
+            for call in self._all():
+                if call.is_flying:
+                    call.is_flying, call.doubted_at, call.again_at = False, now, now + SETTLE_SECONDS
+        for uid, call in list(self.admitting.items()):
+            if not call.is_flying and (uid not in known or known[uid].is_admitted or self._is_denied(call, now)):
+                del self.admitting[uid]
+        for uid, call in list(self.stopping.items()):
+            if not call.is_flying and (uid not in known or known[uid].is_stopping or self._is_denied(call, now)):
+                del self.stopping[uid]
+        for uid, call in list(self.turning.items()):
+            workload = feed.workload_of.get(uid)
+            is_seen = workload is not None and workload.is_suspended == bool(call.for_unit)
+            if not call.is_flying and (workload is None or is_seen or self._is_denied(call, now)):
+                del self.turning[uid]
+        for uid in [uid for uid, at in self.refused_at.items() if now >= at + feed.settings.refusal_seconds or uid not in known]:
+            del self.refused_at[uid]
+        for uid in [uid for uid, (until, _) in self.pauses.items() if now >= until + LONGEST_PAUSE_SECONDS]:
+            del self.pauses[uid]
+
+    def next_after(self, now: float) -> float | None:
+        """When the clock alone calls for a look at them."""
+        times = [call.again_at for call in self._all() if call.again_at is not None]
+        times += [at + self._feed.settings.refusal_seconds for at in self.refused_at.values()]
+        times += [until for until, _ in self.pauses.values()]
+        return min((at for at in times if at > now), default=None)
+
+    def _all(self) -> Iterator[Call]:
+        return chain(self.stopping.values(), self.admitting.values(), self.turning.values())
+
+    def _book(self, action: CallAction) -> dict[str, Call]:
+        if isinstance(action, AdmitPod):
+            return self.admitting
+        return self.turning if isinstance(action, PatchObject) else self.stopping
+
+    def _is_denied(self, call: Call, now: float) -> bool:
+        """Whether a list that was asked for after it had ended does not show it."""
+        if call.listing is None and call.doubted_at is not None and now >= call.doubted_at + SETTLE_SECONDS:
+            call.listing = self._feed.listings
+        return call.listing is not None and self._feed.listings > call.listing
+
+    def _refuse(self, action: CallAction, now: float) -> None:
+        uid = action.target.uid
+        if isinstance(action, EvictPod | DeleteObject):
+            self.refused_at[uid] = now
+        elif isinstance(action, PatchObject):
+            self.refused_at.update({pod.uid: now for pod in self._feed.known.values() if pod.owner == uid})
+        self.pause(uid, now)
+
+    def pause(self, uid: str, now: float) -> None:
+        pause = min(2 * self.pauses[uid][1], LONGEST_PAUSE_SECONDS) if uid in self.pauses else FIRST_PAUSE_SECONDS
+        self.pauses[uid] = now + pause, pause
+
+    def _refuse_again(self, call: Call, now: float) -> None:
+        """A repeated call is refused: the first may have been done, and may yet be.
+
+        An eviction that can be no more on its way was not done, else it would not have been refused. An
+        admission is refused also when the gate is gone: only the watch, or a list, says which it was.
+        """
+        settled = call.doubted_at is not None and now >= call.doubted_at + SETTLE_SECONDS
+        if settled and not isinstance(call.action, AdmitPod):
+            del self._book(call.action)[call.action.target.uid]
+            self._refuse(call.action, now)
+        else:
+            call.again_at = now + call.pause
+            call.pause = min(2 * call.pause, LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,472 @@
+"""A cluster in memory for the quota machine: an API server whose watch is late, controllers, kubelets, and a driver that may crash.
+
+Time jumps from one event to the next; chance decides how long each takes, from a seed. An auditor of its own counts, at every
+change, what is charged to each node of the tree from the API server's pods alone.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, SetPodCondition
+from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
+from fairlead.model.node import Condition
+from fairlead.model.node_choice import Expression
+from fairlead.model.pod import Container, Owner, Pod, PodPhase
+from fairlead.model.quota.rows import Budget, Namespace, Workload
+from fairlead.model.quota.state import QuotaSettings
+from fairlead.model.quota.tree import QuotaNode, QuotaTree
+from fairlead.rules.quota.machine import QuotaMachine
+
+START = 1_000_000.0
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
+
+
+class Owning(Struct):
+    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, or Bare."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    replicas: int
+    request: Mapping[str, int]
+    priority: int = 0
+    gang: bool = False
+    is_suspended: bool = False
+    suspended_for: str = ""
+    labels: Mapping[str, str] = {}
+    made: int = 0
+
+
+class Faults(Struct, frozen=True):
+    """Chances by call: `lost` without an answer (done or not, even chance), `busy` refused with 429; `crash` before or after it."""
+
+    lost: float = 0.0
+    busy: float = 0.0
+    crash: float = 0.0
+
+
+NO_FAULTS = Faults()
+
+
+class FakeCluster:
+    """`evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order."""
+
+    def __init__(self, root: QuotaNode, *, seed: int = 0, grace: float = 30.0, delay: float = 2.0, faults: Faults = NO_FAULTS) -> None:
+        self.now = START
+        self.rng = random.Random(seed)
+        self.root = root
+        self.faults = faults
+        self.grace, self.delay = grace, delay
+        self.pods: dict[str, Pod] = {}
+        self.owners: dict[str, Owning] = {}
+        self.budgets: dict[str, Budget] = {}
+        self.namespaces = {space: Namespace(space, f"ns-{space}") for leaf in root.leaves() for space in leaf.namespaces}
+        self.tree: QuotaTree | None = QuotaTree("elasticquotatree", "kube-system", root, "tree-uid")
+        self.evictions: list[str] = []
+        self.calls: list[QuotaAction] = []
+        self.crashes = 0
+        self.broken: list[str] = []
+        self.machine: QuotaMachine | None = None
+        self._life = 0
+        self._flying = 0
+        self._look_at: float | None = None
+        self._numbers = itertools.count(1)
+        self._order = itertools.count()
+        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._told_at: dict[str, float] = {}
+        self._settings = QuotaSettings()
+        self.start()
+
+    # --- time -----------------------------------------------------------------------------------------------
+
+    def after(self, seconds: float, do: Callable[[], None]) -> None:
+        heapq.heappush(self._heap, (self.now + seconds, next(self._order), do))
+
+    def some(self, most: float) -> float:
+        return self.rng.random() * most
+
+    def run(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self._heap and self._heap[0][0] <= until:
+            self.now, _, do = heapq.heappop(self._heap)
+            do()
+        self.now = until
+
+    def settle(self, quiet: float = 45.0, most: float = 7200.0) -> None:
+        """Until nothing has changed for a while."""
+        end = self.now + most
+        while self.now < end:
+            before = self._picture()
+            self.run(quiet)
+            if self._picture() == before and not self._flying:
+                return
+        raise AssertionError("no end")
+
+    def _picture(self) -> object:
+        """What matters of all pods; sentences may go on changing."""
+        return sorted((uid, self.is_admitted(pod), pod.deleted_at, pod.node) for uid, pod in self.pods.items()), len(self.evictions)
+
+    # --- what people do -------------------------------------------------------------------------------------
+
+    def create(self, kind: str, namespace: str, name: str, replicas: int, request: Mapping[str, int] | int, **more: Any) -> str:
+        uid = f"{kind}-{namespace}-{name}"
+        asked = {"cpu": request} if isinstance(request, int) else request
+        self.owners[uid] = Owning(kind, namespace, name, uid, replicas, asked, **more)
+        self._tell_owner(uid)
+        self.after(0, lambda: self._sync(uid))
+        return uid
+
+    def scale(self, uid: str, replicas: int) -> None:
+        """What is too much is deleted, waiting pods first."""
+        owner = self.owners[uid]
+        owner.replicas = replicas
+        mine = sorted(self._live(uid), key=lambda pod: (self.is_admitted(pod), pod.name))
+        for pod in mine[: max(0, len(mine) - replicas)]:
+            self._stop(pod.uid, 0.0 if not self.is_admitted(pod) else None)
+        self.after(0, lambda: self._sync(uid))
+
+    def budget(self, namespace: str, least: int) -> None:
+        """At least so many pods of the namespace stay."""
+        selector = (Expression("app", "Exists"),)
+        self.budgets[namespace] = Budget(namespace, "web", f"pdb-{namespace}", selector, 0)
+        self._least = {**getattr(self, "_least", {}), namespace: least}
+        self._disrupt(namespace)
+
+    def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
+        self.tree = None if root is None else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
+        self.root = root or self.root
+        self._watch("tree")
+
+    # --- what is there --------------------------------------------------------------------------------------
+
+    @staticmethod
+    def is_admitted(pod: Pod) -> bool:
+        return QUOTA_GATE not in pod.gates
+
+    def running(self, *namespaces: str) -> tuple[int, ...]:
+        return tuple(
+            sum(1 for pod in self.pods.values() if pod.namespace == space and self.is_admitted(pod) and not pod.deleted_at)
+            for space in namespaces
+        )
+
+    def waiting(self, namespace: str) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.namespace == namespace and not self.is_admitted(pod)]
+
+    def reasons(self, namespace: str) -> list[str]:
+        return sorted(each.reason for pod in self.waiting(namespace) for each in pod.conditions)
+
+    def _live(self, owner: str) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.owners and pod.owners[0].uid == owner and pod.deleted_at is None]
+
+    def _audit(self) -> None:
+        """Never above max: from the API server's pods alone."""
+        for node in self.root.walk():
+            spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
+            for resource, most in node.max.items():
+                used = sum(
+                    pod.containers[0].requests.get(resource, 0)
+                    for pod in self.pods.values()
+                    if pod.namespace in spaces and self.is_admitted(pod)
+                )
+                if used > most:
+                    self.broken.append(f"{self.now}: {node.name} uses {used} of max {most} {resource}")
+        assert not self.broken, self.broken[0]
+
+    # --- controllers and kubelets ---------------------------------------------------------------------------
+
+    def _sync(self, uid: str) -> None:
+        owner = self.owners[uid]
+        live = self._live(uid)
+        if owner.is_suspended:
+            for pod in live:
+                self._stop(pod.uid)
+        elif owner.kind == "StatefulSet":
+            names = {pod.name: pod for pod in self.pods.values() if pod.owners and pod.owners[0].uid == uid}
+            for ordinal in range(owner.replicas):
+                pod = names.get(f"{owner.name}-{ordinal}")
+                if pod is None:
+                    self._make(owner, f"{owner.name}-{ordinal}")
+                if pod is None or not pod.conditions or pod.deleted_at is not None or not self._is_ready(pod):
+                    break
+        elif len(live) < owner.replicas:
+            self._make(owner, f"{owner.name}-{owner.made:03d}")
+            self.after(self.some(0.3), lambda: self._sync(uid))
+
+    def _make(self, owner: Owning, name: str) -> None:
+        owner.made += 1
+        uid = f"{owner.uid}-{next(self._numbers)}"
+        labels = {"app": owner.name, **owner.labels}
+        if owner.gang:
+            labels |= {LABEL_POD_GROUP: owner.name, LABEL_POD_GROUP_SIZE: str(owner.replicas)}
+        self.pods[uid] = Pod(
+            owner.namespace,
+            name,
+            uid,
+            labels,
+            owners=() if owner.kind == "Bare" else (Owner(owner.kind, owner.name, owner.uid, True),),
+            priority=owner.priority,
+            gates=(QUOTA_GATE,),
+            containers=(Container("main", requests=owner.request),),
+            created_at=float(int(self.now)),
+        )
+        self._watch("pod", uid)
+
+    @staticmethod
+    def _is_ready(pod: Pod) -> bool:
+        return any(each.type == "Ready" and each.status == "True" for each in pod.conditions)
+
+    def _bind(self, uid: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is not None and not pod.node and pod.deleted_at is None:
+            ready = Condition("Ready", "True", at=float(int(self.now)))
+            self.pods[uid] = replace(pod, node="node-1", phase=PodPhase.RUNNING, conditions=(*pod.conditions, ready))
+            self._watch("pod", uid)
+            self._react(pod)
+
+    def _stop(self, uid: str, grace: float | None = None) -> None:
+        pod = self.pods[uid]
+        if pod.deleted_at is not None:
+            return
+        seconds = self.some(self.grace) if grace is None else min(grace, self.some(self.grace))
+        if not pod.node:  # nobody has to stop it
+            seconds = 0.0
+        self.pods[uid] = replace(pod, deleted_at=float(int(self.now)))
+        self._watch("pod", uid)
+        self._react(pod)
+        if seconds:
+            self.after(seconds, lambda: self._gone(uid))
+        else:
+            self._gone(uid)
+
+    def _gone(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self._watch("pod", uid)
+            self._react(pod)
+
+    def _react(self, pod: Pod) -> None:
+        if pod.owners:
+            self.after(self.some(self.delay), lambda: self._sync(pod.owners[0].uid))
+        if pod.namespace in self.budgets:
+            self.after(self.some(self.delay), lambda: self._disrupt(pod.namespace))
+
+    def _disrupt(self, namespace: str) -> None:
+        """The disruption controller: what may go, from who is ready."""
+        healthy = sum(1 for pod in self.pods.values() if pod.namespace == namespace and pod.deleted_at is None and self._is_ready(pod))
+        self.budgets[namespace] = replace(self.budgets[namespace], allowed=max(0, healthy - self._least[namespace]))
+        self._watch("budget", namespace)
+
+    # --- the API server -------------------------------------------------------------------------------------
+
+    def carry_out(self, action: QuotaAction) -> Outcome:
+        match action:
+            case AdmitPod():
+                pod = self.pods.get(action.target.uid)
+                if pod is None:
+                    return Outcome(Result.GONE)
+                if pod.gates[action.gate : action.gate + 1] != (QUOTA_GATE,):
+                    return Outcome(Result.REFUSED, "the gate is not there")
+                gates = tuple(gate for gate in pod.gates if gate != QUOTA_GATE)
+                self.pods[pod.uid] = replace(pod, gates=gates)
+                self._watch("pod", pod.uid)
+                self._audit()
+                self.after(self.some(self.delay), lambda: self._bind(pod.uid))
+            case EvictPod():
+                pod = self.pods.get(action.target.uid)
+                if pod is None:
+                    return Outcome(Result.GONE)
+                budget = self.budgets.get(pod.namespace)
+                if budget is not None and pod.deleted_at is None and pod.node:
+                    if not budget.allowed:
+                        return Outcome(Result.REFUSED, "Cannot evict pod as it would violate the pod's disruption budget.", is_busy=True)
+                    if not action.is_trial:
+                        self.budgets[pod.namespace] = replace(budget, allowed=budget.allowed - 1)
+                        self._watch("budget", pod.namespace)
+                if not action.is_trial and pod.deleted_at is None:
+                    self.evictions.append(pod.uid)
+                    self._stop(pod.uid, action.grace_seconds)
+            case DeleteObject():
+                if action.target.uid not in self.pods:
+                    return Outcome(Result.GONE)
+                self.evictions.append(action.target.uid)
+                self._stop(action.target.uid)
+            case SetPodCondition():
+                pod = self.pods.get(action.target.uid)
+                if pod is None:
+                    return Outcome(Result.GONE)
+                others = [each for each in pod.conditions if each.type != action.condition.type]
+                self.pods[pod.uid] = replace(pod, conditions=(*others, action.condition))
+                self._watch("pod", pod.uid)
+            case PatchObject():
+                return self._patch(action)
+            case _:
+                pass
+        return Outcome()
+
+    def _patch(self, action: PatchObject) -> Outcome:
+        meta = action.patch.get("metadata", {})
+        if action.target.kind == "Namespace":
+            space = self.namespaces[action.target.name]
+            labels = {**space.labels, **meta.get("labels", {})}
+            notes = {**space.annotations, **meta.get("annotations", {})}
+            kept = [{key: value for key, value in each.items() if value is not None} for each in (labels, notes)]
+            self.namespaces[space.name] = replace(space, labels=kept[0], annotations=kept[1])
+            self._watch("namespace", space.name)
+            return Outcome()
+        owner = self.owners[action.target.uid]
+        suspend = action.patch["spec"]["suspend"]
+        if suspend and not owner.is_suspended:
+            self.evictions.append(owner.uid)
+        owner.is_suspended = suspend
+        owner.suspended_for = meta["annotations"][ANNOTATION_SUSPENDED_FOR] or ""
+        self._tell_owner(owner.uid)
+        self.after(self.some(self.delay), lambda: self._sync(owner.uid))
+        return Outcome()
+
+    # --- the watch ------------------------------------------------------------------------------------------
+
+    def _watch(self, kind: str, key: str = "") -> None:
+        """Tell the present life of the controller, later, of each kind in order."""
+        life, value = self._life, self._value(kind, key)
+        at = max(self._told_at.get(kind, 0.0), self.now + self.some(self.delay))
+        self._told_at[kind] = at
+        self.after(at - self.now, lambda: self._deliver(kind, key, value) if life == self._life else None)
+
+    def _value(self, kind: str, key: str) -> Any:
+        match kind:
+            case "pod":
+                return self.pods.get(key)
+            case "budget":
+                return self.budgets.get(key)
+            case "namespace":
+                return self.namespaces.get(key)
+            case "tree":
+                return self.tree
+            case _:
+                return self._row(self.owners[key]) if key in self.owners else None
+
+    def _deliver(self, kind: str, key: str, value: Any) -> None:
+        machine = self.machine
+        if machine is None:
+            return
+        feed = machine.feed
+        by_kind = {"pod": feed.pods, "budget": feed.budgets, "namespace": feed.namespaces, "tree": feed.trees}
+        sink: Any = by_kind.get(kind) or feed.workloads(kind)
+        if value is None:
+            sink.remove(key)
+        else:
+            sink.upsert(key, value)
+
+    def _tell_owner(self, uid: str) -> None:
+        if self.owners[uid].kind != "Bare":
+            self._watch(self.owners[uid].kind, uid)
+
+    def _row(self, owner: Owning) -> Workload:
+        can = owner.kind == "Job"
+        total = {each: amount * owner.replicas for each, amount in owner.request.items()}
+        return Workload(
+            owner.kind,
+            "batch/v1" if can else "apps/v1",
+            owner.namespace,
+            owner.name,
+            owner.uid,
+            can_suspend=can,
+            is_suspended=owner.is_suspended,
+            suspended_for=owner.suspended_for,
+            pods=owner.replicas,
+            request=total,
+            priority=owner.priority,
+        )
+
+    # --- the driver -----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """A new leader lists everything first."""
+        self._life += 1
+        self._told_at.clear()
+        self._look_at = None
+        machine = self.machine = QuotaMachine(self._settings, self._changed)
+        machine.feed.rebuild()
+        feed = machine.feed
+        for kind in KINDS:
+            feed.workloads(kind).replace({uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}, ())
+        feed.nodes.replace({}, ())
+        feed.trees.replace({"tree": self.tree} if self.tree else {}, ())
+        feed.namespaces.replace(dict(self.namespaces), ())
+        feed.budgets.replace(dict(self.budgets), ())
+        feed.pods.replace(dict(self.pods), ())
+        self._changed()
+
+    def crash(self) -> None:
+        """The next life begins when no call of this one can be on its way any more."""
+        if self.machine is None:
+            return
+        self.crashes += 1
+        self._life += 1
+        self.machine = None
+        self.after(5 + self.some(10), self.start)
+
+    def _changed(self) -> None:
+        self._look_by(self.now + 0.05)
+
+    def _look_by(self, at: float) -> None:
+        if self._look_at is not None and self._look_at <= at:
+            return
+        self._look_at = at
+        life = self._life
+        self.after(max(0.0, at - self.now), lambda: self._look(life, at))
+
+    def _look(self, life: int, at: float) -> None:
+        machine = self.machine
+        if life != self._life or machine is None or self._look_at != at:
+            return
+        self._look_at = None
+        actions = machine.look(self.now)
+        if machine.next_at is not None:
+            self._look_by(max(machine.next_at, self.now + 0.05))
+        self._send(actions)
+
+    def _send(self, actions: list[QuotaAction]) -> None:
+        for action in actions:
+            life = self._life
+            self._flying += 1
+            self.calls.append(action)
+            crash = self.rng.random()
+            if crash < self.faults.crash:
+                self.crash()
+                if crash < self.faults.crash / 2:  # before it was sent
+                    self._flying -= 1
+                    return
+            self.after(self.some(1.0), lambda action=action, life=life: self._arrive(action, life))
+            if life != self._life:
+                return
+
+    def _arrive(self, action: QuotaAction, life: int) -> None:
+        chance = self.rng.random()
+        if chance < self.faults.lost / 2:
+            outcome = Outcome(Result.UNKNOWN, "it never came")
+        elif chance < self.faults.lost:
+            self.carry_out(action)
+            outcome = Outcome(Result.UNKNOWN, "no answer")
+        elif chance < self.faults.lost + self.faults.busy:
+            outcome = Outcome(Result.REFUSED, "too many requests", is_busy=True)
+        else:
+            outcome = self.carry_out(action)
+        self.after(self.some(0.5), lambda: self._answer(action, outcome, life))
+
+    def _answer(self, action: QuotaAction, outcome: Outcome, life: int) -> None:
+        self._flying -= 1
+        if life == self._life and self.machine is not None:
+            more = self.machine.done(action, outcome, self.now)
+            self._send(more)
+            if self.machine.next_at is not None:
+                self._look_by(max(self.machine.next_at, self.now + 0.05))
