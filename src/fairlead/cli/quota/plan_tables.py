@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairlead.wire.kube.quantity import render_amount
+from fairlead.model.resources import amount_text
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _limits(leaf: QuotaNode) -> str:
 
 def _bounds(amounts: Amounts, nothing: str = "-") -> str:
     """`5 cpu, 16Gi memory`."""
-    return ", ".join(f"{render_amount(resource, amount)} {resource}" for resource, amount in sorted(amounts.items())) or nothing
+    return ", ".join(f"{amount_text(resource, amount)} {resource}" for resource, amount in sorted(amounts.items())) or nothing
 
 
 def _count(number: int, what: str) -> str:

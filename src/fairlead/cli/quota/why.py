@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.frame.context import Context
 from fairlead.errors import UserError
-from fairlead.wire.kube.quantity import render_amount
+from fairlead.model.resources import amount_text
 from fairlead.wire.text.tabwriter import render_rows
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def _obstacles(waiting: Sequence[QuotaWaiting]) -> list[str]:
     blocked = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]
     for each in first.blocked:
         amounts = (each.asks, each.used, each.claimed, each.max)
-        blocked.append((each.node, each.resource, *(render_amount(each.resource, amount) for amount in amounts)))
+        blocked.append((each.node, each.resource, *(amount_text(each.resource, amount) for amount in amounts)))
     borrowers = [("BORROWER", "RESOURCE", "OVER MIN")]
-    borrowers += [(each.leaf, each.resource, render_amount(each.resource, each.over)) for each in first.borrowers[:_ROWS]]
+    borrowers += [(each.leaf, each.resource, amount_text(each.resource, each.over)) for each in first.borrowers[:_ROWS]]
     spared = [("SPARED", "WHY"), *((each.pod, each.why) for each in first.spared[:_ROWS])]
     tables = ((blocked, len(first.blocked)), (borrowers, len(first.borrowers)), (spared, len(first.spared)))
     return [render_rows(rows) + _more(number) for rows, number in tables if number]
@@ -82,8 +82,8 @@ def _leaf_table(node: QuotaNode, use: QuotaNodeUse) -> str:
     rows = [("RESOURCE", "USED", "MIN", "BORROWED", "MAX")]
     for resource in sorted({*use.used, *node.min, *node.max}):
         used, least, most = use.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
-        told = [render_amount(resource, amount) for amount in (used, least, max(0, used - least))]
-        rows.append((resource, *told, "N/A" if most is None else render_amount(resource, most)))
+        told = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]
+        rows.append((resource, *told, "N/A" if most is None else amount_text(resource, most)))
     return render_rows(rows)
 
 

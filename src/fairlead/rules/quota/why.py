@@ -17,7 +17,7 @@ from fairlead.model.quota.plan import QuotaEviction, QuotaNodeUse, QuotaPlan, Qu
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.model.resources import CPU, is_byte_resource
+from fairlead.model.resources import amount_text
 from fairlead.model.snapshot import ClusterSnapshot
 
 ADMITTED: Final = "Admitted"
@@ -70,8 +70,8 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     for resource in resources:
         if resource in node.min or resource in node.max or resource in use.used:
             used, least = use.used.get(resource, 0), node.min.get(resource, 0)
-            over = _text(resource, max(0, used - least))
-            told.append(f"uses {_text(resource, used)} of guaranteed {_text(resource, least)} {resource}, borrows {over}")
+            over = amount_text(resource, max(0, used - least))
+            told.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
     return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
 
 
@@ -198,9 +198,3 @@ def _what_is_there(snapshot: ClusterSnapshot, state: QuotaState, namespace: str,
         return f"namespace {namespace} has {', '.join(here[:_NAMES_TOLD])}{more}"
     spaces = sorted(space for leaf in state.tree.leaves() for space in leaf.namespaces)
     return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_TOLD]) or '(none)'}"
-
-
-def _text(resource: str, amount: int) -> str:
-    if resource == CPU:
-        return f"{amount / 1000:g}"
-    return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

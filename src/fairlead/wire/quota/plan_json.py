@@ -18,8 +18,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
-from fairlead.model.resources import Amounts
-from fairlead.wire.kube.quantity import render_amount
+from fairlead.model.resources import Amounts, amount_text
 
 Object = dict[str, Any]
 
@@ -72,7 +71,7 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
         "message": waiting.message,
         "blocked": [_blocked(each) for each in waiting.blocked],
         "borrowers": [
-            {"leaf": each.leaf, "resource": each.resource, "over": render_amount(each.resource, each.over)} for each in waiting.borrowers
+            {"leaf": each.leaf, "resource": each.resource, "over": amount_text(each.resource, each.over)} for each in waiting.borrowers
         ],
         "spared": [{"pod": each.pod, "why": each.why} for each in waiting.spared],
     }
@@ -109,7 +108,7 @@ def _resume(resume: QuotaResume) -> Object:
 
 def _blocked(blocked: Blocked) -> Object:
     numbers = {"asks": blocked.asks, "used": blocked.used, "claimed": blocked.claimed, "max": blocked.max}
-    told = {name: render_amount(blocked.resource, amount) for name, amount in numbers.items()}
+    told = {name: amount_text(blocked.resource, amount) for name, amount in numbers.items()}
     return {"node": blocked.node, "resource": blocked.resource, **told}
 
 
@@ -131,4 +130,4 @@ def _node(use: QuotaNodeUse) -> Object:
 
 
 def _amounts(amounts: Amounts) -> dict[str, str]:
-    return {resource: render_amount(resource, amount) for resource, amount in sorted(amounts.items())}
+    return {resource: amount_text(resource, amount) for resource, amount in sorted(amounts.items())}
