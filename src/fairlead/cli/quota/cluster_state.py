@@ -13,20 +13,23 @@ if TYPE_CHECKING:
     from fairlead.model.snapshot import ClusterSnapshot
 
 TREES: Final = "elasticquotatrees"
+_NAMESPACES: Final = "namespaces"
 _NEEDED: Final = ("pods", "nodes")
 _OF_NO_WEIGHT: Final = ("events", "gpu-telemetry", "gpu-topologies", "gpu-withheld")
 
 
 def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[ClusterSnapshot, QuotaState]:
-    """With `tree` in the place of the cluster's own.
+    """With `tree` in the place of the cluster's own. The state has all that is wrong with the tree.
 
     Raises UserError where there is no tree at all. What else cannot be read is warned of.
     """
     from msgspec.structs import replace
 
     from fairlead.rules.quota.sight import quota_state
+    from fairlead.rules.quota.validate import validate
 
     snapshot = context.world.reader().read_all()
+    old = snapshot.quota_tree
     if tree is not None:
         snapshot = replace(snapshot, quota_tree=tree, quota=tree.sound_root)
     for source in snapshot.sources.values():
@@ -43,4 +46,6 @@ def read_state(context: Context, tree: QuotaTree | None = None) -> tuple[Cluster
             "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace kube-system; `fairlead quota plan --tree FILE` asks "
             "beforehand what it would do",
         )
-    return snapshot, quota_state(snapshot, snapshot.taken_at or context.now())
+    spaces = {space.name for space in snapshot.namespaces} if snapshot.was_read(_NAMESPACES) else None
+    violations = validate(snapshot.quota_tree, old, spaces, snapshot.pods)
+    return snapshot, replace(quota_state(snapshot, snapshot.taken_at or context.now()), violations=violations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.frame.context import Context
@@ -12,6 +13,7 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from fairlead.model.quota.plan import QuotaPlan
     from fairlead.model.quota.state import QuotaState
+    from fairlead.model.quota.tree import Violation
 
 NAME = "quota plan"
 HELP = """Say what the quota controller would do now: whom it admits, whom it evicts for whom, who waits and why. Nothing is
@@ -39,7 +41,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.output not in ("", "json", "yaml"):
         raise UserError(f"output format `{args.output}` is not known", "`-o json` or `-o yaml`; without `-o` it is a table")
     state = _asked_state(args, context)
-    document, text = _settled(state) if args.until_settled else _planned(state)
+    told = [each for each in state.violations if each.is_error or args.tree]
+    document, text = _settled(state, told) if args.until_settled else _planned(state, told)
     if args.output:
         from fairlead.cli.frame.documents import render_document
 
@@ -63,16 +66,16 @@ def _asked_state(args: argparse.Namespace, context: Context) -> QuotaState:
     return with_pods(without_pods(state, args.remove), added)
 
 
-def _planned(state: QuotaState) -> tuple[Any, str]:
+def _planned(state: QuotaState, told: Sequence[Violation]) -> tuple[Any, str]:
     from fairlead.cli.quota.plan_tables import plan_text
     from fairlead.rules.quota.plan import plan_quota
     from fairlead.wire.quota.plan_json import render_plan
 
     plan: QuotaPlan = plan_quota(state)
-    return render_plan(plan), plan_text(plan)
+    return render_plan(plan), plan_text(plan, told)
 
 
-def _settled(state: QuotaState) -> tuple[Any, str]:
+def _settled(state: QuotaState, told: Sequence[Violation]) -> tuple[Any, str]:
     from fairlead.cli.quota.plan_tables import settled_text
     from fairlead.rules.quota.what_if import running_by_leaf, settle
     from fairlead.wire.quota.plan_json import render_settled
@@ -80,4 +83,4 @@ def _settled(state: QuotaState) -> tuple[Any, str]:
     settled = settle(state)
     running = running_by_leaf(settled.state)
     document = render_settled(settled.plan, running, settled.plans, settled.admitted, settled.evicted)
-    return document, settled_text(settled, running_by_leaf(state), running)
+    return document, settled_text(settled, running_by_leaf(state), running, told)

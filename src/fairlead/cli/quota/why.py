@@ -67,7 +67,7 @@ def _places(waiting: Sequence[QuotaWaiting]) -> str:
 def _obstacles(waiting: Sequence[QuotaWaiting]) -> list[str]:
     """Of the first that waits: where it is blocked, who borrows, who is spared."""
     first = waiting[0]
-    blocked = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]
+    blocked: list[Sequence[str]] = [("BLOCKED AT", "RESOURCE", "ASKS", "USED", "CLAIMED", "MAX")]
     for each in first.blocked:
         amounts = (each.asks, each.used, each.claimed, each.max)
         blocked.append((each.node, each.resource, *(amount_text(each.resource, amount) for amount in amounts)))
@@ -79,7 +79,7 @@ def _obstacles(waiting: Sequence[QuotaWaiting]) -> list[str]:
 
 
 def _leaf_table(node: QuotaNode, use: QuotaNodeUse) -> str:
-    rows = [("RESOURCE", "USED", "MIN", "BORROWED", "MAX")]
+    rows: list[Sequence[str]] = [("RESOURCE", "USED", "MIN", "BORROWED", "MAX")]
     for resource in sorted({*use.used, *node.min, *node.max}):
         used, least, most = use.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
         told = [amount_text(resource, amount) for amount in (used, least, max(0, used - least))]

@@ -19,6 +19,7 @@ from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import amount_text
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.quota.node_use import node_uses
 
 ADMITTED: Final = "Admitted"
 HAS_ROOM: Final = "HasRoom"
@@ -83,7 +84,8 @@ class _Asked:
         self._plan = plan
         self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
         self._leaf = next((leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None)
-        self._use = next((use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name), None)
+        uses = node_uses(state, plan.claims) if self._leaf is not None else ()
+        self._use = next((use for use in uses if self._leaf is not None and use.name == self._leaf.name), None)
         self._namespace = namespace
         self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
         self._evicted = {each.pod.key: each for each in plan.evict}
