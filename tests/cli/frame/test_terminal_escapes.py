@@ -193,6 +193,8 @@ LINES: Final = {
     "fairlead --snapshot SAVED why default/bert-worker-0": SHOWN,
     "fairlead --snapshot SAVED why default/bert-launcher-x": SHOWN,
     "fairlead --snapshot SAVED place --gpu-mem 200": "",
+    "fairlead --snapshot SAVED quota plan": "",
+    "fairlead --snapshot SAVED quota why default/waits": "",
     "fairlead snapshot show SAVED": "",
 }
 """What is typed, and how the hostile text is seen in its answer; "" where none of it is shown today."""

@@ -88,7 +88,7 @@ def _waiting(waiting: Sequence[QuotaWaiting]) -> list[str]:
     rows = [("WAITS", "PODS", "LEAF", "PLACE", "REASON")]
     rows += [(each.unit, str(_pods(each)), each.leaf, str(each.position), str(each.reason)) for each in waiting]
     told = Counter((each.leaf, each.message) for each in waiting)
-    sentences = "".join(f"{leaf} ({number}): {message}\n" for (leaf, message), number in told.items())
+    sentences = "".join(render_rows([(f"{leaf} ({number}): {message}",)]) for (leaf, message), number in told.items())
     return [render_rows(rows), sentences]
 
 

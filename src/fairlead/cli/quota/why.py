@@ -49,7 +49,7 @@ def _text(answer: QuotaAnswer) -> str:
         rows.append(("Pods:", f"{answer.admitted} of {answer.pods} admitted"))
     if len(answer.waiting) == 1:
         rows.append(("Place:", f"{answer.waiting[0].position} of those that wait in {answer.leaf}"))
-    parts = [f"{answer.sentence}\n", render_rows(rows)]
+    parts = [render_rows([(answer.sentence,)]), render_rows(rows)]
     if len(answer.waiting) > 1:
         parts.append(_places(answer.waiting))
     if answer.waiting:

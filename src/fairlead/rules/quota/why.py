@@ -60,6 +60,10 @@ def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, nam
     return answers
 
 
+def why_pod(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, pod: Pod) -> QuotaAnswer:
+    return _Asked(snapshot, state, plan, pod.namespace).of_pod(pod)
+
+
 def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[str]) -> str:
     """What the leaf has and borrows, of the resources that the tree names.
 
