@@ -21,11 +21,11 @@ def read_tree(filename: str, machine: Machine) -> QuotaTree:
     import yaml
 
     from fairlead.wire.files.bounded import load_yaml_documents
-    from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+    from fairlead.wire.quota.elastic_quota import LEVELS_MAX, WireQuotaTree, parse_quota_tree
 
     try:
         text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
-        documents = load_yaml_documents(text)
+        documents = load_yaml_documents(text, levels=2 * LEVELS_MAX + 10)
     except OSError as error:
         raise UserError(f"tree `{filename}` cannot be read: {error.strerror}", _HINT) from error
     except yaml.YAMLError as error:
