@@ -18,7 +18,7 @@ from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.why import QuotaAnswer, why_quota
 
-DEMO = tree("root[40000]{a[20000/40000]{a1[10000/20000] a2[10000/20000]} b[20000/40000]{b1[10000/20000] b2[10000/20000]}}", resource="cpu")
+DEMO = tree("root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}", resource="cpu")
 
 
 def deployment(space: str, admitted: int, waiting: int, **more: Any) -> list[QuotaPod]:
