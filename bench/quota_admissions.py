@@ -51,7 +51,7 @@ def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
         _prepare(cluster, names)
         with running_kueue(cluster, names, cpu, qps) as kueue:
             _create(cluster, names, jobs, {QUEUE_LABEL: "jobs"}, is_suspended=True)
-            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload)
+            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload, "team-")
             wait_until("all are queued", lambda: len(admitted.made) == jobs, seconds=300)
             return _measure(cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu))
 
@@ -66,7 +66,7 @@ def _fairlead(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
         try:
             enforce(cluster, _root(names, 0))
             _create(cluster, names, jobs, {}, is_suspended=False)
-            admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod)
+            admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod, "team-")
             wait_until("all pods are there", lambda: len(admitted.made) == jobs, seconds=300)
             return _measure(cluster, jobs, controller.component.pid, admitted, lambda: cluster.admin.apply([tree(_root(names, jobs))]))
         finally:
@@ -81,7 +81,7 @@ def _root(names: Sequence[str], cpu: int) -> Object:
 
 
 def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]) -> tuple[float, float, float]:
-    running = FirstSeen(cluster, "/api/v1/pods", _is_running)
+    running = FirstSeen(cluster, "/api/v1/pods", _is_running, "team-")
     before, began = cpu_seconds(pid), time.monotonic()
     let_go()
     wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
