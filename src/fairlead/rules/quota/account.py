@@ -66,7 +66,7 @@ class QuotaAccount:
         self.pods: dict[str, QuotaPod] = {}
         self.undo: list[tuple[Sums, int, Vector, int]] = []
         self.now = 0.0
-        self._is_new = True
+        self.reread: list[int] = []
         self.set_tree(tree, capacity)
 
     # --- what is told ---------------------------------------------------------------------------------------
@@ -148,7 +148,8 @@ class QuotaAccount:
         for place, book in self.books.items():
             if book.alarm <= now:
                 self.dirty.add(place)
-        for place in sorted(self.dirty):
+        self.reread = sorted(self.dirty)
+        for place in self.reread:
             self._read(self.books[place])
         self.dirty.clear()
         if self.is_full_changed:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from fairlead.model.quota.plan import (
     How,
@@ -116,8 +116,9 @@ class _Planner:
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
         self.victims_of: dict[int, list[VictimGroup]] = {}
         self.claimed: list[Unit] = []
-        self.seen: set[int] = set()
-        self._woken: list[int] = []
+        self.seen: set[int] = set(account.reread)
+        self._woken: set[int] = set()
+        self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
         self._done: set[int] = set()
         self._heap: list[tuple[tuple[object, ...], int, Line]] = []
         self._count = 0
@@ -132,20 +133,8 @@ class _Planner:
             for late in book.late:
                 account.add(place, late, claim=True)
         self._drain()
-        for book in account.books.values():
-            if book.lines and not self._sleeps(book):
-                self._wake(book)
-        while self._heap:
-            key, _, line = heappop(self._heap)
-            if line.reason is not None or line.next >= len(line.units):
-                continue
-            if line.ceiling is not None and self._lacks(line):
-                line.reason = _IDLE
-                continue
-            now = self._turn(line)
-            if now != key:
-                self._push(line, now)
-                continue
+        self._wake()
+        while (line := self._next()) is not None:
             before = len(account.undo)
             self._decide(line)
             if line.reason is None and line.next < len(line.units):
@@ -155,14 +144,57 @@ class _Planner:
         for place in self._woken:
             account.books[place].needs = self._needs(account.books[place])
 
-    # --- whose turn it is -----------------------------------------------------------------------------------
+    # --- who is looked at -----------------------------------------------------------------------------------
 
-    def _sleeps(self, book: LeafBook) -> bool:
-        """Whether nothing changed for it: each of its lines still lacks room where it did."""
-        if book.needs is None:
-            return False
+    def _wake(self) -> None:
+        """All lines of leaves that changed; of others those for which there is room where there was none."""
+        account, own, most = self.account, self.account.sums.own, self.index.max
+        roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        for leaf, book in account.books.items():
+            if not book.lines:
+                continue
+            if book.needs is None:
+                self.seen.add(leaf)
+                self._woken.add(leaf)
+                for line in book.lines:
+                    self._restart(line)
+            elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
+                for line in book.lines:
+                    if line.ceiling is not None:
+                        place, k = line.ceiling
+                        if own[place][k] + line.units[0].vector[k] <= (most[place][k] or 0):
+                            self._count += 1
+                            roomy[line.ceiling].append((self._turn(line), self._count, line))
+        for ceiling, lines in roomy.items():
+            heapify(lines)
+            self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
+
+    def _next(self) -> Line | None:
+        """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
         own, most = self.account.sums.own, self.index.max
-        return all(own[place][k] + need > (most[place][k] or 0) for place, k, need in book.needs)
+        while True:
+            heap = self._heap
+            for (place, k), need, lines in self._roomy:
+                if own[place][k] + need > (most[place][k] or 0):
+                    lines.clear()
+                elif lines and (not heap or lines[0] < heap[0]):
+                    heap = lines
+            if not heap:
+                return None
+            turn, _, line = heappop(heap)
+            if heap is not self._heap:
+                if line.ceiling is None:  # it stands with the others by now
+                    continue
+                place, k = line.ceiling
+                if own[place][k] + line.units[0].vector[k] > (most[place][k] or 0):
+                    continue
+                line.reason = None
+                self._woken.add(line.units[0].leaf)
+            elif line.reason is not None or line.next >= len(line.units):
+                continue
+            if self._turn(line) == turn:
+                return line
+            self._push(line)
 
     def _needs(self, book: LeafBook) -> list[tuple[int, int, int]] | None:
         """What it lacks, if room is all that it lacks: (node, resource, the least that is asked)."""
@@ -177,23 +209,7 @@ class _Planner:
                 return None
         return [(place, k, need) for (place, k), need in needs.items()]
 
-    def _lacks(self, line: Line) -> bool:
-        """Whether there is still no room for it where there was none."""
-        place, k = line.ceiling or (0, 0)
-        return self.account.sums.own[place][k] + line.units[0].vector[k] > (self.index.max[place][k] or 0)
-
-    def _wake(self, book: LeafBook) -> None:
-        """Its lines are looked at (again)."""
-        self._woken.append(book.place)
-        if book.needs is None:
-            self.seen.add(book.place)
-            for line in book.lines:
-                self._restart(line)
-            return
-        for line in book.lines:
-            if line.ceiling is None or not self._lacks(line):
-                line.reason, line.told = None, ""
-                self._push(line)
+    # --- whose turn it is -----------------------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
         line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, (-1, 0)
@@ -271,6 +287,7 @@ class _Planner:
     def _decide(self, line: Line) -> None:
         """Admit the line's first, claim for it, or set the line aside."""
         account, unit = self.account, line.first
+        line.ceiling = None
         if (why := self._not_now(unit)) is not None:
             line.reason, line.told = why
             return
