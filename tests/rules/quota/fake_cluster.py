@@ -466,7 +466,7 @@ class FakeCluster:
     def _answer(self, action: QuotaAction, outcome: Outcome, life: int) -> None:
         self._flying -= 1
         if life == self._life and self.machine is not None:
-            more = self.machine.done(action, outcome, self.now)
-            self._send(more)
-            if self.machine.next_at is not None:
-                self._look_by(max(self.machine.next_at, self.now + 0.05))
+            machine = self.machine
+            self._send(machine.done(action, outcome, self.now))
+            if machine is self.machine and machine.next_at is not None:
+                self._look_by(max(machine.next_at, self.now + 0.05))
