@@ -1,7 +1,7 @@
 """Project constants: ports, namespaces, prefixes. Chosen once (design 0001), spelled here and nowhere else.
 
-A process' own settings (addresses, intervals) are arguments of that process; nothing in this module is read
-by a rule.
+A process' own settings (addresses, intervals) are arguments of that process; of this module a rule reads the
+namespaces alone.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import shutil
 import subprocess
 import time
@@ -23,6 +24,7 @@ from fairlead.apps.server import bind_socket
 from fairlead.errors import UserError
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.metric import Sample
+from fairlead.model.node import Condition
 from fairlead.model.pod import Container
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
@@ -175,15 +177,42 @@ async def test_pods_with_gpus_say_why_they_do_not_run(page: list[Sample]) -> Non
 
 async def test_quota_in_labels_for_the_reference_and_in_values_for_us(page: list[Sample]) -> None:
     gpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="nvidia.com/gpu")[0].labels
-    assert (gpu["path"], gpu["namespaces"], gpu["max"], gpu["min"], gpu["used"]) == ("root", "vision", "4", "2", "2")
+    assert (gpu["path"], gpu["namespaces"], gpu["max"], gpu["min"], gpu["used"]) == ("root", "vision", "4", "2", "3"), (
+        "admitted is used, bound or not"
+    )
     cpu = named(page, "arena_elastic_resource_quota_tree", user_group="root.vision", resource_name="cpu")[0].labels
-    assert (cpu["max"], cpu["min"], cpu["used"]) == ("N/A", "0.5", "0.5")
-    assert value(page, "fairlead_quota_used", quota="root", resource="nvidia.com/gpu") == 2
-    assert value(page, "fairlead_quota_pending", quota="root.vision", resource="cpu") == 4
+    assert (cpu["max"], cpu["min"], cpu["used"]) == ("N/A", "0.5", "4.5")
+    assert value(page, "fairlead_quota_used", quota="root", resource="nvidia.com/gpu") == 3
+    assert value(page, "fairlead_quota_borrowed", quota="root.vision", resource="cpu") == 4
+    assert value(page, "fairlead_quota_guaranteed", quota="root.vision", resource="cpu") == 0.5
     assert value(page, "fairlead_quota_max", quota="root.rest", resource="memory") == 64 * GIB
-    assert not named(page, "fairlead_quota_max", quota="root.vision", resource="cpu"), "no max: unlimited"
+    assert value(page, "fairlead_quota_max", quota="root.vision", resource="cpu") == math.inf, "no max: unlimited"
+    assert {each.labels["parent"] for each in named(page, "fairlead_quota_min", quota="root.vision")} == {"root"}
     assert value(page, "fairlead_quota_namespace_used", namespace_name="notebooks", resource="memory") == 4 * GIB
     assert value(page, "fairlead_quota_namespace_used", namespace_name="empty", resource="memory") == 0
+
+
+async def test_who_waits_by_reason_and_what_is_claimed() -> None:
+    spec = {"node": "", "gates": ("fairlead.io/quota",), "labels": {"arena.kubeflow.org/console-user": "bob"}}
+    said = Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=EPOCH)
+    first, *rest = (pod for pod in company().pods if pod.namespace == "vision" and pod.requests.get("cpu"))
+    waiting = structs.replace(first, conditions=(said,), **spec), *(structs.replace(pod, **spec) for pod in rest)
+    others = [pod for pod in company().pods if pod not in (first, *rest)]
+    page = parse_page(await page_text(structs.replace(company(), pods=(*others, *waiting)))).samples
+    asked = {pod.name: pod.requests["cpu"] / 1000 for pod in (first, *rest)}
+    assert value(page, "fairlead_quota_claimed", quota="root.vision", resource="cpu") == asked[first.name]
+    assert value(page, "fairlead_quota_pending", quota="root.vision", resource="cpu") == sum(asked.values())
+    assert value(page, "fairlead_quota_request", quota="root.vision", resource="cpu") == sum(asked.values())
+    assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="WaitingForEvictions") == 1
+    assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="Unjudged") == len(rest) > 0
+    assert value(page, "fairlead_quota_waiting_pods", quota="root.vision", reason="NeverFits") == 0
+    assert not named(page, "fairlead_quota_waiting_pods", quota="root"), "of leaves, so that they add up"
+
+
+async def test_use_per_user_adds_up_to_the_leafs(page: list[Sample]) -> None:
+    users = named(page, "fairlead_quota_user_used", quota="root.vision", resource="cpu")
+    assert {each.labels["user"] for each in users} == {"-"}
+    assert sum(each.value for each in users) == value(page, "fairlead_quota_used", quota="root.vision", resource="cpu")
 
 
 async def test_without_readings_use_is_absent_and_counts_are_not() -> None:

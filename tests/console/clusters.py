@@ -16,6 +16,8 @@ from fairlead.model.source import Source
 EPOCH = 1_767_600_000.0
 """2026-01-05T08:00:00Z"""
 CARD_MIB = 81_920
+GATED = ("fairlead.io/quota",)
+"""The gates of a pod that waits for quota."""
 
 
 def gpu_node(

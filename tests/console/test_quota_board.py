@@ -10,7 +10,7 @@ from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.quota import QuotaRow
 from fairlead.model.quota.tree import QuotaNode
 
-from .clusters import EPOCH, cluster, gpu_node, pod, quota_tree, training_job
+from .clusters import EPOCH, GATED, cluster, gpu_node, pod, quota_tree, training_job
 
 
 def board_state(*args: object, **more: object) -> BoardState:
@@ -54,7 +54,7 @@ def test_lent_is_what_others_take_of_the_guarantee_beyond_the_unallocated(a_uses
 
 def test_waiting_pods_and_jobs_are_counted_up_the_tree() -> None:
     job = training_job(namespace="team-c", state="Created")
-    waiting = pod("bert-worker-0", "", {"cpu": 4000}, namespace="team-c", job=job)
+    waiting = pod("bert-worker-0", "", {"cpu": 4000}, namespace="team-c", job=job, gates=GATED)
     seen = rows(board_state(pods=[waiting], jobs=[job], quota=quota_tree()))
     for path in ("root.b", "root"):
         assert (seen[path].waiting_pods, seen[path].waiting_jobs, seen[path].requested, seen[path].used) == (1, 1, 4, 0)
@@ -84,7 +84,7 @@ def test_a_path_filter_takes_what_is_below() -> None:
 
 
 def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
-    hungry = pod("x", "", {"cpu": 4000}, namespace="team-c")
+    hungry = pod("x", "", {"cpu": 4000}, namespace="team-c", gates=GATED)
     seen = board_state([gpu_node()], [hungry, cores("team-a", "y", 12)], quota=quota_tree())
     assert seen.quota_sentence.code == "quota-starved"
     assert seen.quota_sentence.text == "1 of 2 leaves borrows; 1 is below the guaranteed minimum while pods wait."
@@ -94,9 +94,9 @@ def test_the_sentence_names_leaves_that_wait_below_their_minimum() -> None:
 def test_a_leaf_that_has_its_minimum_of_what_its_pods_wait_for_is_not_starved() -> None:
     root = QuotaNode("root", "root", namespaces=("team-a",), min={"cpu": 10_000, "nvidia.com/gpu": 1}, max={})
     ask = {"cpu": 1000, "nvidia.com/gpu": 1}
-    seen = board_state([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask)], quota=root)
+    seen = board_state([gpu_node()], [pod("x", "gpu-1", ask), pod("y", "", ask, gates=GATED)], quota=root)
     assert (seen.quota_sentence.code, seen.overview.starved_leaves) == ("quota", [])
-    seen = board_state([gpu_node()], [pod("y", "", ask)], quota=root)
+    seen = board_state([gpu_node()], [pod("y", "", ask, gates=GATED)], quota=root)
     assert [(leaf.path, leaf.resource) for leaf in seen.overview.starved_leaves] == [("root", "nvidia.com/gpu")]
 
 

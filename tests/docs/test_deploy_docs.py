@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGE = (ROOT / "docs" / "gpu-sharing.md").read_text(encoding="utf-8")
+QUOTA_PAGE = (ROOT / "docs" / "quota-operations.md").read_text(encoding="utf-8")
 OBJECTS: list[dict[str, Any]] = [
     each for path in sorted(DEPLOY.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each
 ]
@@ -24,7 +25,7 @@ NAMES = {(each["kind"].lower(), each["metadata"]["name"]) for each in OBJECTS}
 
 
 def test_every_file_is_named_and_every_named_file_exists() -> None:
-    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE)) - {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}
+    named = set(re.findall(r"deploy/([\w.-]+[\w])", PAGE + QUOTA_PAGE)) - {SCHEDULER, "fairlead-admission-webhook", "fairlead-console"}
     assert named == {path.name for path in DEPLOY.iterdir()} - {"Dockerfile.dockerignore"}
 
 

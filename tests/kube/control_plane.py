@@ -205,6 +205,7 @@ class ControlPlane:
             f"--kubeconfig={self._component_kubeconfig('kube-controller-manager')}",
             f"--root-ca-file={self.authority}",
             f"--service-account-private-key-file={self.folder / 'service-accounts.key'}",
+            "--use-service-account-credentials=true",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
             *_NO_SERVING,

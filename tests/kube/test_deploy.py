@@ -152,6 +152,9 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 # --- the files -------------------------------------------------------------------------------------------------------------------------
 
 
+STORED_WITH_A_WARNING = ("gpushare-admission.yaml", "gpushare-webhook.yaml", "quota-admission.yaml")
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_a_real_server_takes_the_file_without_a_warning(cluster: ControlPlane, file: str) -> None:
     said = cluster.admin.run(
@@ -166,7 +169,7 @@ def test_the_laptop_takes_every_file_and_gives_it_back(tmp_path: Path) -> None:
         kubectl = Kubectl(program("kubectl"), server.kubeconfig, tmp_path)
         files = ["namespace.yaml", *(file for file in FILES if file != "namespace.yaml")]
         for file in files:
-            flags = () if file in ("gpushare-admission.yaml", "gpushare-webhook.yaml") else ("--warnings-as-errors",)
+            flags = () if file in STORED_WITH_A_WARNING else ("--warnings-as-errors",)
             kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
             assert "created" not in kubectl.run("apply", *flags, "-f", str(DEPLOY / file))
         with pytest.raises(KubectlError, match="stores this admission policy and never enforces it"):

@@ -1,10 +1,12 @@
-"""Quota use: peaks of pods, waiting apart from used, strangers nowhere, inner nodes the sum of what is below."""
+"""Quota use: admitted pods until they are gone, waiting apart, strangers nowhere, inner nodes the sum of what is below."""
 
 from __future__ import annotations
 
+from fairlead.model.node import Condition
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.rules.quota.usage import managed_resources, quota_usage
+from fairlead.rules.quota.managed import managed_resources
+from fairlead.rules.quota.usage import quota_usage
 
 from .builders import pod, snapshot
 
@@ -20,17 +22,59 @@ def asks(name: str, cpu: int, namespace: str = "ns1", node: str = "n", **more: o
 
 
 def used(*pods: Pod) -> dict[str, tuple[int, int]]:
-    return {use.node.name: (use.used.get("cpu", 0), use.pending.get("cpu", 0)) for use in quota_usage(snapshot([], pods, quota=ROOT))}
+    return {use.node.name: (use.own.used.get("cpu", 0), use.waits("cpu")) for use in quota_usage(snapshot([], pods, quota=ROOT))}
+
+
+def gated(name: str, cpu: int, namespace: str = "ns1", **more: object) -> Pod:
+    return asks(name, cpu, namespace, node="", phase="Pending", gates=("fairlead.io/quota",), **more)
 
 
 def test_used_and_pending_go_up_the_tree() -> None:
-    pods = [asks("a", 1000), asks("b", 500, "ns2", deleted_at=1.0), asks("c", 2000, node="", phase="Pending"), asks("d", 100, "ns3")]
+    pods = [asks("a", 1000), asks("b", 500, "ns2", deleted_at=1.0), gated("c", 2000), asks("d", 100, "ns3")]
     assert used(*pods) == {"root": (1600, 2000), "root.a": (1500, 2000), "root.a.1": (1500, 2000), "root.b": (100, 0)}
 
 
 def test_a_gated_pod_waits_and_a_finished_one_costs_nothing() -> None:
-    gated = asks("a", 1000, node="", phase="Pending", gates=("fairlead.io/quota",))
-    assert used(gated, asks("b", 7000, phase="Succeeded"), asks("c", 7000, phase="Failed"))["root"] == (0, 1000)
+    assert used(gated("a", 1000), asks("b", 7000, phase="Succeeded"), asks("c", 7000, phase="Failed"))["root"] == (0, 1000)
+
+
+def test_an_admitted_pod_is_used_before_it_has_a_node() -> None:
+    assert used(asks("a", 1000, node="", phase="Pending"))["root"] == (1000, 0)
+
+
+def test_another_gate_than_ours_does_not_wait_for_quota() -> None:
+    assert used(asks("a", 1000, node="", phase="Pending", gates=("example.com/other",)))["root"] == (1000, 0)
+
+
+def test_a_pod_that_does_not_stop_is_lost_five_minutes_after_its_end() -> None:
+    stuck = asks("a", 1000, deleted_at=snapshot([], []).taken_at - 300)
+    slow = asks("b", 500, deleted_at=snapshot([], []).taken_at - 299)
+    own = quota_usage(snapshot([], [stuck, slow], quota=ROOT))[0].own
+    assert (own.used, own.lost, own.pods) == ({"cpu": 500}, {"cpu": 1000}, 1)
+
+
+def test_what_is_guaranteed_and_borrowed_follows_from_the_nodes_own_min() -> None:
+    own = {use.node.name: use.own for use in quota_usage(snapshot([], [asks("a", 1500), asks("d", 100, "ns3")], quota=ROOT))}
+    assert {name: (dict(each.guaranteed), dict(each.borrowed)) for name, each in own.items()} == {
+        "root": ({"cpu": 1600}, {}),
+        "root.a": ({"cpu": 1000}, {"cpu": 500}),
+        "root.a.1": ({"cpu": 1000}, {"cpu": 500}),
+        "root.b": ({}, {"cpu": 100}),
+    }
+
+
+def test_a_claimant_says_so_in_its_condition_and_others_give_their_reason() -> None:
+    claimant = gated("a", 1000, conditions=(Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForEvictions", at=5.0),))
+    idle = gated("b", 700, conditions=(Condition("fairlead.io/QuotaAdmitted", "False", "WaitingForIdleQuota", at=5.0),))
+    own = quota_usage(snapshot([], [claimant, idle, gated("c", 1)], quota=ROOT))[2].own
+    assert (own.claimed, own.request, own.waiting_pods) == ({"cpu": 1000}, {"cpu": 1701}, 3)
+    assert own.waiting_by_reason == {"WaitingForEvictions": 1, "WaitingForIdleQuota": 1, "": 1}
+
+
+def test_use_per_user_adds_up_to_the_leafs() -> None:
+    pods = [asks("a", 1000, labels={"arena.kubeflow.org/console-user": "bob"}), asks("b", 300), asks("c", 200, "ns2")]
+    own = quota_usage(snapshot([], pods, quota=ROOT))[2].own
+    assert own.used_by_user == {"bob": {"cpu": 1000}, "": {"cpu": 500}}
 
 
 def test_strangers_static_pods_and_daemons_are_not_counted() -> None:
@@ -52,15 +96,15 @@ def test_a_pods_request_is_its_peak_and_overhead() -> None:
 
 
 def test_resources_the_tree_does_not_name_are_nobodys_business() -> None:
-    assert quota_usage(snapshot([], [asks("a", 1000)], quota=ROOT))[0].used == {"cpu": 1000}
+    assert quota_usage(snapshot([], [asks("a", 1000)], quota=ROOT))[0].own.used == {"cpu": 1000}
     assert managed_resources(ROOT) == ("cpu",)
     assert managed_resources(QuotaNode("root", "root")) == ("cpu", "memory", "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu")
 
 
 def test_each_namespace_of_a_leaf_is_there_also_without_pods() -> None:
     use = next(use for use in quota_usage(snapshot([], [asks("a", 1000, "ns2")], quota=ROOT)) if use.node is LEAF_1)
-    assert {name: dict(amounts) for name, amounts in use.used_by_namespace.items()} == {"ns1": {}, "ns2": {"cpu": 1000}}
-    assert (use.pods, use.waiting_pods) == (1, 0)
+    assert {name: dict(amounts) for name, amounts in use.own.used_by_namespace.items()} == {"ns1": {}, "ns2": {"cpu": 1000}}
+    assert (use.own.pods, use.own.waiting_pods) == (1, 0)
 
 
 def test_without_a_tree_there_is_no_use() -> None:

@@ -89,3 +89,23 @@ def largest_of(parts: Iterable[Amounts]) -> Amounts:
             if amount > largest.get(name, 0):
                 largest[name] = amount
     return largest
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """The canonical text of an amount, as the API server would print it.
+
+    >>> amount_text("cpu", 1500), amount_text("cpu", 2000)
+    ('1500m', '2')
+    >>> amount_text("memory", 16 << 30), amount_text("aliyun.com/gpu-mem", 4)
+    ('16Gi', '4')
+    """
+    if resource == CPU:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if amount and is_byte_resource(resource):
+        for bits, suffix in _BINARY:
+            if amount % (1 << bits) == 0:
+                return f"{amount >> bits}{suffix}"
+    return str(amount)
+
+
+_BINARY: Final = ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))

@@ -45,7 +45,8 @@ from fairlead.model.occupancy import GpuTotals, NodeOccupancy
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.status import NO_GPU
-from fairlead.rules.quota.usage import DEFAULT_RESOURCES, managed_resources, quota_usage
+from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
+from fairlead.rules.quota.usage import quota_usage
 from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.why import ShareWhy
 

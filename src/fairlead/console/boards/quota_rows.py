@@ -82,8 +82,8 @@ def lent_by_leaf(uses: Sequence[QuotaUse], resource: str) -> dict[str, float]:
     if root_max is None:
         return {}
     guaranteed = sum(use.node.min.get(resource, 0) for use in leaves)
-    borrowed = sum(max(0, use.used.get(resource, 0) - use.node.min.get(resource, 0)) for use in leaves)
-    unused = {use.node.path: max(0, use.node.min.get(resource, 0) - use.used.get(resource, 0)) for use in leaves}
+    borrowed = sum(max(0, use.own.used.get(resource, 0) - use.node.min.get(resource, 0)) for use in leaves)
+    unused = {use.node.path: max(0, use.node.min.get(resource, 0) - use.own.used.get(resource, 0)) for use in leaves}
     taken = max(0, borrowed - max(0, root_max - guaranteed))
     offered = sum(unused.values())
     return {path: min(float(part), taken * part / offered) for path, part in unused.items()} if offered else {}
@@ -114,7 +114,7 @@ def _row(
 ) -> QuotaRow:
     node = use.node
     unit, per = unit_of(resource)
-    used, least, most = use.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
+    used, least, most = use.own.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
     below = [leaf for leaf in node.walk() if leaf.is_leaf]
     return QuotaRow(
         name=node.name,
@@ -128,13 +128,13 @@ def _row(
         max=None if most is None else neat(most / per),
         min=neat(least / per),
         used=neat(used / per),
-        requested=neat(use.requested(resource) / per),
+        requested=neat(use.own.request.get(resource, 0) / per),
         borrowed=neat(max(0, used - least) / per),
         lent=neat(sum(lent.get(leaf.path, 0.0) for leaf in below) / per),
-        waiting_pods=use.waiting_pods,
+        waiting_pods=use.own.waiting_pods,
         waiting_jobs=sum(waiting_jobs.get(name, 0) for leaf in below for name in leaf.namespaces),
         by_namespace=[
-            NamespaceUse(namespace=name, used=neat(amounts.get(resource, 0) / per)) for name, amounts in use.used_by_namespace.items()
+            NamespaceUse(namespace=name, used=neat(amounts.get(resource, 0) / per)) for name, amounts in use.own.used_by_namespace.items()
         ],
     )
 

@@ -108,7 +108,7 @@ def _quota(amount: str) -> ChartQuery:
         f"Quota {amount}",
         "base",
         f"{amount} of each quota node and resource: cores, bytes, or whole units",
-        (Spelling(f"max by (path,quota,resource) (fairlead_quota_{amount}{{$m}})", _QUOTA),),
+        (Spelling(f"max by (path,quota,resource) (fairlead_quota_{amount}{{$m}} < Inf)", _QUOTA),),
         _QUOTA_FILTERS,
     )
 

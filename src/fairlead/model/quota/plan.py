@@ -136,7 +136,10 @@ class QuotaNodeUse(Struct, frozen=True):
     """What the status says of one quota node (quota contract 1.5).
 
     `used`: admitted and unfinished, stopping included. `request`: with what waits. `claimed`: promised.
-    `lost`: of pods that do not stop. `guaranteed` and `borrowed` are computed at the node itself.
+    `lost`: of pods that do not stop, and part of nothing else. `guaranteed` and `borrowed` are computed at
+    the node itself. `pods`: those of `used`. `waiting_by_reason`: by what their conditions say; "" = nothing
+    yet. `used_by_namespace` has every namespace of a leaf, also those that use nothing, and is empty on inner
+    nodes, as is `used_by_user`, where "" is nobody's.
     """
 
     name: str
@@ -152,6 +155,8 @@ class QuotaNodeUse(Struct, frozen=True):
     firm_request: Amounts = NOTHING
     waiting_units: int = 0
     waiting_pods: int = 0
+    pods: int = 0
+    waiting_by_reason: Mapping[str, int] = {}
     used_by_namespace: Mapping[str, Amounts] = {}
     used_by_user: Mapping[str, Amounts] = {}
 

@@ -72,3 +72,10 @@ class Namespace(Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     is_ending: bool = False
+
+
+class LeafGroup(Struct, frozen=True, gc=False):
+    """A UserGroup, and the leaf that it names."""
+
+    name: str
+    leaf: str

@@ -157,7 +157,7 @@ def _quota(summary: ClusterSummary) -> Family:
     keys: list[Key] = []
     for use in summary.quota:
         node = use.node
-        for resource in sorted({*node.min, *node.max, *use.used}):
+        for resource in sorted({*node.min, *node.max, *use.own.used}):
             keys.append(
                 (
                     parent_path(node),
@@ -166,7 +166,7 @@ def _quota(summary: ClusterSummary) -> Family:
                     resource,
                     _amount(node.max, resource, "N/A"),
                     _amount(node.min, resource, "0"),
-                    _amount(use.used, resource, "0"),
+                    _amount(use.own.used, resource, "0"),
                     node.path,
                     "",
                 )

@@ -6,6 +6,7 @@ which Prometheus puts on targets. A value that is not known has no series.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -13,6 +14,8 @@ from fairlead.model.devices.gpu import GpuMode
 from fairlead.model.metric import NO_LABELS, Family, Key, MetricName
 from fairlead.model.occupancy import NodeOccupancy, PodUse
 from fairlead.model.pod import Pod
+from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import CPU, Amounts, counted
 from fairlead.rules.jobs.status import native_state
 from fairlead.rules.nodes.status import gpu_model, is_ready, node_ip, role_text
@@ -26,7 +29,10 @@ _NODE: Final = ("node_name",)
 _JOB: Final = ("job_namespace", "job_name", "job_type")
 _INSTANCE: Final = (*_JOB, "instance_name", "node_name")
 _POD: Final = ("namespace_name", "pod_name", "node_name")
-_QUOTA: Final = ("path", "quota", "resource")
+_QUOTA: Final = ("path", "quota", "parent", "resource")
+NOBODY: Final = "-"
+WAIT_REASONS: Final = (*((reason.value, reason.value) for reason in Reason), ("Unjudged", ""))
+"""(label, what the condition says) of waiting pods; all of them are always there."""
 
 
 def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
@@ -80,11 +86,21 @@ POD_INFO: Final = _gauge(
 POD_RESTARTS: Final = MetricName("fairlead_gpu_pod_restarts_total", "counter", _POD, "Container restarts of a pod that asks for a GPU.")
 QUOTA: Final = (
     _gauge("quota_min", _QUOTA, "Guaranteed amount of the quota node (cores, bytes, counts)."),
-    _gauge("quota_max", _QUOTA, "Largest amount of the quota node; absent when unlimited."),
-    _gauge("quota_used", _QUOTA, "Amount that pods of the quota node hold."),
+    _gauge("quota_max", _QUOTA, "Largest amount of the quota node; +Inf when unlimited."),
+    _gauge("quota_used", _QUOTA, "Amount that admitted pods of the quota node ask for, until they are gone."),
     _gauge("quota_pending", _QUOTA, "Amount that waiting pods of the quota node ask for."),
+    _gauge("quota_request", _QUOTA, "Used and pending together."),
+    _gauge("quota_guaranteed", _QUOTA, "The part of used that is within the node's own min."),
+    _gauge("quota_borrowed", _QUOTA, "The part of used above the node's own min."),
+    _gauge("quota_claimed", _QUOTA, "Amount promised to waiting pods for which room is being made."),
 )
-QUOTA_NAMESPACE: Final = _gauge("quota_namespace_used", (*_QUOTA, "namespace_name"), "Amount that pods of one namespace of a leaf hold.")
+QUOTA_NAMESPACE: Final = _gauge("quota_namespace_used", (*_QUOTA, "namespace_name"), "What pods of one namespace of a leaf use of it.")
+QUOTA_USER: Final = _gauge("quota_user_used", (*_QUOTA, "user"), "What pods of one user use of a leaf; user `-` = of nobody who is known.")
+QUOTA_WAITING: Final = _gauge(
+    "quota_waiting_pods",
+    ("path", "quota", "parent", "reason"),
+    "Pods of a leaf that wait, by the reason that their condition gives; `Unjudged` = it gives none yet.",
+)
 NAMES: Final = (
     *CLUSTER,
     NODE_INFO,
@@ -98,6 +114,8 @@ NAMES: Final = (
     POD_RESTARTS,
     *QUOTA,
     QUOTA_NAMESPACE,
+    QUOTA_USER,
+    QUOTA_WAITING,
 )
 
 
@@ -209,18 +227,33 @@ def _pod_facts(pod: Pod, kind: str) -> Key:
 
 
 def _quota(summary: ClusterSummary) -> list[Family]:
-    """Rows by (quota node, resource): every resource the node names or its pods use."""
-    rows = [(use, resource) for use in summary.quota for resource in sorted({*use.node.min, *use.node.max, *use.used, *use.pending})]
-    keys = [(use.node.path, use.node.name, resource) for use, resource in rows]
-    spaces = [(use.node.path, use.node.name, resource, name) for use, resource in rows for name in use.used_by_namespace]
-    used = [_base(use.used_by_namespace[name], resource) for use, resource in rows for name in use.used_by_namespace]
+    """Rows by (quota node, resource): every resource the node names or its pods ask for."""
+    rows = [(use, resource) for use in summary.quota for resource in sorted({*use.node.min, *use.node.max, *use.own.request})]
+    keys = [_quota_key(use, resource) for use, resource in rows]
+    spaces = [(*key, name) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_namespace]
+    users = [(*key, name or NOBODY) for key, (use, _) in zip(keys, rows, strict=True) for name in use.own.used_by_user]
+    columns: tuple[Callable[[QuotaUse, str], float | int], ...] = (
+        lambda use, resource: _base(use.node.min, resource),
+        lambda use, resource: _base(use.node.max, resource) if resource in use.node.max else math.inf,
+        lambda use, resource: _base(use.own.used, resource),
+        lambda use, resource: _base({resource: use.waits(resource)}, resource),
+        lambda use, resource: _base(use.own.request, resource),
+        lambda use, resource: _base(use.own.guaranteed, resource),
+        lambda use, resource: _base(use.own.borrowed, resource),
+        lambda use, resource: _base(use.own.claimed, resource),
+    )
+    leaves = [use for use in summary.quota if use.node.is_leaf]
+    waiting = [(_quota_key(use, reason), use.own.waiting_by_reason.get(said, 0)) for use in leaves for reason, said in WAIT_REASONS]
     return [
-        Family(QUOTA[0], keys, [_base(use.node.min, resource) for use, resource in rows]),
-        Family(QUOTA[1], keys, [_base(use.node.max, resource) if resource in use.node.max else None for use, resource in rows]),
-        Family(QUOTA[2], keys, [_base(use.used, resource) for use, resource in rows]),
-        Family(QUOTA[3], keys, [_base(use.pending, resource) for use, resource in rows]),
-        Family(QUOTA_NAMESPACE, spaces, used),
+        *(Family(metric, keys, [value(*row) for row in rows]) for metric, value in zip(QUOTA, columns, strict=True)),
+        Family(QUOTA_NAMESPACE, spaces, [_base(part, resource) for use, resource in rows for part in use.own.used_by_namespace.values()]),
+        Family(QUOTA_USER, users, [_base(part, resource) for use, resource in rows for part in use.own.used_by_user.values()]),
+        Family(QUOTA_WAITING, [key for key, _ in waiting], [count for _, count in waiting]),
     ]
+
+
+def _quota_key(use: QuotaUse, last: str) -> Key:
+    return (use.node.path, use.node.name, use.node.parent, last)
 
 
 def _base(amounts: Amounts, resource: str) -> float | int:

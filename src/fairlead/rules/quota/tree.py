@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import Amounts
-from fairlead.rules.quota.usage import managed_resources
+from fairlead.rules.quota.managed import managed_resources
 
 Vector = tuple[int, ...]
 """Amounts of the managed resources, in their order."""

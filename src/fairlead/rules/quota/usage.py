@@ -1,44 +1,28 @@
-"""How much of each quota node is used, and how much waits for it.
+"""How much of each quota node is used, and how much waits for it: `node_uses` of a cluster as it is.
 
-From pods alone: nothing is remembered, so nothing can drift. A pod's request is its peak (init steps count)
-plus overhead. Resources that the tree does not name are left out. A terminating pod is charged until it has
-finished or its object is gone.
+Boards and metrics show it. It needs no quota controller: without one no pod has the gate, so every unfinished
+pod counts as used, bound or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
-
+from fairlead.model.keys import LABEL_USER, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import Pod
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.use import QuotaUse
-from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU, Amounts, sum_of
 from fairlead.model.snapshot import ClusterSnapshot
-
-DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
-"""What the Quota board always has a table for, in its order."""
+from fairlead.rules.quota.node_use import node_uses
 
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
     """Use of every quota node, parents before children in the order written; empty without a tree."""
-    if snapshot.quota is None:
+    root = snapshot.quota
+    if root is None:
         return ()
-    return tuple(_gather(snapshot.quota, snapshot, frozenset(managed_resources(snapshot.quota))))
-
-
-def managed_resources(root: QuotaNode) -> tuple[str, ...]:
-    """Resources the tree speaks of: the defaults it names first, then others by name.
-
-    A tree that names none manages the defaults.
-
-    >>> managed_resources(QuotaNode("root", "root", max={"rdma/hca": 4, "memory": 1, "cpu": 1}))
-    ('cpu', 'memory', 'rdma/hca')
-    """
-    named = {resource for node in root.walk() for resource in node.resources}
-    if not named:
-        return DEFAULT_RESOURCES
-    return (*(resource for resource in DEFAULT_RESOURCES if resource in named), *sorted(named - set(DEFAULT_RESOURCES)))
+    pods = [_quota_pod(pod) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name) if is_charged(pod)]
+    uses = node_uses(QuotaState(root, tuple(pods), now=snapshot.taken_at))
+    return tuple(QuotaUse(node, use) for node, use in zip(root.walk(), uses, strict=True))
 
 
 def is_charged(pod: Pod) -> bool:
@@ -49,46 +33,18 @@ def is_charged(pod: Pod) -> bool:
     return owner is None or owner.kind not in ("Node", "DaemonSet")
 
 
-def is_waiting(pod: Pod) -> bool:
-    """Whether it has no place yet. Our gate keeps a pod off every node, so having a node tells both."""
-    return not pod.node
-
-
-def _gather(node: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str]) -> list[QuotaUse]:
-    """The node's use, then that of everything below it."""
-    if node.is_leaf:
-        return [_leaf_use(node, snapshot, managed)]
-    below = [_gather(child, snapshot, managed) for child in node.children]
-    children = [uses[0] for uses in below]
-    own = QuotaUse(
-        node,
-        used=sum_of(child.used for child in children),
-        pending=sum_of(child.pending for child in children),
-        pods=sum(child.pods for child in children),
-        waiting_pods=sum(child.waiting_pods for child in children),
+def _quota_pod(pod: Pod) -> QuotaPod:
+    said = next((each for each in pod.conditions if each.type == QUOTA_CONDITION), None)
+    is_claimant = said is not None and said.reason == Reason.WAITING_FOR_EVICTIONS
+    return QuotaPod(
+        pod.namespace,
+        pod.name,
+        pod.uid,
+        pod.requests,
+        is_admitted=QUOTA_GATE not in pod.gates,
+        is_stopping=pod.deleted_at is not None,
+        claim_since=said.at if said is not None and is_claimant else None,
+        user=pod.labels.get(LABEL_USER, ""),
+        stopping_at=pod.deleted_at,
+        said_reason=said.reason if said is not None and QUOTA_GATE in pod.gates else "",
     )
-    return [own, *(use for uses in below for use in uses)]
-
-
-def _leaf_use(leaf: QuotaNode, snapshot: ClusterSnapshot, managed: frozenset[str]) -> QuotaUse:
-    charged = {name: [pod for pod in snapshot.pods_in(name) if is_charged(pod)] for name in leaf.namespaces}
-    running = {name: [pod for pod in pods if not is_waiting(pod)] for name, pods in charged.items()}
-    waiting = [pod for pods in charged.values() for pod in pods if is_waiting(pod)]
-    by_namespace = {name: _asked(pods, managed) for name, pods in running.items()}
-    return QuotaUse(
-        leaf,
-        used=sum_of(by_namespace.values()),
-        pending=_asked(waiting, managed),
-        pods=sum(len(pods) for pods in running.values()),
-        waiting_pods=len(waiting),
-        used_by_namespace=by_namespace,
-    )
-
-
-def _asked(pods: Iterable[Pod], managed: frozenset[str]) -> Amounts:
-    total: dict[str, int] = {}
-    for pod in pods:
-        for resource, amount in pod.requests.items():
-            if resource in managed:
-                total[resource] = total.get(resource, 0) + amount
-    return total

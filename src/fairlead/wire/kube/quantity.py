@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.model.resources import CPU, NOTHING, Amounts, is_byte_resource
+from fairlead.model.resources import CPU, NOTHING, Amounts, amount_text
 
 _QUANTITY: Final = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?", re.ASCII)
 _TENS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -68,22 +68,9 @@ def parse_amounts(texts: Mapping[str, str | int | float] | None) -> Amounts:
 
 
 def render_amount(resource: str, amount: int) -> str:
-    """The canonical text the API server would print.
+    """See `amount_text`.
 
-    >>> render_amount("cpu", 1500), render_amount("cpu", 2000)
-    ('1500m', '2')
-    >>> render_amount("memory", 16 << 30), render_amount("aliyun.com/gpu-mem", 4)
-    ('16Gi', '4')
+    >>> render_amount("cpu", 1500), render_amount("memory", 16 << 30)
+    ('1500m', '16Gi')
     """
-    if resource == CPU:
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if is_byte_resource(resource):
-        return _render_bytes(amount)
-    return str(amount)
-
-
-def _render_bytes(amount: int) -> str:
-    for suffix, bits in sorted(_TWOS.items(), key=lambda item: -item[1]):
-        if amount and amount % (1 << bits) == 0:
-            return f"{amount >> bits}{suffix}"
-    return str(amount)
+    return amount_text(resource, amount)

@@ -1,0 +1,169 @@
+"""Admission in namespaces of the quota tree, as functions: what is added to new objects, what is refused.
+
+`deploy/quota-admission.yaml` says the same to the API server; `tests/kube/test_quota_admission.py` holds them
+together. All of it concerns only namespaces with the label `fairlead.io/quota=enforced`. Who wrote a pod is
+known by the account that asked, never by an owner that the pod names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.keys import (
+    LABEL_MANAGED,
+    LABEL_POD_GROUP,
+    LABEL_POD_GROUP_SIZE,
+    LABEL_QUOTA_NAME,
+    LABEL_USER,
+    LABELS_PREEMPTIBLE,
+    QUOTA_GATE,
+)
+from fairlead.model.quota.written import Writer, Written
+from fairlead.model.refusal import Refusal
+
+OURS: Final = "system:serviceaccount:fairlead-system:"
+"""How the accounts of Fairlead's own servers begin."""
+CONTROLLER: Final = f"{OURS}fairlead-quota-controller"
+"""The one account that takes gates away."""
+DAEMON_SETS: Final = "system:serviceaccount:kube-system:daemon-set-controller"
+KUBELETS: Final = "system:node:"
+USERS: Final = "system:serviceaccount:kube-ai:"
+"""How the accounts of Fairlead's users begin; the user's id follows."""
+ADMINS: Final = "system:masters"
+PREFIX: Final = "fairlead.io/"
+GUARDED_LABELS: Final = (*LABELS_PREEMPTIBLE, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, "scheduling.x-k8s.io/pod-group", LABEL_USER)
+"""Beside all that begin with `fairlead.io/`."""
+GANG_ANNOTATIONS: Final = (
+    "gang.scheduling.koordinator.sh/name",
+    "gang.scheduling.koordinator.sh/min-available",
+    "scheduling.k8s.io/group-name",
+)
+"""Volcano's controller writes them on pods that are there already: free while the pod waits."""
+GUARD_POLICY: Final = "fairlead-quota-guard"
+USER_POLICY: Final = "fairlead-quota-user"
+RESIZE_POLICY: Final = "fairlead-quota-resize"
+"""Names of the ValidatingAdmissionPolicies and of their bindings."""
+
+
+class Additions(Struct, frozen=True):
+    """What the injector adds to a new object. `gate`: "" = none; `labels` replace those of the same name."""
+
+    gate: str = ""
+    labels: Mapping[str, str] = {}
+
+
+def is_exempt(writer: Writer) -> bool:
+    """Kubelets (mirrors of static pods) and the controller of DaemonSets: their pods are no business of
+    quota."""
+    return writer.user == DAEMON_SETS or writer.user.startswith(KUBELETS)
+
+
+def additions(pod: Written, writer: Writer) -> Additions:
+    """What a new pod gets.
+
+    >>> additions(Written(), Writer("alice"))
+    Additions(gate='fairlead.io/quota', labels={'fairlead.io/managed': 'true'})
+    >>> additions(Written(gates=("fairlead.io/quota",)), Writer("system:serviceaccount:kube-ai:bob")).labels
+    {'fairlead.io/managed': 'true', 'arena.kubeflow.org/console-user': 'bob'}
+    """
+    if is_exempt(writer):
+        return Additions()
+    return Additions("" if QUOTA_GATE in pod.gates else QUOTA_GATE, {LABEL_MANAGED: "true", **stamp(writer)})
+
+
+def stamp(writer: Writer) -> Mapping[str, str]:
+    """The label with the user's id, for what a user of ours creates; {} of anybody else."""
+    return {LABEL_USER: writer.user.removeprefix(USERS)} if writer.user.startswith(USERS) else {}
+
+
+def refuse_new(pod: Written, writer: Writer, leaf: str) -> Refusal | None:
+    """The refusal if the pod may not be created as it stands, injected; `leaf` is the namespace's."""
+    if is_exempt(writer):
+        return None
+    if QUOTA_GATE not in pod.gates:
+        return Refusal(f"a new pod needs the scheduling gate {QUOTA_GATE} here")
+    if pod.labels.get(LABEL_MANAGED) != "true":
+        return Refusal(f"a new pod needs the label {LABEL_MANAGED}=true here")
+    if pod.node:
+        return Refusal("a new pod may not name its node here")
+    return _refuse_foreign(pod, leaf)
+
+
+def refuse_change(before: Written, after: Written, writer: Writer, leaf: str) -> Refusal | None:
+    """The refusal if `writer` may not turn a pod into `after`.
+
+    >>> waits = Written(gates=("fairlead.io/quota",))
+    >>> refuse_change(waits, Written(), Writer("alice", ("system:masters",)), "root.a").reason
+    "only Fairlead's quota controller takes the scheduling gate fairlead.io/quota away"
+    >>> refuse_change(waits, Written(), Writer(CONTROLLER), "root.a")
+    """
+    if is_exempt(writer):
+        return None
+    if QUOTA_GATE in before.gates and QUOTA_GATE not in after.gates and writer.user != CONTROLLER:
+        return Refusal(f"only Fairlead's quota controller takes the scheduling gate {QUOTA_GATE} away")
+    if before.labels.get(LABEL_QUOTA_NAME) != after.labels.get(LABEL_QUOTA_NAME):
+        refusal = _refuse_foreign(after, leaf)
+        if refusal is not None:
+            return refusal
+    return _refuse_edit(before, after, writer, may_join=QUOTA_GATE in before.gates)
+
+
+def refuse_binding(binding: Written, writer: Writer, leaf: str) -> Refusal | None:
+    """The refusal if labels and annotations of a Binding may not become those of its pod."""
+    if is_exempt(writer):
+        return None
+    return _refuse_foreign(binding, leaf) or _refuse_edit(Written(), binding, writer, may_join=False)
+
+
+def refuse_resize(before: Written, after: Written, writer: Writer, managed: Collection[str]) -> Refusal | None:
+    """The refusal if the pod may not be resized; `managed`: the resources that the tree counts.
+
+    >>> before, after = Written(requests={"cpu": 1000}), Written(requests={"cpu": 2000})
+    >>> refuse_resize(before, after, Writer("alice"), ("cpu",)).reason
+    'a pod may not grow here: the quota tree counts cpu'
+    """
+    if _is_trusted(writer):
+        return None
+    for resource in sorted(managed):
+        if after.requests.get(resource, 0) > before.requests.get(resource, 0):
+            return Refusal(f"a pod may not grow here: the quota tree counts {resource}")
+    return None
+
+
+def refuse_stamp(before: Written, after: Written, writer: Writer) -> Refusal | None:
+    """The refusal if an owner of pods would be somebody else's afterwards."""
+    if _is_trusted(writer) or before.labels.get(LABEL_USER) == after.labels.get(LABEL_USER):
+        return None
+    return Refusal(f"the label {LABEL_USER} may not be changed")
+
+
+def _refuse_foreign(pod: Written, leaf: str) -> Refusal | None:
+    named = pod.labels.get(LABEL_QUOTA_NAME, leaf)
+    if named == leaf:
+        return None
+    return Refusal(f"the label {LABEL_QUOTA_NAME} names {named}, and this namespace is on " + (leaf or "no leaf"))
+
+
+def _refuse_edit(before: Written, after: Written, writer: Writer, *, may_join: bool) -> Refusal | None:
+    """`may_join`: the pod has not been admitted, and may yet be said to belong to a gang."""
+    if _is_trusted(writer):
+        return None
+    for key in _changed(before.labels, after.labels):
+        if key.startswith(PREFIX) or key in GUARDED_LABELS:
+            return Refusal(f"the label {key} may not be changed")
+    for key in _changed(before.annotations, after.annotations):
+        if key.startswith(PREFIX) or (key in GANG_ANNOTATIONS and not may_join):
+            return Refusal(f"the annotation {key} may not be changed")
+    return None
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    return (key for key in sorted({*before, *after}) if before.get(key) != after.get(key))
+
+
+def _is_trusted(writer: Writer) -> bool:
+    """Fairlead's own servers, and the cluster's administrators."""
+    return writer.user.startswith(OURS) or ADMINS in writer.groups

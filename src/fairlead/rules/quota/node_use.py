@@ -1,0 +1,146 @@
+"""What each quota node uses, has borrowed, has promised, and what waits below it: the one account of it.
+
+The plan hands it out, the status of the tree, the board and the metrics show it (quota contract 1.5, 2.1).
+Only from pods: nothing is remembered, so nothing can drift. Amounts of managed resources only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from fairlead.model.moment import Moment
+from fairlead.model.quota.plan import QuotaClaim, QuotaNodeUse
+from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.resources import NOTHING, Amounts
+from fairlead.rules.quota.managed import managed_resources
+
+Sum = dict[str, int]
+
+
+def node_uses(
+    state: QuotaState, claims: Iterable[QuotaClaim] | None = None, units: Mapping[str, int] | None = None
+) -> tuple[QuotaNodeUse, ...]:
+    """Every node, parents before children in the order written.
+
+    `claims`: what a plan promises; None = what the conditions of waiting pods say was promised. `units`: how
+    many units wait, by leaf; None = not counted.
+    """
+    managed = frozenset(managed_resources(state.tree))
+    leaves = list(state.tree.leaves())
+    sums = {id(leaf): _LeafSums(leaf) for leaf in leaves}  # names may occur twice in a tree that breaks its rules
+    of_namespace = {name: sums[id(leaf)] for leaf in leaves for name in leaf.namespaces}
+    of_leaf = {leaf.name: sums[id(leaf)] for leaf in leaves}
+    for pod in state.pods:
+        if (own := of_namespace.get(pod.namespace)) is not None:
+            own.count(pod, managed, is_lost=is_lost(pod, state.now, state.settings), is_claim_told=claims is None)
+    for claim in claims or ():
+        _add(of_leaf[claim.leaf].claimed, claim.request, managed)
+    for name, count in (units or {}).items():
+        of_leaf[name].waiting_units += count
+    return tuple(_gather(state.tree, sums)[1])
+
+
+def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:
+    """Whether it should have stopped long ago: it is shown, but no longer charged (2.13)."""
+    return pod.is_stopping and pod.stopping_at is not None and now - pod.stopping_at >= settings.stuck_seconds
+
+
+class _LeafSums:
+    """The sums of one leaf in the making, or of all leaves below an inner node."""
+
+    def __init__(self, node: QuotaNode) -> None:
+        self.used: Sum = {}
+        self.waiting: Sum = {}
+        self.claimed: Sum = {}
+        self.lost: Sum = {}
+        self.firm_used: Sum = {}
+        self.firm_waiting: Sum = {}
+        self.waiting_units = 0
+        self.pods = 0
+        self.waiting_pods: Counter[str] = Counter()
+        self.by_namespace: dict[str, Sum] = {name: {} for name in node.namespaces}
+        self.by_user: dict[str, Sum] = {}
+
+    def count(self, pod: QuotaPod, managed: frozenset[str], *, is_lost: bool, is_claim_told: bool) -> None:
+        if not pod.is_admitted:
+            self.waiting_pods[pod.said_reason] += 1
+            _add(self.waiting, pod.request, managed)
+            if not pod.is_preemptible:
+                _add(self.firm_waiting, pod.request, managed)
+            if is_claim_told and pod.claim_since is not None:
+                _add(self.claimed, pod.request, managed)
+        elif is_lost:
+            _add(self.lost, pod.request, managed)
+        else:
+            self.pods += 1
+            for total in (self.used, self.by_namespace[pod.namespace], self.by_user.setdefault(pod.user, {})):
+                _add(total, pod.request, managed)
+            if not pod.is_preemptible:
+                _add(self.firm_used, pod.request, managed)
+
+    def add(self, below: _LeafSums) -> None:
+        """What is below an inner node; namespaces and users are told at leaves alone."""
+        pairs = (
+            (self.used, below.used),
+            (self.waiting, below.waiting),
+            (self.claimed, below.claimed),
+            (self.lost, below.lost),
+            (self.firm_used, below.firm_used),
+            (self.firm_waiting, below.firm_waiting),
+        )
+        for mine, theirs in pairs:
+            _add(mine, theirs)
+        self.waiting_units += below.waiting_units
+        self.pods += below.pods
+        self.waiting_pods.update(below.waiting_pods)
+
+
+def _gather(node: QuotaNode, sums: Mapping[int, _LeafSums]) -> tuple[_LeafSums, list[QuotaNodeUse]]:
+    """The sums of the node, and the rows of it and of everything below."""
+    if node.is_leaf:
+        return sums[id(node)], [_row(node, sums[id(node)])]
+    own = _LeafSums(node)
+    rows: list[QuotaNodeUse] = []
+    for child in node.children:
+        below, its = _gather(child, sums)
+        own.add(below)
+        rows += its
+    return own, [_row(node, own), *rows]
+
+
+def _row(node: QuotaNode, own: _LeafSums) -> QuotaNodeUse:
+    return QuotaNodeUse(
+        node.name,
+        node.namespaces,
+        tuple(child.name for child in node.children),
+        used=own.used,
+        request=_sum(own.used, own.waiting),
+        guaranteed={name: least for name, amount in own.used.items() if (least := min(amount, node.min.get(name, 0)))},
+        borrowed={name: over for name, amount in own.used.items() if (over := amount - node.min.get(name, 0)) > 0},
+        claimed=own.claimed,
+        lost=own.lost,
+        firm_used=own.firm_used,
+        firm_request=_sum(own.firm_used, own.firm_waiting),
+        waiting_units=own.waiting_units,
+        waiting_pods=own.waiting_pods.total(),
+        pods=own.pods,
+        waiting_by_reason=own.waiting_pods,
+        used_by_namespace=own.by_namespace if node.is_leaf else {},
+        used_by_user=own.by_user,
+    )
+
+
+def _add(total: Sum, amounts: Amounts, managed: frozenset[str] | None = None) -> None:
+    for name, amount in amounts.items():
+        if managed is None or name in managed:
+            total[name] = total.get(name, 0) + amount
+
+
+def _sum(one: Sum, other: Sum) -> Amounts:
+    if not other:
+        return one or NOTHING
+    total = dict(one)
+    _add(total, other)
+    return total

@@ -1,0 +1,301 @@
+"""Everything that is wrong with a quota tree, each in one sentence with node, resource and numbers (quota
+contract 1.4).
+
+A tree with a violation that `stops` admits and evicts nothing. Amounts are compared when all of the tree
+could be read: otherwise a child would be told that its parent has nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from fairlead.model.keys import (
+    ANNOTATION_ADOPT_RUNNING,
+    DRAIN_OVER_MAX,
+    LEND_LIMIT,
+    MAX_JOBS,
+    PREEMPT_POLICY,
+    RECLAIM_SCOPE,
+    USER_CAP,
+    USER_ORDER,
+)
+from fairlead.model.pod import Pod, PodPhase
+from fairlead.model.quota.rows import LeafGroup
+from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
+from fairlead.model.resources import Amounts, amount_text
+from fairlead.rules.quota.usage import is_charged
+from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
+
+TREE_NAME: Final = "elasticquotatree"
+TREE_NAMESPACE: Final = "kube-system"
+PROTECTED: Final = ("kube-system", "kube-public", "kube-node-lease", SYSTEM_NAMESPACE, USERS_NAMESPACE)
+"""Namespaces that may hang on no leaf."""
+
+_PLACES: Final = {
+    LEND_LIMIT: "",
+    DRAIN_OVER_MAX: "",
+    RECLAIM_SCOPE: "root",
+    PREEMPT_POLICY: "leaf",
+    USER_CAP: "leaf",
+    USER_ORDER: "leaf",
+}
+_NAMED_MAX: Final = 5
+
+
+def validate(
+    tree: QuotaTree,
+    old: QuotaTree | None = None,
+    namespaces: Collection[str] | None = None,
+    pods: Iterable[Pod] = (),
+    groups: Sequence[LeafGroup] = (),
+    *,
+    capacity: Amounts | None = None,
+) -> tuple[Violation, ...]:
+    """Errors first, each kind in the order of the tree.
+
+    `old`: what stands in the tree's place before the write; None = nothing does; the tree itself = it is no
+    write, and nobody is asked whether pods run. `namespaces`: the names of those that exist, `capacity`: what
+    the cluster has; None = not known.
+    """
+    found = [*tree.faults, *_identity(tree)]
+    if tree.root is not None:
+        found += _names(tree.root)
+        found += _namespaces(tree.root, namespaces)
+        if not tree.faults:
+            found += _amounts(tree.root, capacity)
+        found += _attributes(tree.root)
+        found += _unused(tree.root, groups)
+        found += _bound(tree.root, old, groups)
+        found += _busy(tree, old, pods)
+    return tuple(sorted(found, key=lambda each: not each.is_error))
+
+
+def validate_deletion(old: QuotaTree, groups: Sequence[LeafGroup] = ()) -> tuple[Violation, ...]:
+    """Why the tree may not go."""
+    leaves = old.root.leaves() if old.root else ()
+    return tuple(_bound_leaf(leaf, groups, "the tree is deleted") for leaf in leaves if _holds(leaf, groups))
+
+
+def _error(path: str, code: ViolationCode, message: str) -> Violation:
+    return Violation(path, code, f"{path}: {message}", stops=code in STOPPING)
+
+
+def _warning(path: str, code: ViolationCode, message: str) -> Violation:
+    return Violation(path, code, f"{path}: {message}", is_error=False)
+
+
+def _identity(tree: QuotaTree) -> Iterator[Violation]:
+    if (tree.namespace, tree.name) != (TREE_NAMESPACE, TREE_NAME):
+        path = f"{tree.namespace}/{tree.name}"
+        yield _error(path, ViolationCode.NOT_THE_TREE, f"the one tree of a cluster is {TREE_NAMESPACE}/{TREE_NAME}")
+
+
+def _names(root: QuotaNode) -> Iterator[Violation]:
+    parents: defaultdict[str, list[str]] = defaultdict(list)
+    for node in root.walk():
+        parents[node.name].append(node.parent)
+    for name, above in parents.items():
+        if len(above) > 1:
+            places = ", ".join(f"under {parent}" if parent else "as root" for parent in _few(above))
+            yield _error(name, ViolationCode.DUPLICATE_NAME, f"{len(above)} nodes have this name ({places})")
+
+
+def _namespaces(root: QuotaNode, there: Collection[str] | None) -> Iterator[Violation]:
+    leaf_of: dict[str, str] = {}
+    for node in root.walk():
+        if node.children and node.namespaces:
+            told = ", ".join(_few(node.namespaces))
+            yield _error(
+                node.name, ViolationCode.PARENT_WITH_NAMESPACES, f"has children and namespaces ({told}); only a leaf has namespaces"
+            )
+        for namespace in node.namespaces:
+            other = leaf_of.get(namespace)
+            leaf_of[namespace] = node.name
+            if other is not None:
+                told = f"is on {other} as well" if other != node.name else "stands here twice"
+                yield _error(node.name, ViolationCode.NAMESPACE_IN_TWO_LEAVES, f"namespace {namespace} {told}")
+            if namespace in PROTECTED:
+                owner = "Fairlead's" if namespace in (SYSTEM_NAMESPACE, USERS_NAMESPACE) else "Kubernetes'"
+                yield _error(
+                    node.name, ViolationCode.PROTECTED_NAMESPACE, f"namespace {namespace} is one of {owner} own and takes no quota"
+                )
+            if there is not None and namespace not in there:
+                yield _warning(node.name, ViolationCode.NO_SUCH_NAMESPACE, f"namespace {namespace} does not exist yet")
+
+
+def _amounts(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violation]:
+    yield from _root_bounds(root, capacity)
+    nothing: Mapping[str, tuple[int, str]] = {}
+    ahead = [(root, nothing)]
+    while ahead:
+        node, above = ahead.pop()
+        if node is not root:
+            yield from _known(node, root)
+            yield from _unlimited_min(node)
+        yield from _own_bounds(node)
+        yield from _ceilings(node, above)
+        if node.children:
+            yield from _sums_of_min(node, is_root=node is root)
+            here = {**above, **{resource: (most, node.name) for resource, most in node.max.items()}} if node.max else above
+            ahead += [(child, here) for child in reversed(node.children)]
+
+
+def _root_bounds(root: QuotaNode, capacity: Amounts | None) -> Iterator[Violation]:
+    for resource in sorted(root.resources - {MAX_JOBS}):
+        least = None if resource in root.unlimited_min else root.min.get(resource, 0)
+        most = root.max.get(resource)
+        if least != most:
+            told = f"min of {resource} is {_text(resource, least)} and max is {_text(resource, most)}; of the root they are the same"
+            yield _error(root.name, ViolationCode.ROOT_MIN_NOT_MAX, told)
+        if capacity is not None and most is not None and most > capacity.get(resource, 0):
+            there = _text(resource, capacity.get(resource, 0))
+            told = f"max of {resource} is {_text(resource, most)}, and the cluster has {there}"
+            yield _warning(root.name, ViolationCode.ROOT_EXCEEDS_CLUSTER, told)
+
+
+def _known(node: QuotaNode, root: QuotaNode) -> Iterator[Violation]:
+    for resource in sorted({*node.resources, *node.lend_limit, *node.user_cap} - root.resources - {MAX_JOBS}):
+        named = ", ".join(_few(sorted(root.resources))) or "none"
+        yield _error(node.name, ViolationCode.UNKNOWN_RESOURCE, f"names {resource}, which {root.name} does not; it names {named}")
+
+
+def _unlimited_min(node: QuotaNode) -> Iterator[Violation]:
+    for resource in node.unlimited_min:
+        yield _error(node.name, ViolationCode.UNLIMITED_MIN, f"min of {resource} is unlimited; only the root's may be")
+
+
+def _own_bounds(node: QuotaNode) -> Iterator[Violation]:
+    for resource, least in node.min.items():
+        most = node.max.get(resource)
+        if most is not None and least > most:
+            told = f"min of {resource} is {_text(resource, least)}, more than its own max {_text(resource, most)}"
+            yield _error(node.name, ViolationCode.MIN_EXCEEDS_MAX, told)
+
+
+def _ceilings(node: QuotaNode, above: Mapping[str, tuple[int, str]]) -> Iterator[Violation]:
+    for resource, most in node.max.items():
+        ceiling, owner = above.get(resource, (most, ""))
+        if most > ceiling:
+            told = f"max of {resource} is {_text(resource, most)}, more than the max {_text(resource, ceiling)} of {owner}"
+            yield _error(node.name, ViolationCode.MAX_EXCEEDS_PARENT, told)
+
+
+def _sums_of_min(node: QuotaNode, *, is_root: bool) -> Iterator[Violation]:
+    total: Counter[str] = Counter()
+    for child in node.children:
+        total.update(child.min)
+    for resource in sorted({*total, *node.min}):
+        if is_root and resource in node.unlimited_min:
+            continue
+        own, promised = node.min.get(resource, 0), total[resource]
+        if promised > own:
+            parts = [f"{child.name} {_text(resource, child.min[resource])}" for child in node.children if child.min.get(resource)]
+            told = f"children guarantee {_text(resource, promised)} {resource} ({', '.join(_few(parts))}), more than its own min"
+            yield _error(node.name, ViolationCode.SUM_OF_MIN_EXCEEDS_PARENT, f"{told} {_text(resource, own)}")
+        elif promised < own:
+            told = f"children guarantee {_text(resource, promised)} of its min {_text(resource, own)} {resource}"
+            left = f"{told}; the other {_text(resource, own - promised)} nobody can claim"
+            yield _warning(node.name, ViolationCode.SUM_OF_MIN_BELOW_PARENT, left)
+
+
+def _attributes(root: QuotaNode) -> Iterator[Violation]:
+    for node in root.walk():
+        for key in node.attributes:
+            place = _PLACES.get(key)
+            if place is None:
+                yield _warning(node.name, ViolationCode.ATTRIBUTE_NOT_ENFORCED, f"attribute {key} is kept and not enforced")
+            elif (place == "root" and node is not root) or (place == "leaf" and not node.is_leaf):
+                where = "on the root alone" if place == "root" else "on leaves alone"
+                yield _warning(node.name, ViolationCode.ATTRIBUTE_NOT_ENFORCED, f"attribute {key} is not enforced here; it counts {where}")
+
+
+def _unused(root: QuotaNode, groups: Sequence[LeafGroup]) -> Iterator[Violation]:
+    named = {group.leaf for group in groups}
+    for leaf in root.leaves():
+        if not leaf.namespaces and leaf.name not in named:
+            yield _warning(leaf.name, ViolationCode.LEAF_WITHOUT_NAMESPACE, "has no namespace and no group, so nobody can use it")
+
+
+def _bound(root: QuotaNode, old: QuotaTree | None, groups: Sequence[LeafGroup]) -> Iterator[Violation]:
+    before = old.root if old else None
+    if before is None:
+        return
+    nodes = {node.name: node for node in root.walk()}
+    fresh = _new_leaves(root, before)
+    for leaf in before.leaves():
+        now = nodes.get(leaf.name)
+        if not _holds(leaf, groups) or (now is not None and now.is_leaf) or (now is None and frozenset(leaf.namespaces) in fresh):
+            continue
+        yield _bound_leaf(leaf, groups, "is removed" if now is None else "is given children")
+
+
+def _new_leaves(root: QuotaNode, before: QuotaNode) -> dict[frozenset[str], str]:
+    """Leaves whose names are new, by their namespaces: one of these may be an old leaf under another name."""
+    known = {node.name for node in before.walk()}
+    return {frozenset(leaf.namespaces): leaf.name for leaf in root.leaves() if leaf.namespaces and leaf.name not in known}
+
+
+def _holds(leaf: QuotaNode, groups: Sequence[LeafGroup]) -> bool:
+    return bool(leaf.namespaces) or any(group.leaf == leaf.name for group in groups)
+
+
+def _bound_leaf(leaf: QuotaNode, groups: Sequence[LeafGroup], what: str) -> Violation:
+    parts = _few([f"namespace {name}" for name in leaf.namespaces])
+    parts += [f"UserGroup {group.name}" for group in groups if group.leaf == leaf.name]
+    return _error(leaf.name, ViolationCode.LEAF_BOUND, f"{what} and still has {', '.join(parts)}; take that off the leaf first")
+
+
+def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterator[Violation]:
+    moved = _moved(tree, old)
+    if not moved:
+        return
+    running: defaultdict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        if pod.namespace in moved and pod.phase == PodPhase.RUNNING and is_charged(pod):
+            running[pod.namespace].append(pod.name)
+    is_adopted = tree.annotations.get(ANNOTATION_ADOPT_RUNNING) == "true"
+    for namespace, (leaf, what) in moved.items():
+        if names := running.get(namespace):
+            told = f"namespace {namespace} {what} while {len(names)} of its pods run ({', '.join(_few(sorted(names)))})"
+            if is_adopted:
+                yield _warning(leaf, ViolationCode.NAMESPACE_BUSY, f"{told}; they are charged as they are")
+            else:
+                hint = f'wait until they have ended, or annotate the tree with {ANNOTATION_ADOPT_RUNNING}: "true"'
+                yield _error(leaf, ViolationCode.NAMESPACE_BUSY, f"{told}; {hint}")
+
+
+def _moved(tree: QuotaTree, old: QuotaTree | None) -> dict[str, tuple[str, str]]:
+    """Namespaces that change their leaf: by name the leaf to name, and what happens. A leaf under another
+    name with the same namespaces moves none."""
+    if tree.root is None or old is tree:
+        return {}
+    now = _leaf_of(tree.root)
+    if old is None or old.root is None:
+        return {namespace: (leaf, "is added") for namespace, leaf in now.items()}
+    fresh = _new_leaves(tree.root, old.root)
+    names = {node.name for node in tree.root.walk()}
+    renamed = {
+        leaf.name: fresh[key] for leaf in old.root.leaves() if leaf.name not in names and (key := frozenset(leaf.namespaces)) in fresh
+    }
+    before = {namespace: renamed.get(leaf, leaf) for namespace, leaf in _leaf_of(old.root).items()}
+    moved: dict[str, tuple[str, str]] = {}
+    for namespace, leaf in now.items():
+        was = before.get(namespace)
+        if was != leaf:
+            moved[namespace] = (leaf, "is added" if was is None else f"is moved here from {was}")
+    return moved | {namespace: (leaf, "is removed") for namespace, leaf in before.items() if namespace not in now}
+
+
+def _leaf_of(root: QuotaNode) -> dict[str, str]:
+    return {namespace: node.name for node in root.walk() for namespace in node.namespaces}
+
+
+def _text(resource: str, amount: int | None) -> str:
+    return "unlimited" if amount is None else amount_text(resource, amount)
+
+
+def _few(parts: Sequence[str]) -> list[str]:
+    """The first of them, and how many more there are."""
+    return [*parts] if len(parts) <= _NAMED_MAX else [*parts[:_NAMED_MAX], f"and {len(parts) - _NAMED_MAX} more"]

@@ -1,0 +1,206 @@
+"""Why a pod or a job waits for quota, and what it has of it when it does not wait.
+
+The sentence is the plan's. Where the controller has told the same reason already, it is what the pod's
+condition says, word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.errors import UserError
+from fairlead.model.pod import Pod
+from fairlead.model.quota.plan import QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.resources import CPU, is_byte_resource
+from fairlead.model.snapshot import ClusterSnapshot
+
+ADMITTED: Final = "Admitted"
+HAS_ROOM: Final = "HasRoom"
+RECLAIMED: Final = "Reclaimed"
+STOPPING: Final = "Stopping"
+FINISHED: Final = "Finished"
+NOT_COUNTED: Final = "NotCounted"
+_NAMES_TOLD: Final = 5
+
+
+class QuotaAnswer(Struct, frozen=True):
+    """What quota says of a pod or of a job (`kind`).
+
+    `leaf` is "" where quota does not count it, and `use` None where nobody knows what the leaf uses. `reason`
+    is that of its unit that waits, else one of this module. `waiting`: its units that wait, as they are
+    tried.
+    """
+
+    kind: str
+    key: str
+    reason: str
+    sentence: str
+    leaf: str = ""
+    pods: int = 0
+    admitted: int = 0
+    waiting: tuple[QuotaWaiting, ...] = ()
+    node: QuotaNode | None = None
+    use: QuotaNodeUse | None = None
+
+
+def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str, name: str) -> list[QuotaAnswer]:
+    """Of the pod and of each job called so. Raises UserError, with names that are there, for none."""
+    asked = _Asked(snapshot, state, plan, namespace)
+    answers = [asked.of_pod(pod) for pod in snapshot.pods_in(namespace) if pod.name == name]
+    answers += [asked.of_job(kind, name, uids) for kind, uids in _jobs(snapshot, state, namespace, name)]
+    if not answers:
+        raise UserError(f"there is no pod and no job `{namespace}/{name}`", _what_is_there(snapshot, state, namespace, name))
+    return answers
+
+
+def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[str]) -> str:
+    """What the leaf has and borrows, of the resources that the tree names.
+
+    >>> node = QuotaNode("b", "root.b", min={"cpu": 10_000})
+    >>> admitted_sentence(node, QuotaNodeUse("b", used={"cpu": 15_000}), ["cpu", "memory"])
+    'b uses 15 of guaranteed 10 cpu, borrows 5'
+    """
+    told = []
+    for resource in resources:
+        if resource in node.min or resource in node.max or resource in use.used:
+            used, least = use.used.get(resource, 0), node.min.get(resource, 0)
+            over = _text(resource, max(0, used - least))
+            told.append(f"uses {_text(resource, used)} of guaranteed {_text(resource, least)} {resource}, borrows {over}")
+    return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
+
+
+class _Asked:
+    """The plan, looked up by pod."""
+
+    def __init__(self, snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, namespace: str) -> None:
+        self._snapshot = snapshot
+        self._plan = plan
+        self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
+        self._leaf = next((leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None)
+        self._use = next((use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name), None)
+        self._namespace = namespace
+        self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
+        self._evicted = {each.pod.key: each for each in plan.evict}
+        self._new = {each.pod.key: each for each in plan.admit}
+
+    def of_pod(self, pod: Pod) -> QuotaAnswer:
+        if self._leaf is None:
+            return QuotaAnswer("pod", pod.key, NOT_COUNTED, self._stranger())
+        if pod.is_finished:
+            return QuotaAnswer("pod", pod.key, FINISHED, "it has ended, so it costs no quota", self._leaf.name)
+        counted = self._pods.get(pod.key)
+        if counted is None:
+            return QuotaAnswer("pod", pod.key, NOT_COUNTED, f"{_maker(pod)}, which quota does not count", self._leaf.name)
+        reason, sentence = self._standing(counted)
+        waiting = self._waiting.get(pod.key)
+        return self._answer("pod", pod.key, reason, sentence, [counted], [waiting] if waiting else [])
+
+    def of_job(self, kind: str, name: str, uids: Sequence[str]) -> QuotaAnswer:
+        key = f"{self._namespace}/{name}"
+        if self._leaf is None:
+            return QuotaAnswer(kind, key, NOT_COUNTED, self._stranger())
+        made = {pod.key for uid in uids for pod in self._snapshot.pods_owned_by(uid)}
+        pods = [pod for pod in self._pods.values() if pod.owner in uids or pod.key in made]
+        mine = {pod.key for pod in pods}
+        waiting = [each for each in self._plan.waiting if _is_of(each.workload, uids) or any(pod.key in mine for pod in each.pods)]
+        if waiting:
+            first = waiting[0]
+            total = max(len(pods), first.workload.pods if first.workload else 0)
+            missing = sum(not pod.is_admitted for pod in pods) or total
+            sentence = f"{missing} of {total} pods wait: {_said(first, pods)}"
+            return self._answer(kind, key, str(first.reason), sentence, pods, waiting)
+        if not pods:
+            return QuotaAnswer(kind, key, FINISHED, "it has no unfinished pods, so it costs no quota", self._leaf.name)
+        eldest = min(pods, key=lambda pod: (pod.is_admitted, pod.created_at, pod.name))
+        return self._answer(kind, key, *self._standing(eldest), pods, [])
+
+    def _answer(
+        self, kind: str, key: str, reason: str, sentence: str, pods: Sequence[QuotaPod], waiting: Sequence[QuotaWaiting]
+    ) -> QuotaAnswer:
+        assert self._leaf is not None
+        admitted = sum(pod.is_admitted for pod in pods)
+        return QuotaAnswer(kind, key, reason, sentence, self._leaf.name, len(pods), admitted, tuple(waiting), self._leaf, self._use)
+
+    def _standing(self, pod: QuotaPod) -> tuple[str, str]:
+        """Reason and sentence of a pod that quota counts."""
+        assert self._leaf is not None
+        if waiting := self._waiting.get(pod.key):
+            return str(waiting.reason), _said(waiting, [pod])
+        if admission := self._new.get(pod.key):
+            by = "guaranteed by" if admission.is_guaranteed else "with idle quota in"
+            return HAS_ROOM, f"it has room, {by} {admission.leaf}: the quota controller admits it next"
+        if pod.is_stopping:
+            return STOPPING, f"it stops; until it is gone it counts in {self._leaf.name}"
+        if eviction := self._evicted.get(pod.key):
+            return RECLAIMED, _taken_back(eviction)
+        if pod.said_reason == ADMITTED and pod.said:
+            return ADMITTED, pod.said
+        if self._use is None:
+            return ADMITTED, f"it is admitted in {self._leaf.name}"
+        return ADMITTED, admitted_sentence(self._leaf, self._use, [each for each, amount in pod.request.items() if amount])
+
+    def _stranger(self) -> str:
+        return f"namespace {self._namespace} is on no leaf of the quota tree, so quota does not count its pods"
+
+
+def _said(waiting: QuotaWaiting, pods: Iterable[QuotaPod]) -> str:
+    """As the controller has said it of these pods, if for the same reason; else as the plan says it."""
+    mine = {pod.key for pod in waiting.pods}
+    return next((pod.said for pod in pods if pod.key in mine and pod.said and pod.said_reason == waiting.reason), waiting.message)
+
+
+def _taken_back(eviction: QuotaEviction) -> str:
+    told = f": {eviction.told}" if eviction.told else ""
+    return f"it is to make room for {eviction.for_unit}{told}"
+
+
+def _is_of(job: Workload | None, uids: Sequence[str]) -> bool:
+    return job is not None and job.uid in uids
+
+
+def _maker(pod: Pod) -> str:
+    owner = pod.controller
+    if owner is not None and owner.kind == "DaemonSet":
+        return f"it is a pod of DaemonSet {owner.name}"
+    return "it is a static pod of its node" if owner is not None and owner.kind == "Node" else "it is a pod"
+
+
+def _jobs(snapshot: ClusterSnapshot, state: QuotaState, namespace: str, name: str) -> list[tuple[str, list[str]]]:
+    """Kind and uids of the jobs called so: what the topmost owner of a pod may be."""
+    found: dict[str, list[str]] = {}
+    rows = [row for row in state.workloads.values() if row.namespace == namespace]
+    owners = [owner for pod in snapshot.pods_in(namespace) if (owner := pod.controller) is not None]
+    named = [(row.kind, row.uid) for row in rows if row.name == name]
+    named += [(row.owner_kind, row.owner) for row in rows if row.owner_kind == "Deployment" and row.name.rpartition("-")[0] == name]
+    named += [(job.kind, job.uid) for job in snapshot.jobs if job.namespace == namespace and job.name == name]
+    named += [(owner.kind, owner.uid) for owner in owners if owner.name == name]
+    if not named:  # a Deployment calls its ReplicaSets NAME-HASH
+        named = [("Deployment", owner.uid) for owner in owners if owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name]
+    for kind, uid in named:
+        found.setdefault(kind, []).append(uid)
+    return sorted(found.items())
+
+
+def _what_is_there(snapshot: ClusterSnapshot, state: QuotaState, namespace: str, name: str) -> str:
+    elsewhere = sorted(pod.key for pod in snapshot.pods if pod.name == name)
+    elsewhere += sorted({row.key for row in state.workloads.values() if row.name == name})
+    if elsewhere:
+        return f"there is {', '.join(elsewhere[:_NAMES_TOLD])}"
+    here = sorted(pod.name for pod in snapshot.pods_in(namespace))
+    if here:
+        more = f" and {len(here) - _NAMES_TOLD} more" if len(here) > _NAMES_TOLD else ""
+        return f"namespace {namespace} has {', '.join(here[:_NAMES_TOLD])}{more}"
+    spaces = sorted(space for leaf in state.tree.leaves() for space in leaf.namespaces)
+    return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_TOLD]) or '(none)'}"
+
+
+def _text(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return f"{amount / 1000:g}"
+    return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

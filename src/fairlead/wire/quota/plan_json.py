@@ -1,0 +1,118 @@
+"""A quota plan as JSON (quota contract 2.16): all keys always there, amounts as canonical quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.model.quota.plan import (
+    Blocked,
+    QuotaAdmission,
+    QuotaClaim,
+    QuotaEviction,
+    QuotaNodeUse,
+    QuotaPlan,
+    QuotaResume,
+    QuotaReturn,
+    QuotaWaiting,
+)
+from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.tree import Violation
+from fairlead.model.resources import Amounts
+from fairlead.wire.kube.quantity import render_amount
+
+Object = dict[str, Any]
+
+
+def render_plan(plan: QuotaPlan) -> Object:
+    return {
+        "admit": [_admission(each) for each in plan.admit],
+        "evict": [render_eviction(each) for each in plan.evict],
+        "claims": [_claim(each) for each in plan.claims],
+        "return": [_return(each) for each in plan.returned],
+        "resume": [_resume(each) for each in plan.resume],
+        "waiting": [render_waiting(each) for each in plan.waiting],
+        "nodes": [_node(each) for each in plan.nodes],
+        "violations": render_violations(plan.violations),
+    }
+
+
+def render_eviction(eviction: QuotaEviction) -> Object:
+    return {
+        **_pod(eviction.pod, eviction.leaf),
+        "for": eviction.for_unit,
+        "how": str(eviction.how),
+        "frees": _amounts(eviction.frees),
+    }
+
+
+def render_waiting(waiting: QuotaWaiting) -> Object:
+    return {
+        "unit": waiting.unit,
+        "pods": len(waiting.pods) or (waiting.workload.pods if waiting.workload else 0),
+        "leaf": waiting.leaf,
+        "reason": str(waiting.reason),
+        "position": waiting.position,
+        "message": waiting.message,
+        "blocked": [_blocked(each) for each in waiting.blocked],
+        "borrowers": [
+            {"leaf": each.leaf, "resource": each.resource, "over": render_amount(each.resource, each.over)} for each in waiting.borrowers
+        ],
+        "spared": [{"pod": each.pod, "why": each.why} for each in waiting.spared],
+    }
+
+
+def render_violations(violations: Iterable[Violation]) -> list[Object]:
+    return [
+        {"path": each.path, "code": each.code, "message": each.message, "level": "error" if each.is_error else "warning"}
+        for each in violations
+    ]
+
+
+def _pod(pod: QuotaPod, leaf: str) -> Object:
+    return {"namespace": pod.namespace, "pod": pod.name, "uid": pod.uid, "leaf": leaf}
+
+
+def _admission(admission: QuotaAdmission) -> Object:
+    return {**_pod(admission.pod, admission.leaf), "guaranteed": admission.is_guaranteed}
+
+
+def _claim(claim: QuotaClaim) -> Object:
+    return {"unit": claim.unit, "leaf": claim.leaf, "request": _amounts(claim.request)}
+
+
+def _return(returned: QuotaReturn) -> Object:
+    """`how`: a bare pod would not come back, so its owner is only told."""
+    return {**_pod(returned.pod, returned.leaf), "how": "tell" if returned.is_told else "delete"}
+
+
+def _resume(resume: QuotaResume) -> Object:
+    job = resume.workload
+    return {"namespace": job.namespace, "kind": job.kind, "name": job.name, "uid": job.uid, "leaf": resume.leaf}
+
+
+def _blocked(blocked: Blocked) -> Object:
+    numbers = {"asks": blocked.asks, "used": blocked.used, "claimed": blocked.claimed, "max": blocked.max}
+    told = {name: render_amount(blocked.resource, amount) for name, amount in numbers.items()}
+    return {"node": blocked.node, "resource": blocked.resource, **told}
+
+
+def _node(use: QuotaNodeUse) -> Object:
+    return {
+        "name": use.name,
+        "namespaces": list(use.namespaces),
+        "children": list(use.children),
+        "waiting": {"units": use.waiting_units, "pods": use.waiting_pods},
+        "used": _amounts(use.used),
+        "request": _amounts(use.request),
+        "guaranteed": _amounts(use.guaranteed),
+        "borrowed": _amounts(use.borrowed),
+        "claimed": _amounts(use.claimed),
+        "lost": _amounts(use.lost),
+        "nonPreemptibleUsed": _amounts(use.firm_used),
+        "nonPreemptibleRequest": _amounts(use.firm_request),
+    }
+
+
+def _amounts(amounts: Amounts) -> dict[str, str]:
+    return {resource: render_amount(resource, amount) for resource, amount in sorted(amounts.items())}
