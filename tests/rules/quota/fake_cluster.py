@@ -186,7 +186,10 @@ class FakeCluster:
     def _sync(self, uid: str) -> None:
         owner = self.owners[uid]
         live = self._live(uid)
-        if owner.is_suspended:
+        if owner.kind == "Bare":
+            while owner.made < owner.replicas:
+                self._make(owner, f"{owner.name}-{owner.made:03d}")
+        elif owner.is_suspended:
             for pod in live:
                 self._stop(pod.uid)
         elif owner.kind == "StatefulSet":
