@@ -20,7 +20,7 @@ LEAVES = ("a1", "a2", "b1", "b2")
 
 
 def play_demo(seed: int, faults: Faults) -> FakeCluster:
-    world = FakeCluster(tree(DEMO, resource="cpu"), seed=seed, faults=faults)
+    world = FakeCluster(tree(DEMO), seed=seed, faults=faults)
     seen = []
     for leaf in LEAVES:
         world.create("Deployment", leaf, "nginx", 5, 5)
@@ -36,10 +36,10 @@ def test_the_demo_with_late_watches_and_any_grace(seed: int) -> None:
     assert world.reasons("a1") == ["WaitingForIdleQuota"] * 3
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(30, 300, 30))])
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(10, 300, 10))])
 def test_the_demo_with_lost_answers_refusals_and_crashes_300_of_300(first: int) -> None:
     """A tenth of all calls fail, half of those after they were done; one in fifty calls is the controller's last."""
-    for seed in range(first, first + 30):
+    for seed in range(first, first + 10):
         play_demo(seed, Faults(lost=0.1, busy=0.05, crash=0.02))
 
 
@@ -76,7 +76,7 @@ def test_storms_end_and_never_exceed_a_max(first: int) -> None:
 
 
 def one_leaf(**more: object) -> FakeCluster:
-    return FakeCluster(tree("root[20]{a[0] b[20]}", resource="cpu"), **more)  # type: ignore[arg-type]
+    return FakeCluster(tree("root[20]{a[0] b[20]}"), **more)  # type: ignore[arg-type]
 
 
 def test_an_idle_queue_writes_nothing() -> None:
@@ -98,10 +98,8 @@ def test_a_claim_is_written_before_the_first_eviction() -> None:
     world.settle()
     calls = world.calls[before:]
     evicted = next(place for place, call in enumerate(calls) if isinstance(call, EvictPod))
-    claims = [
-        place for place, call in enumerate(calls) if isinstance(call, SetPodCondition) and call.condition.reason == "WaitingForEvictions"
-    ]
-    assert claims and claims[0] < evicted
+    said = [call.condition.reason for call in calls[:evicted] if isinstance(call, SetPodCondition)]
+    assert "WaitingForEvictions" in said
     assert world.running("a", "b") == (3, 1)
 
 
@@ -153,7 +151,7 @@ def test_namespaces_of_leaves_are_marked_and_one_that_leaves_is_let_go() -> None
     world.create("Deployment", "b", "web", 6, 5)
     world.settle()
     assert world.running("b") == (4,)
-    world.set_tree(tree("root[20]{a[0] c[20]}", resource="cpu"))
+    world.set_tree(tree("root[20]{a[0] c[20]}"))
     world.settle()
     assert (world.running("b"), world.namespaces["b"].labels, world.namespaces["b"].annotations) == ((6,), {}, {})
 
