@@ -127,6 +127,33 @@ def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) 
     }
 
 
+def job(name: str, place: str, pods: int, cpu: str, *, is_suspended: bool = False) -> Object:
+    """A Job whose pods run until they are deleted."""
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "suspend": is_suspended, "template": {"spec": spec}},
+    }
+
+
+def stateful_set(name: str, place: str, replicas: int, cpu: str) -> Object:
+    found = deployment(name, place, replicas, cpu)
+    spec = {**found["spec"], "serviceName": name, "podManagementPolicy": "Parallel"}
+    return {**found, "kind": "StatefulSet", "spec": spec}
+
+
+def budget(name: str, place: str, app: str, unavailable: int) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {"maxUnavailable": unavailable, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
 def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0) -> None:
     """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError with what was seen instead."""
 
@@ -144,6 +171,16 @@ def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, st
     except TimeoutError as error:
         reasons = {place: truth.reasons(place) for place in truth.above}
         raise AssertionError(f"{truth.running()} run, not {wanted}; {reasons}; evicted: {sorted(truth.evicted.values())}") from error
+
+
+def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
+    """Nothing of anybody is left in these namespaces."""
+    owners = "deployments,statefulsets,jobs,poddisruptionbudgets"
+    for place in places:
+        cluster.admin.run("delete", owners, "--all", "-n", place, "--wait=false")
+    for place in places:
+        cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+    wait_until("nothing is left", lambda: not any(cluster.admin.get(f"pods,{owners}", "-n", place) for place in places))
 
 
 def bounded(name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()) -> Object:
