@@ -91,6 +91,39 @@ def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
     assert truth.stopped == {}
 
 
+def test_of_two_controllers_one_works_and_the_other_goes_on(cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController) -> None:
+    """The one that works is killed in the middle of a step, and comes back; then the other one is stopped in good order."""
+    other = QuotaController(cluster, "quota-1")
+    try:
+        other.start()
+        assert leading(controller, other) == [1.0, 0.0]
+        for step, place in enumerate(PLACES[:3]):
+            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
+            if step == 2:
+                wait_until(
+                    "somebody claims", lambda: "WaitingForEvictions" in truth.reasons("namespace3") or truth.evicted, pause_seconds=0.01
+                )
+                controller.component.kill()
+            settled(truth, wanted(step))
+        assert leading(other) == [1.0]
+        controller.start()
+        other.stop()
+        cluster.admin.create([deployment("nginx4", PLACES[3], 5, "5")])
+        settled(truth, wanted(3), seconds=10.0)
+        assert leading(controller) == [1.0]
+        assert len(truth.evicted) == 4
+        assert truth.stopped == truth.evicted
+        assert truth.faults == []
+    finally:
+        other.stop()
+        if not controller.component.is_running:
+            controller.start()
+
+
+def leading(*controllers: QuotaController) -> list[float]:
+    return [each.metrics().value("fairlead_quota_leading") for each in controllers]
+
+
 @pytest.mark.parametrize("seed", STORMS)
 def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: QuotaTruth, controller: QuotaController, seed: int) -> None:
     """Pods take their time to start and to stop, a tenth of all calls fails, and the controller dies at random points."""
