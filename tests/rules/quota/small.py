@@ -23,8 +23,8 @@ from fairlead.rules.quota.plan import plan_quota
 
 
 def tree(text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu") -> QuotaNode:
-    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written."""
-    return parse_tree(text, attributes, resource)
+    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written. Numbers count as they stand."""
+    return parse_tree(text, attributes, resource, amount=lambda _, number: int(number))
 
 
 class SmallWorld:
@@ -115,6 +115,8 @@ class SmallWorld:
                 self._come(pod)
         for waiting in plan.waiting:
             for pod in waiting.pods:
+                if pod.key not in self.pods:  # its job was suspended
+                    continue
                 since = pod.claim_since if pod.claim_since is not None else self.now
                 is_claim = waiting.reason == "WaitingForEvictions"
                 self._set(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -124,36 +124,41 @@ def parse_tree(
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     resource: str = "cpu",
     namespaces: Mapping[str, list[str]] | None = None,
+    amount: Callable[[str, str], int] = parse_amount,
 ) -> QuotaNode:
-    """Root's max is its min unless it is written."""
-    found, rest = _node(text, "", "", attributes or {}, resource, namespaces or {})
+    """Root's max is its min unless it is written. `amount` reads the numbers of a resource."""
+    found, rest = _Reader(attributes or {}, resource, namespaces or {}, amount).node(text, "", "")
     assert not rest.strip(), rest
     return replace(found, max=found.max or found.min)
 
 
-def _node(
-    text: str, parent: str, path: str, attributes: Mapping[str, Mapping[str, str]], resource: str, namespaces: Mapping[str, list[str]]
-) -> tuple[QuotaNode, str]:
-    match = _NODE.match(text)
-    assert match, text
-    name, bounds = match.groups()
-    least: dict[str, int] = {}
-    most: dict[str, int] = {}
-    for part in bounds.split(","):
-        word, _, numbers = part.strip().rpartition(" ")
-        low, _, high = numbers.partition("/")
-        each = word or resource
-        least[each] = parse_amount(each, low)
-        if high:
-            most[each] = parse_amount(each, high)
-    rest, children = text[match.end() :].lstrip(), []
-    here = f"{path}.{name}" if path else name
-    if rest.startswith("{"):
-        rest = rest[1:].lstrip()
-        while not rest.startswith("}"):
-            child, rest = _node(rest, name, here, attributes, resource, namespaces)
-            children.append(child)
-            rest = rest.lstrip()
-        rest = rest[1:]
-    spaces = () if children else tuple(namespaces.get(name, [name.replace(".", "-")]))
-    return QuotaNode(name, here, parent, least, most, spaces, attributes.get(name, {}), tuple(children)), rest
+class _Reader(Struct):
+    attributes: Mapping[str, Mapping[str, str]]
+    resource: str
+    namespaces: Mapping[str, list[str]]
+    amount: Callable[[str, str], int]
+
+    def node(self, text: str, parent: str, path: str) -> tuple[QuotaNode, str]:
+        match = _NODE.match(text)
+        assert match, text
+        name, bounds = match.groups()
+        least: dict[str, int] = {}
+        most: dict[str, int] = {}
+        for part in bounds.split(","):
+            word, _, numbers = part.strip().rpartition(" ")
+            low, _, high = numbers.partition("/")
+            each = word or self.resource
+            least[each] = self.amount(each, low)
+            if high:
+                most[each] = self.amount(each, high)
+        rest, children = text[match.end() :].lstrip(), []
+        here = f"{path}.{name}" if path else name
+        if rest.startswith("{"):
+            rest = rest[1:].lstrip()
+            while not rest.startswith("}"):
+                child, rest = self.node(rest, name, here)
+                children.append(child)
+                rest = rest.lstrip()
+            rest = rest[1:]
+        spaces = () if children else tuple(self.namespaces.get(name, [name.replace(".", "-")]))
+        return QuotaNode(name, here, parent, least, most, spaces, self.attributes.get(name, {}), tuple(children)), rest
