@@ -63,25 +63,9 @@ def install(cluster: ControlPlane) -> None:
 
 
 def install_crd(cluster: ControlPlane) -> None:
-    """The shipped definition of the tree; while there is none, one that takes everything."""
-    if (DEPLOY / CRD).exists():
-        cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
-    else:
-        cluster.admin.apply([_open_definition()])
+    """The shipped definition of the tree."""
+    cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
     cluster.admin.run("wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}")
-
-
-def _open_definition() -> Object:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": anything}}
-    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
-    names = {"plural": "elasticquotatrees", "singular": "elasticquotatree", "kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": TREES, "annotations": approved},
-        "spec": {"group": "scheduling.sigs.k8s.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
 
 
 def tree(root: Object) -> Object:
