@@ -10,6 +10,7 @@ from fairlead.model.keys import LABEL_USER, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.quota.node_use import node_uses
@@ -17,12 +18,18 @@ from fairlead.rules.quota.node_use import node_uses
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
     """Use of every quota node, parents before children in the order written; empty without a tree."""
-    root = snapshot.quota
-    if root is None:
-        return ()
+    return usage_of(quota_state(snapshot, snapshot.taken_at)) if snapshot.quota else ()
+
+
+def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
+    """The same of a state."""
+    return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state), strict=True))
+
+
+def quota_state(snapshot: ClusterSnapshot, now: float) -> QuotaState:
+    root = snapshot.quota or QuotaNode("root", "root")
     pods = [_quota_pod(pod) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name) if is_charged(pod)]
-    uses = node_uses(QuotaState(root, tuple(pods), now=snapshot.taken_at))
-    return tuple(QuotaUse(node, use) for node, use in zip(root.walk(), uses, strict=True))
+    return QuotaState(root, tuple(pods), now=now)
 
 
 def is_charged(pod: Pod) -> bool:
