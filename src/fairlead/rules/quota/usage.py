@@ -51,6 +51,7 @@ def _quota_pod(pod: Pod) -> QuotaPod:
         is_admitted=QUOTA_GATE not in pod.gates,
         is_stopping=pod.deleted_at is not None,
         claim_since=said.at if said is not None and is_claimant else None,
+        owner=pod.controller.uid if pod.controller else "",
         user=pod.labels.get(LABEL_USER, ""),
         stopping_at=pod.deleted_at,
         said_reason=said.reason if said is not None and QUOTA_GATE in pod.gates else "",
