@@ -12,8 +12,11 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.errors import FairleadError
+from fairlead.model.moment import Moment
 from fairlead.model.node import Condition, Node
 from fairlead.model.pod import GrantsByContainer, Pod
+from fairlead.model.quota.plan import QuotaNodeUse
+from fairlead.model.quota.tree import QuotaTree, Violation
 
 Manifest = dict[str, Any]
 """An object of Kubernetes as it is written."""
@@ -147,9 +150,22 @@ class TellObjectEvent(Struct, frozen=True):
     type: str = "Normal"
 
 
+class WriteTreeStatus(Struct, frozen=True):
+    """Write what the status of the quota tree says (quota contract 1.5), of this very object (uid).
+
+    `violations`: of the tree as it stands. `not_enforced`: why it is not, "" = it is.
+    """
+
+    tree: QuotaTree
+    nodes: tuple[QuotaNodeUse, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    not_enforced: str = ""
+    at: Moment = 0.0
+
+
 ObjectAction = CreateObject | PatchObject | DeleteObject
 SharingAction = BindPod | WriteGrants | TouchPod | TellEvent
-QuotaAction = AdmitPod | EvictPod | SetPodCondition | TellObjectEvent | PatchObject | DeleteObject
+QuotaAction = AdmitPod | EvictPod | SetPodCondition | TellObjectEvent | WriteTreeStatus | PatchObject | DeleteObject
 Action = ObjectAction | SharingAction | QuotaAction
 
 

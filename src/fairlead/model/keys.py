@@ -33,6 +33,13 @@ LABEL_QUOTA_NAME: Final = "quota.scheduling.alibabacloud.com/name"
 LABELS_PREEMPTIBLE: Final = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
 LABEL_POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io/name"
 LABEL_POD_GROUP_SIZE: Final = "pod-group.scheduling.sigs.k8s.io/min-available"
+LABEL_GANG: Final = "scheduling.x-k8s.io/pod-group"
+LABEL_OLD_GANG: Final = "pod-group.scheduling.sigs.k8s.io"
+GANG_VOLCANO: Final = "scheduling.k8s.io/group-name"
+GANG_KOORDINATOR: Final = "gang.scheduling.koordinator.sh/name"
+GANG_KOORDINATOR_SIZE: Final = "gang.scheduling.koordinator.sh/min-available"
+"""Other forms of a gang. The first two are labels, the others annotations; a PodGroup of that name says how
+many pods the first three need."""
 LABEL_USER: Final = "arena.kubeflow.org/console-user"
 ANNOTATION_SUSPENDED_FOR: Final = "fairlead.io/suspended-for"
 ANNOTATION_SURGE: Final = "fairlead.io/surge"

@@ -96,8 +96,9 @@ class Pod(Struct, frozen=True, gc=False):
 
     `annotations` holds only keys that Fairlead reads. `grants` by container name. The key "" of `grants`
     speaks of the whole pod (GPU topology names no container). `memory_limits_mib` by container: limits of GPU
-    memory below its grant, as its owner wished. `node_choice` is told only of pods that name a resource of
-    shared GPUs.
+    memory below its grant, as its owner wished. `node_choice` is told only of pods that have no node yet, or
+    name a resource of shared GPUs. `whole`: what is asked for the pod as a whole, which counts in the place
+    of what its containers ask. `grace_seconds`: how long it may take to stop.
     """
 
     namespace: str
@@ -129,6 +130,8 @@ class Pod(Struct, frozen=True, gc=False):
     grants: GrantsByContainer = {}
     memory_limits_mib: Mapping[str, int] = {}
     node_choice: NodeChoice = ANYWHERE
+    whole: Amounts = NOTHING
+    grace_seconds: int | None = None
 
     @property
     def key(self) -> str:
@@ -153,14 +156,14 @@ class Pod(Struct, frozen=True, gc=False):
 
     @property
     def controller(self) -> Owner | None:
-        for owner in self.owners:
-            if owner.controller:
-                return owner
-        return self.owners[0] if self.owners else None
+        return controller_of(self.owners)
 
     @property
     def requests(self) -> Amounts:
-        """What the scheduler books for the pod (`needed_by` over requests, plus overhead)."""
+        """What the scheduler books for the pod (`needed_by` over requests, or `whole`, plus overhead)."""
+        if self.whole:
+            parts = needed_by(self.containers, self.init_containers, lambda container: container.requests)
+            return sum_of(({**parts, **self.whole}, self.overhead))
         return needed_by(self.containers, self.init_containers, lambda container: container.requests, self.overhead)
 
     @property
@@ -170,6 +173,14 @@ class Pod(Struct, frozen=True, gc=False):
         Extended resources such as GPUs are always requested as their limit.
         """
         return needed_by(self.containers, self.init_containers, lambda container: container.limits)
+
+
+def controller_of(owners: Sequence[Owner]) -> Owner | None:
+    """The one that controls the object, else the first."""
+    for owner in owners:
+        if owner.controller:
+            return owner
+    return owners[0] if owners else None
 
 
 def needed_by(

@@ -23,6 +23,7 @@ from fairlead.model.keys import LABEL_GPU_SCHEDULE
 from fairlead.model.moment import Moment
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.source import Source, SourceState
 
@@ -41,6 +42,7 @@ TOPOLOGY_SCHEDULE: Final = "topology"
 _by_name = attrgetter("name")
 _by_namespace_and_name = attrgetter("namespace", "name")
 _by_key = attrgetter("key")
+_by_kind_and_key = attrgetter("kind", "api_version", "key")
 _by_node_and_index = attrgetter("node", "index")
 
 
@@ -49,8 +51,9 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
 
     `version` grows with every change. By node name: `topologies`, and `withheld` (indexes of shared GPUs that
     an operator took out); `sources` says whether they were read. `quota`: the root of `quota_tree`, where it
-    could be read whole. `isolated`, by namespace where we may see
-    the jobs of one person only: the value of that person's label.
+    could be read whole. `workloads`, `budgets`, `namespaces`: what quota asks of them, read where there is a
+    tree. `isolated`, by namespace where we may see the jobs of one person only: the value of that person's
+    label.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -66,6 +69,9 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     withheld: Mapping[str, tuple[int, ...]] = {}
     isolated: Mapping[str, str] = {}
     quota_tree: QuotaTree | None = None
+    workloads: tuple[Workload, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
 
     @cached_property
     def node_by_name(self) -> Mapping[str, Node]:
@@ -167,6 +173,9 @@ def build_snapshot(
     topologies: Iterable[tuple[str, GpuTopology]] = (),
     withheld: Iterable[tuple[str, Collection[int]]] = (),
     isolated: Mapping[str, str] | None = None,
+    workloads: Iterable[Workload] = (),
+    budgets: Iterable[Budget] = (),
+    namespaces: Iterable[Namespace] = (),
     sources: Iterable[Source] = (),
 ) -> ClusterSnapshot:
     """The snapshot of what was read, sorted.
@@ -191,6 +200,9 @@ def build_snapshot(
         topologies={name: topology for name, topology in topologies if name in labelled},
         withheld={name: tuple(sorted(indexes)) for name, indexes in withheld if name and indexes},
         isolated=isolated or {},
+        workloads=_in_order(workloads, _by_kind_and_key),
+        budgets=_in_order(budgets, _by_namespace_and_name),
+        namespaces=_in_order(namespaces, _by_name),
     )
 
 

@@ -1,85 +1,95 @@
-"""A small world for quota plans: Deployments whose evicted pods come back waiting, written as the contract's scenarios are.
+"""A small world for quota plans: what controllers do with pods and jobs, in memory.
 
-`tree("root[40]{a[10/20] b[10]}")`: name[min/max], amounts of the first resource; `x[cpu 1/2, gpu 0/4]` of several.
+Evicted pods stop for some steps and come back waiting; the pods of a suspended job stop and come back when it is resumed. Every plan is
+checked for what must hold of any.
 """
 
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
+from tests.scenarios.quota.files import parse_tree
 
 from fairlead.model.quota.plan import QuotaPlan
+from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.resources import sum_of
 from fairlead.rules.quota.plan import plan_quota
-
-_NODE = re.compile(r"\s*([\w.]+)\[([^\]]*)\]")
 
 
 def tree(text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu") -> QuotaNode:
     """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written."""
-    found, rest = _node(text, "", "", attributes or {}, resource)
-    assert not rest.strip(), rest
-    return replace(found, max=found.max or found.min)
-
-
-def _node(text: str, parent: str, path: str, attributes: Mapping[str, Mapping[str, str]], resource: str) -> tuple[QuotaNode, str]:
-    match = _NODE.match(text)
-    assert match, text
-    name, bounds = match.groups()
-    least: dict[str, int] = {}
-    most: dict[str, int] = {}
-    for part in bounds.split(","):
-        word, _, numbers = part.strip().rpartition(" ")
-        low, _, high = numbers.partition("/")
-        least[word or resource] = int(low)
-        if high:
-            most[word or resource] = int(high)
-    rest, children = text[match.end() :].lstrip(), []
-    if rest.startswith("{"):
-        rest = rest[1:].lstrip()
-        while not rest.startswith("}"):
-            child, rest = _node(rest, name, f"{path}.{name}", attributes, resource)
-            children.append(child)
-            rest = rest.lstrip()
-        rest = rest[1:]
-    spaces = () if children else (name,)
-    return QuotaNode(name, f"{path}.{name}", parent, least, most, spaces, attributes.get(name, {}), tuple(children)), rest
+    return parse_tree(text, attributes, resource)
 
 
 class SmallWorld:
-    """Pods by key. Time goes on by one second with each step; evicted pods stop for `grace` steps and come back waiting."""
+    """Pods by key. Time goes on by one second with each step."""
 
-    def __init__(self, root: QuotaNode, *, grace: int = 1, seed: int = 0, resource: str = "gpu", **state: Any) -> None:
+    def __init__(
+        self,
+        root: QuotaNode,
+        *,
+        grace: int = 1,
+        seed: int = 0,
+        resource: str = "gpu",
+        plan: Callable[[QuotaState], QuotaPlan] = plan_quota,
+        **state: Any,
+    ) -> None:
         self.tree = root
-        self.now = 0.0
+        self.now = 1000.0
         self.pods: dict[str, QuotaPod] = {}
+        self.workloads: dict[str, Workload] = {}
         self.evictions = 0
         self.victims: list[str] = []
+        self.budgets: dict[str, int] = dict(state.pop("budgets", {}))
         self.state_more = state
+        self._plan = plan
         self._grace = grace
         self._ends: dict[str, float] = {}
+        self._away: dict[str, list[QuotaPod]] = {}
         self._rng = random.Random(seed)
         self._numbers: Counter[str] = Counter()
         self._resource = resource
 
     def add(self, leaf: str, count: int, request: int | Mapping[str, int] = 1, *, runs: bool = False, **more: Any) -> None:
+        asked = request if isinstance(request, Mapping) else {self._resource: request}
         for _ in range(count):
-            self._numbers[leaf] += 1
-            self.now += 0.001
-            asked = request if isinstance(request, Mapping) else {self._resource: request}
-            pod = QuotaPod(leaf, f"p{self._numbers[leaf]:03d}", request=asked, created_at=self.now, **more)
-            self.pods[pod.key] = replace(pod, uid=f"uid-{pod.key}", is_admitted=runs, is_ready=runs, admitted_at=self.now if runs else 0.0)
+            pod = QuotaPod(leaf, "", request=asked, **more)
+            self._come(pod)
+            if runs:
+                self._set(f"{leaf}/p{self._numbers[leaf]:03d}", is_admitted=True, is_ready=True, admitted_at=self.now, node="node-1")
+
+    def add_job(
+        self, leaf: str, name: str, count: int, request: int | Mapping[str, int] = 1, *, kind: str = "PyTorchJob", **more: Any
+    ) -> None:
+        """A job that can be suspended; a gang of all its pods unless it is a Job."""
+        asked = request if isinstance(request, Mapping) else {self._resource: request}
+        uid = f"uid-{leaf}/{name}"
+        size = 0 if kind == "Job" else int(more.pop("gang_size", count))
+        total = sum_of([asked] * count)
+        priority = int(more.get("priority", 0))
+        self.workloads[uid] = Workload(
+            kind, "", leaf, name, uid, can_suspend=True, pods=count, request=total, least=size, priority=priority, created_at=self.now
+        )
+        gang = {"gang": name, "gang_size": size} if size else {}
+        self.add(leaf, count, asked, owner=uid, **gang, **more)
+
+    def remove(self, keep: Callable[[QuotaPod], bool]) -> None:
+        """Whatever is not kept is gone at once."""
+        self.pods = {key: pod for key, pod in self.pods.items() if keep(pod)}
+        self._ends = {key: at for key, at in self._ends.items() if key in self.pods}
 
     def state(self) -> QuotaState:
         pods = list(self.pods.values())
         self._rng.shuffle(pods)
-        return QuotaState(self.tree, tuple(pods), now=self.now, **self.state_more)
+        workloads = list(self.workloads.items())
+        self._rng.shuffle(workloads)
+        return QuotaState(self.tree, tuple(pods), dict(self.budgets), now=self.now, workloads=dict(workloads), **self.state_more)
 
     def step(self) -> QuotaPlan:
         """One plan, carried out; who stops may come to his end."""
@@ -87,22 +97,27 @@ class SmallWorld:
         for key, at in list(self._ends.items()):
             if at <= self.now:
                 del self._ends[key]
-                gone = self.pods.pop(key)
-                if gone.owner != "none":
-                    self.add(gone.namespace, 1, gone.request, priority=gone.priority, gang=gone.gang, gang_size=gone.gang_size)
-        plan = plan_quota(self.state())
+                self._go(self.pods.pop(key))
+        plan = self._plan(self.state())
         self._check(plan)
         for admission in plan.admit:
-            self._set(admission.pod.key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None)
+            self._set(
+                admission.pod.key, is_admitted=True, is_ready=True, admitted_at=self.now, claim_since=None, said_reason="", node="node-1"
+            )
         for eviction in plan.evict:
-            self._set(eviction.pod.key, is_stopping=True)
-            self._ends[eviction.pod.key] = self.now + self._rng.randint(1, self._grace)
-            self.evictions += 1
-            self.victims.append(eviction.pod.key)
+            self._stop(eviction.pod)
+            if eviction.workload is not None:
+                self._suspend(eviction.workload, eviction.for_unit)
+        for resume in plan.resume:
+            uid = resume.workload.uid
+            self.workloads[uid] = replace(self.workloads[uid], is_suspended=False, suspended_for="")
+            for pod in self._away.pop(uid, []):
+                self._come(pod)
         for waiting in plan.waiting:
             for pod in waiting.pods:
                 since = pod.claim_since if pod.claim_since is not None else self.now
-                self._set(pod.key, claim_since=since if waiting.reason == "WaitingForEvictions" else None)
+                is_claim = waiting.reason == "WaitingForEvictions"
+                self._set(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))
         return plan
 
     def settle(self, steps: int = 60) -> QuotaPlan:
@@ -117,14 +132,50 @@ class SmallWorld:
         return bool(self._ends)
 
     def running(self, *leaves: str) -> tuple[int, ...]:
+        """Admitted pods by namespace."""
         counts = Counter(pod.namespace for pod in self.pods.values() if pod.is_admitted and not pod.is_stopping)
         return tuple(counts[leaf] for leaf in leaves)
 
     def reasons(self, leaf: str) -> Counter[str]:
-        return Counter(str(each.reason) for each in plan_quota(self.state()).waiting if each.leaf == leaf)
+        return Counter(str(each.reason) for each in self._plan(self.state()).waiting if each.leaf == leaf)
 
     def sentences(self, leaf: str) -> list[str]:
-        return [each.message for each in plan_quota(self.state()).waiting if each.leaf == leaf]
+        return [each.message for each in self._plan(self.state()).waiting if each.leaf == leaf]
+
+    def _come(self, pod: QuotaPod) -> None:
+        """A new pod like this one."""
+        self._numbers[pod.namespace] += 1
+        self.now += 0.001
+        name = f"p{self._numbers[pod.namespace]:03d}"
+        new = QuotaPod(
+            pod.namespace,
+            name,
+            f"uid-{pod.namespace}/{name}",
+            pod.request,
+            pod.priority,
+            is_preemptible=pod.is_preemptible,
+            owner=pod.owner,
+        )
+        more = {"gang": pod.gang, "gang_size": pod.gang_size, "deployment": pod.deployment, "revision": pod.revision}
+        self.pods[new.key] = replace(new, created_at=self.now, user=pod.user, budgets=pod.budgets, **more)
+
+    def _go(self, gone: QuotaPod) -> None:
+        owner = self.workloads.get(gone.owner)
+        if owner is not None and owner.is_suspended:
+            self._away.setdefault(owner.uid, []).append(gone)
+        elif gone.owner != "none":
+            self._come(gone)
+
+    def _stop(self, pod: QuotaPod) -> None:
+        self._set(pod.key, is_stopping=True, stopping_at=self.now)
+        self._ends[pod.key] = self.now + self._rng.randint(1, self._grace)
+        self.evictions += 1
+        self.victims.append(pod.key)
+
+    def _suspend(self, workload: Workload, for_unit: str) -> None:
+        self.workloads[workload.uid] = replace(self.workloads[workload.uid], is_suspended=True, suspended_for=for_unit)
+        for pod in [pod for pod in self.pods.values() if pod.owner == workload.uid and not pod.is_admitted]:
+            self._go(self.pods.pop(pod.key))
 
     def _set(self, key: str, **more: Any) -> None:
         self.pods[key] = replace(self.pods[key], **more)

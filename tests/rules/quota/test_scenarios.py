@@ -49,7 +49,7 @@ def test_depth_4() -> None:
     world.add("x1", 8, 5)
     world.settle()
     assert world.running("x1") == (3,)
-    assert world.sentences("x1")[0].startswith("gpu asks 5; x 15/15 in use; x1 uses 15 of guaranteed 5")
+    assert world.sentences("x1")[0] == "gpu asks 5; x uses 15 of max 15"
     world.add("x2", 1, 5)
     world.settle()
     assert (world.running("x1", "x2"), world.evictions) == ((2, 1), 1)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.reflector import Mirror, Reflector
-from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, QUOTA_TREES, Resource
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.parts.kind import JobKind, source_of
 from fairlead.model.event import Event
@@ -61,7 +61,7 @@ NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda
 POD_SUBJECT: FollowedKind[Pod] = FollowedKind("pods", PODS, WirePod, lambda wire, _: parse_pod(wire), by_namespace_and_name)
 QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     names.QUOTA_PLURAL,
-    Resource(names.QUOTA_GROUP, names.QUOTA_VERSION, names.QUOTA_PLURAL, kind="ElasticQuotaTree"),
+    QUOTA_TREES,
     WireQuotaTree,
     lambda wire, _: parse_quota_tree(wire),
     by_namespace_and_name,

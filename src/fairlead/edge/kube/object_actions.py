@@ -13,7 +13,7 @@ from fairlead.edge.connection.decoders import decoder_of
 from fairlead.edge.kube.api_discovery import Discovery
 from fairlead.edge.kube.api_failure import NOT_JSON, ApiFailure
 from fairlead.edge.kube.api_request import ApiRequest, create_request, delete_request, encode_body, patch_request
-from fairlead.edge.kube.resource import PODS, WELL_KNOWN, Resource
+from fairlead.edge.kube.resource import PODS, QUOTA_TREES, WELL_KNOWN, Resource
 from fairlead.errors import FairleadError, OutsideError, UserError
 from fairlead.model.actions import (
     Action,
@@ -32,10 +32,12 @@ from fairlead.model.actions import (
     TellObjectEvent,
     TouchPod,
     WriteGrants,
+    WriteTreeStatus,
     object_ref,
 )
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.wire.kube.time import render_micro_time
+from fairlead.wire.quota.tree_status import render_tree_status
 
 _LOOK: Final = "look whether it is there: `arena list`"
 _CERTAIN: Final = range(400, 500)
@@ -105,6 +107,12 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
             return patch_request(PODS, target.name, body, target.namespace, kind="strategic", subresource="status")
 
 
+def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
+    tree = action.tree
+    body = {"metadata": {"uid": tree.uid}, "status": render_tree_status(action)}
+    return patch_request(QUOTA_TREES, tree.name, body, tree.namespace, subresource="status")
+
+
 def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:
     """`body`: of an answer with a good status."""
     if isinstance(action, DeleteObject):
@@ -149,7 +157,7 @@ def _is_gone(action: Action, error: ApiFailure) -> bool:
     match action:
         case CreateObject() | BindPod() | TellEvent() | TellObjectEvent():
             return False
-        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | SetPodCondition():
+        case PatchObject() | WriteGrants() | TouchPod() | AdmitPod() | SetPodCondition() | WriteTreeStatus():
             return error.status == 404 or (error.status == 422 and "metadata.uid: " in error.message)
         case DeleteObject() | EvictPod():
             return error.status == 404 or (error.status == 409 and "precondition" in error.message.lower())

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from fairlead.model.actions import ObjectRef
+from fairlead.wire.names import QUOTA_GROUP, QUOTA_PLURAL, QUOTA_VERSION
 
 
 class Resource(Struct, frozen=True, gc=False):
@@ -54,5 +55,6 @@ NAMESPACES = Resource("", "v1", "namespaces", is_namespaced=False, kind="Namespa
 DEPLOYMENTS = Resource("apps", "v1", "deployments", kind="Deployment")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", kind="Lease")
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False, kind="PriorityClass")
+QUOTA_TREES = Resource(QUOTA_GROUP, QUOTA_VERSION, QUOTA_PLURAL, kind="ElasticQuotaTree")
 WELL_KNOWN = (NODES, PODS, EVENTS, CONFIG_MAPS, SECRETS, SERVICES, NAMESPACES, DEPLOYMENTS, LEASES, PRIORITY_CLASSES)
 """What every API server serves, so that nobody needs to ask it."""

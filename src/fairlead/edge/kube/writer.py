@@ -25,6 +25,7 @@ from fairlead.edge.kube.object_actions import (
     outcome_of_failure,
     pod_request,
     target_of,
+    tree_status_request,
 )
 from fairlead.edge.kube.resource import PODS, Resource
 from fairlead.errors import FairleadError
@@ -44,6 +45,7 @@ from fairlead.model.actions import (
     TellObjectEvent,
     TouchPod,
     WriteGrants,
+    WriteTreeStatus,
 )
 from fairlead.model.pod import Pod
 from fairlead.wire.gpus.allocation import render_action
@@ -97,6 +99,8 @@ class KubeWriter:
                 return object_event_request(action, time.time())
             case AdmitPod() | EvictPod() | SetPodCondition():
                 return pod_request(action)
+            case WriteTreeStatus():
+                return tree_status_request(action)
             case CreateObject() | PatchObject() | DeleteObject():
                 return object_request(action, await self._resource(target_of(action)))
 

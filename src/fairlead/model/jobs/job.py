@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fairlead.model.moment import Moment
 from fairlead.model.node import Condition
+from fairlead.model.pod import Owner
 from fairlead.model.resources import NOTHING, Amounts
 
 
@@ -50,7 +51,9 @@ class Job(Struct, frozen=True, gc=False):
 
     `annotations`: only keys that Fairlead reads. `word`: the status as arena says it, where a controller
     writes one word instead of conditions. `lead`: the label (key, value) of the pod without which such a job
-    does not run yet, whatever the word says.
+    does not run yet, whatever the word says. `least`: so many of its pods run together or not at all, where
+    it says so. `late`: roles whose pods are made only after the others run; a role that `roles` do not have
+    stands in no table. `owner`: its controller, such as a Cron.
     """
 
     type: str
@@ -71,6 +74,9 @@ class Job(Struct, frozen=True, gc=False):
     started_at: Moment | None = None
     finished_at: Moment | None = None
     deleted_at: Moment | None = None
+    least: int | None = None
+    late: tuple[Role, ...] = ()
+    owner: Owner | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:

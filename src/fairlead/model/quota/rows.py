@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
+from fairlead.model.keys import LABELS_PREEMPTIBLE
 from fairlead.model.moment import Moment
 from fairlead.model.node_choice import Expression
 from fairlead.model.resources import NOTHING, Amounts
 
+_SWITCH: Final = {"true": True, "false": False}
+
 
 class Workload(Struct, frozen=True, gc=False):
-    """An owner of pods, or the owner of one: ReplicaSet, Job, MPIJob, …
+    """An owner of pods, or the owner of one: ReplicaSet, Job, MPIJob, … A PodGroup, which owns none, is one
+    for what it says of its gang.
 
     `owner`: uid of its own controller, "" = it is topmost. `revision`: of a ReplicaSet in its Deployment.
     `suspended_for`: for which claimant we suspended it; "" = we did not. `pods` and `request`: of its
     templates, all replicas together, what it would bring when resumed. `least`: so many of its pods run
     together or not at all; 0 = they are no gang. `late`: what of the request belongs to pods that are made
-    only after the others run. `is_preemptible`: as its label says; None = it says nothing.
+    only after the others run, and `late_pods` how many of `pods` these are; `least` does not count them.
+    `is_preemptible`: as its label says; None = it says nothing.
     """
 
     kind: str
@@ -36,6 +42,7 @@ class Workload(Struct, frozen=True, gc=False):
     request: Amounts = NOTHING
     least: int = 0
     late: Amounts = NOTHING
+    late_pods: int = 0
     priority: int = 0
     is_preemptible: bool | None = None
     user: str = ""
@@ -79,3 +86,12 @@ class LeafGroup(Struct, frozen=True, gc=False):
 
     name: str
     leaf: str
+
+
+def preemptible(labels: Mapping[str, str]) -> bool | None:
+    """What the label says; None without one, or with one that says neither.
+
+    >>> [preemptible({LABELS_PREEMPTIBLE[0]: text}) for text in ("true", "false", "perhaps")]
+    [True, False, None]
+    """
+    return next((_SWITCH[labels[key]] for key in LABELS_PREEMPTIBLE if labels.get(key) in _SWITCH), None)

@@ -25,7 +25,9 @@ class QuotaPod(Struct, frozen=True):
     pods must run together ("" = none). `owner`: uid of the topmost workload that it belongs to.
     `deployment` (uid) and `revision`: of the ReplicaSet that owns it. `budgets`: the PodDisruptionBudgets
     (`namespace/name`) that select it. `node`: where it is bound. `said_reason` and `said`: what its condition
-    says now, `said_at` since when.
+    says now, `said_at` since when. `admitted_at`: infinity = a
+    moment ago, nobody says when. `card_units`: GPU memory that it needs on
+    one card. `choice` is told while it has no node.
     """
 
     namespace: str
@@ -53,6 +55,7 @@ class QuotaPod(Struct, frozen=True):
     grace_seconds: float | None = None
     node: str = ""
     choice: NodeChoice = ANYWHERE
+    card_units: int = 0
     said_reason: str = ""
     said: str = ""
     said_at: Moment | None = None

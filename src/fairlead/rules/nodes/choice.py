@@ -7,7 +7,7 @@ cpu, memory, ports, other pods and volumes are not looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fairlead.model.node import Node, Taint
 from fairlead.model.node_choice import Expression, NodeChoice, Term, Toleration
@@ -21,29 +21,31 @@ def may_use(choice: NodeChoice, node: Node) -> bool:
 
     A cordoned node has kube-scheduler's taint for it; PreferNoSchedule forbids nothing.
     """
-    if any(node.labels.get(key) != value for key, value in choice.selector):
+    return may_use_labelled(choice, node.name, node.labels, (*node.taints, CORDONED) if node.unschedulable else node.taints)
+
+
+def may_use_labelled(choice: NodeChoice, name: str, labels: Mapping[str, str], taints: Iterable[Taint]) -> bool:
+    """The same, of a node of which no more is known."""
+    if any(labels.get(key) != value for key, value in choice.selector):
         return False
-    if choice.terms is not None and not any(_holds(term, node) for term in choice.terms):
+    if choice.terms is not None and not any(_holds(term, name, labels) for term in choice.terms):
         return False
-    taints = (*node.taints, CORDONED) if node.unschedulable else node.taints
     return all(taint.effect == "PreferNoSchedule" or _is_tolerated(taint, choice) for taint in taints)
 
 
-def _holds(term: Term, node: Node) -> bool:
+def _holds(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(_is_so(each, node.labels) for each in term.labels) and all(
-        _is_so(each, {"metadata.name": node.name}) for each in term.fields
-    )
+    return all(holds_for(each, labels) for each in term.labels) and all(holds_for(each, {"metadata.name": name}) for each in term.fields)
 
 
-def _is_so(asked: Expression, held: Mapping[str, str]) -> bool:
+def holds_for(asked: Expression, held: Mapping[str, str]) -> bool:
     """Whether the expression holds for these labels, or fields.
 
     An operator that is not known is taken for Lt.
 
     >>> operators = ("In", "NotIn", "Exists", "Gt", "Lt")
-    >>> [_is_so(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in operators]
+    >>> [holds_for(Expression("gpus", operator, ("4",)), {"gpus": "8"}) for operator in operators]
     [False, True, True, True, False]
     """
     value = held.get(asked.key)

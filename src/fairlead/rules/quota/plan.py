@@ -253,7 +253,7 @@ class _Planner:
         return next((k for k, amount in enumerate(unit.vector) if amount and firm[k] + amount > least[k]), None)
 
     def _why_blocked(self, unit: Unit, is_guaranteed: bool) -> tuple[Reason, str]:
-        if any(self._exceeds_own_max(unit.leaf, k, amount) for k, amount in enumerate(unit.vector)):
+        if self._exceeds_own_max(unit):
             return Reason.OVER_MAX, ""
         protected = self._protected(unit) if is_guaranteed else {}
         if not protected:
@@ -272,13 +272,13 @@ class _Planner:
                         found[leaf, min(budgets)].append(group)
         return found
 
-    def _exceeds_own_max(self, leaf: int, k: int, amount: int) -> bool:
-        """Whether the leaf's own use reaches the ceiling that binds it, whatever others do."""
-        for place in self.index.up[leaf]:
-            most = self.index.max[place][k]
-            if most is not None:
-                return amount > 0 and self.now.own[leaf][k] + amount > most
-        return False
+    def _exceeds_own_max(self, unit: Unit) -> bool:
+        """Whether its leaf's own use reaches the ceiling in its way, whatever others do."""
+        blocked = self.now.blocks(unit.leaf, unit.vector)
+        if not blocked:
+            return False
+        place, k = blocked[0]
+        return self.now.own[unit.leaf][k] + unit.vector[k] > (self.index.max[place][k] or 0)
 
     def _admit(self, unit: Unit) -> None:
         is_guaranteed = self.is_guaranteed(unit)

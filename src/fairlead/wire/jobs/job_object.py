@@ -10,7 +10,8 @@ from typing import Protocol
 
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition
-from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_labels
+from fairlead.model.pod import controller_of
+from fairlead.wire.kube.objects import WireMeta, epoch, kept_annotations, parse_labels, parse_owners
 
 
 class WireObject(Protocol):
@@ -38,6 +39,8 @@ def make_job(
     lead: tuple[str, str] | None = None,
     suspended: bool = False,
     priority_class: str = "",
+    least: int | None = None,
+    late: tuple[Role, ...] = (),
 ) -> Job:
     """The job with what its metadata say. `labels`, when given, are taken instead of the object's own."""
     meta = wire.metadata
@@ -60,6 +63,9 @@ def make_job(
         started_at=started_at,
         finished_at=finished_at,
         deleted_at=epoch(meta.deletion_timestamp),
+        least=least,
+        late=late,
+        owner=controller_of(parse_owners(meta.owner_references)),
     )
 
 

@@ -57,6 +57,7 @@ class WireJobSpec(Struct, gc=False, rename="camel"):
     tf_replica_specs: Replicas | None = None
     pytorch_replica_specs: Replicas | None = None
     run_policy: WireRunPolicy | None = None
+    launcher_creation_policy: str | None = None
     suspend: bool | None = None
     replicas: int | None = None
     template: WireTemplate | None = None
@@ -76,6 +77,7 @@ class WireJob(Struct, gc=False, rename="camel"):
     status: WireJobStatus | None = None
 
 
+_LATE_LAUNCHER: Final = "WaitForWorkersReady"
 _OLDEST_WORDS: Final = {"Succeeded": JobStatus.SUCCEEDED, "Failed": JobStatus.FAILED}
 
 
@@ -84,17 +86,20 @@ def parse_kubeflow_job(wire: WireJob, type_: str, kind: str, api_version: str) -
     spec, status = wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     run = spec.run_policy or WireRunPolicy()
     conditions = parse_conditions(status.conditions)
+    roles = parse_roles(spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {})
     return make_job(
         wire,
         type_,
         kind,
         api_version,
-        roles=parse_roles(spec.mpi_replica_specs or spec.tf_replica_specs or spec.pytorch_replica_specs or {}),
+        roles=roles,
         conditions=conditions,
         suspended=bool(run.suspend or spec.suspend),
         priority_class=_priority_class(spec, run),
         started_at=epoch(status.start_time),
         finished_at=epoch(status.completion_time) or ended_at(conditions),
+        least=run.scheduling_policy.min_available if run.scheduling_policy else None,
+        late=_launchers(roles) if spec.launcher_creation_policy == _LATE_LAUNCHER else (),
     )
 
 
@@ -105,14 +110,20 @@ def parse_oldest_mpi_job(wire: WireJob, type_: str, kind: str, api_version: str)
     """
     job, spec, status = parse_kubeflow_job(wire, type_, kind, api_version), wire.spec or WireJobSpec(), wire.status or WireJobStatus()
     worker = WireReplica(spec.replicas, spec.template)
+    roles = () if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker))
     return msgspec.structs.replace(
         job,
-        roles=() if spec.replicas is None else (Role("launcher", 1), _parse_role("worker", worker)),
+        roles=roles,
+        late=_launchers(roles),
         word=_OLDEST_WORDS.get(status.launcher_status or "", JobStatus.RUNNING),
         lead=(names.LABEL_OLD_MPI_ROLE, "launcher"),
         priority_class=job.priority_class or priority_class_of({"worker": worker}),
         started_at=job.started_at or job.created_at,
     )
+
+
+def _launchers(roles: tuple[Role, ...]) -> tuple[Role, ...]:
+    return tuple(role for role in roles if role.name == "launcher")
 
 
 def parse_roles(replicas: Mapping[str, WireReplica | None]) -> tuple[Role, ...]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from fairlead.model.jobs.job import Job, Role
 from fairlead.model.node import Condition
+from fairlead.model.resources import CPU, MEMORY
 from fairlead.wire.jobs.job_object import make_job
 from fairlead.wire.jobs.kubeflow import WireReplica, WireTemplate, parse_roles
 from fairlead.wire.kube.objects import WireMeta, epoch, parse_labels
@@ -33,6 +34,8 @@ class WireRayClusterSpec(Struct, gc=False, rename="camel"):
 class WireRaySpec(Struct, gc=False, rename="camel"):
     ray_cluster_spec: WireRayClusterSpec | None = None
     suspend: bool | None = None
+    submission_mode: str | None = None
+    submitter_pod_template: WireTemplate | None = None
 
 
 class WireRayStatus(Struct, gc=False, rename="camel"):
@@ -51,6 +54,8 @@ class WireRayJob(Struct, gc=False, rename="camel"):
     status: WireRayStatus | None = None
 
 
+_SUBMITTER = Role("submitter", 1, limits={CPU: 1000, MEMORY: 1 << 30}, requests={CPU: 500, MEMORY: 200 << 20})
+"""What the operator asks for where nothing is said."""
 _STOPPED = "STOPPED"
 """The program was stopped by somebody: an end that is neither good nor bad, shown as Ray says it."""
 _DEPLOYMENT_STATES = {"Running": "Running", "Complete": "Succeeded", "Failed": "Failed", "Suspended": "Suspended", "Retrying": "Restarting"}
@@ -75,6 +80,7 @@ def parse_ray_job(wire: WireRayJob, type_: str, kind: str, api_version: str) -> 
         priority_class=_priority_class(spec.ray_cluster_spec),
         started_at=epoch(status.start_time),
         finished_at=epoch(status.end_time),
+        late=_parse_submitter(spec),
     )
 
 
@@ -84,6 +90,16 @@ def _parse_roles(spec: WireRayClusterSpec) -> tuple[Role, ...]:
     for group in spec.worker_group_specs or ():
         groups[group.group_name or "worker"] = WireReplica((group.replicas or 0) * max(1, group.num_of_hosts or 1), group.template)
     return parse_roles(groups)
+
+
+def _parse_submitter(spec: WireRaySpec) -> tuple[Role, ...]:
+    """The pod that hands the program to a cluster that runs, where the operator makes one."""
+    if spec.submission_mode not in (None, "", "K8sJobMode"):
+        return ()
+    template = spec.submitter_pod_template
+    if template is None:
+        return (_SUBMITTER,)
+    return parse_roles({_SUBMITTER.name: WireReplica(1, template)})
 
 
 def _priority_class(spec: WireRayClusterSpec | None) -> str:

@@ -21,7 +21,7 @@ from fairlead.model.event import Event
 from fairlead.model.node import Condition, Node, Taint
 from fairlead.model.node_choice import ANYWHERE
 from fairlead.model.pod import Container, ContainerState, ContainerStatus, Owner, Pod, PodPhase
-from fairlead.model.resources import NOTHING, Amounts
+from fairlead.model.resources import NOTHING, Amounts, largest_of
 from fairlead.model.sharing import name_shared_gpus
 from fairlead.wire import names
 from fairlead.wire.gpus.allocation import parse_card_memory, parse_grants, parse_memory_limits
@@ -87,6 +87,8 @@ class WirePodSpec(Struct, gc=False, rename="camel"):
     node_selector: Raw = Raw()
     affinity: Raw = Raw()
     tolerations: Raw = Raw()
+    resources: Raw = Raw()
+    termination_grace_period_seconds: int | None = None
 
 
 class WireWaiting(Struct, gc=False):
@@ -120,6 +122,7 @@ class WireContainerStatus(Struct, gc=False, rename="camel"):
     restart_count: int | None = None
     state: WireState | None = None
     last_state: WireState | None = None
+    allocated_resources: Raw = Raw()
 
 
 class WireCondition(Struct, gc=False, rename="camel"):
@@ -254,8 +257,9 @@ def epoch(moment: datetime | None) -> float | None:
 def parse_pod(wire: WirePod) -> Pod:
     """A pod row; raises ValueError (quantity named) for amounts the API would refuse."""
     meta, spec, status = wire.metadata, wire.spec or WirePodSpec(), wire.status or WirePodStatus()
-    annotations, containers = kept_annotations(meta.annotations), parse_containers(spec.containers)
-    init_containers = parse_containers(spec.init_containers)
+    annotations = kept_annotations(meta.annotations)
+    containers = _resized(parse_containers(spec.containers), status.container_statuses)
+    init_containers = _resized(parse_containers(spec.init_containers), status.init_container_statuses)
     shares_gpus = name_shared_gpus(containers) or name_shared_gpus(init_containers)
     return Pod(
         namespace=intern(meta.namespace or ""),
@@ -286,7 +290,11 @@ def parse_pod(wire: WirePod) -> Pod:
         nominated_node=status.nominated_node_name or "",
         grants=parse_grants(annotations, containers),
         memory_limits_mib=parse_memory_limits(annotations) if annotations else _NO_MEMORY_LIMITS,
-        node_choice=parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if shares_gpus else ANYWHERE,
+        node_choice=(
+            parse_node_choice(spec.node_selector, spec.affinity, spec.tolerations) if shares_gpus or not spec.node_name else ANYWHERE
+        ),
+        whole=_parse_resources(bytes(spec.resources))[0],
+        grace_seconds=spec.termination_grace_period_seconds,
     )
 
 
@@ -410,6 +418,22 @@ def _parse_container(wire: WireContainer) -> tuple[Container]:
         requests, limits = _parse_resources(key[2])
         found = _containers_cache[key] = (Container(key[0], key[1], requests, limits, key[3]),)
     return found
+
+
+def _resized(containers: tuple[Container, ...], statuses: list[WireContainerStatus] | None) -> tuple[Container, ...]:
+    """While a container is being resized it asks for the larger of what it wishes and what it was given."""
+    for wire in statuses or ():
+        given = _parse_given(bytes(wire.allocated_resources))
+        for place, container in enumerate(containers if given else ()):
+            asked = container.requests
+            if container.name == wire.name and any(amount > asked.get(name, 0) for name, amount in given.items()):
+                grown = msgspec.structs.replace(container, requests=largest_of((asked, given)))
+                containers = (*containers[:place], grown, *containers[place + 1 :])
+    return containers
+
+
+def _parse_given(raw: bytes) -> Amounts:
+    return NOTHING if raw in _EMPTY_RAW else _parse_resources(b'{"requests":%b}' % raw)[0]
 
 
 def _parse_resources(raw: bytes) -> tuple[Amounts, Amounts]:

@@ -32,7 +32,7 @@ def render_plan(plan: QuotaPlan) -> Object:
         "return": [_return(each) for each in plan.returned],
         "resume": [_resume(each) for each in plan.resume],
         "waiting": [render_waiting(each) for each in plan.waiting],
-        "nodes": [_node(each) for each in plan.nodes],
+        "nodes": [render_node_use(each) for each in plan.nodes],
         "violations": render_violations(plan.violations),
     }
 
@@ -97,7 +97,7 @@ def _blocked(blocked: Blocked) -> Object:
     return {"node": blocked.node, "resource": blocked.resource, **told}
 
 
-def _node(use: QuotaNodeUse) -> Object:
+def render_node_use(use: QuotaNodeUse) -> Object:
     return {
         "name": use.name,
         "namespaces": list(use.namespaces),

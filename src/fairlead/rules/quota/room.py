@@ -1,0 +1,298 @@
+"""Whether units fit on the cluster's nodes (quota contract 2.12).
+
+Looked at are all requests, labels, taints, and GPU memory of one card. What cannot be judged here (volumes,
+spread, other pods) counts as fitting: kube-scheduler decides. Pods are laid out first fit, nodes by name, the
+largest pod of a unit first. A unit that only a cleverer layout would house counts as one that does not fit,
+until something moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.model.moment import Moment
+from fairlead.model.node import Node
+from fairlead.model.node_choice import NodeChoice
+from fairlead.model.pod import Pod
+from fairlead.model.quota.state import NodeRoom, QuotaPod
+from fairlead.model.resources import GPU_MEMORY, PODS, Amounts, counted, sum_of
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.account import account
+from fairlead.rules.nodes.choice import may_use_labelled
+
+SILENT_SECONDS: Final = 300.0
+"""So long a node that is not ready still counts."""
+_SHAPES_MAX: Final = 2_000
+
+
+def node_rooms(snapshot: ClusterSnapshot, counted_uids: Collection[str], now: Moment) -> tuple[NodeRoom, ...]:
+    """The snapshot's nodes. `counted_uids`: pods that quota counts; what the others ask is taken."""
+    rooms: list[NodeRoom] = []
+    for node in snapshot.nodes:
+        bound = [pod for pod in snapshot.pods_on(node.name) if pod.is_holding]
+        strange = [pod for pod in bound if pod.uid not in counted_uids]
+        rooms.append(node_room(node, taken_by(strange), holes_of(node, bound, snapshot.withheld.get(node.name, ())), now))
+    return tuple(rooms)
+
+
+def node_room(node: Node, taken: Amounts, holes: tuple[int, ...], now: Moment) -> NodeRoom:
+    return NodeRoom(node.name, node.allocatable, taken, node.labels, node.taints, is_schedulable(node, now), holes)
+
+
+def taken_by(pods: Iterable[Pod]) -> Amounts:
+    """What these bound pods take of their node, each its place, too."""
+    return sum_of(part for pod in pods for part in (pod.requests, _ONE))
+
+
+def holes_of(node: Node, pods: Iterable[Pod], withheld: Collection[int] = ()) -> tuple[int, ...]:
+    """Free units of GPU memory of each card that is shared; () where cards are not told apart."""
+    if not counted(node.capacity, GPU_MEMORY):
+        return ()
+    found = account(node, pods, withheld=withheld)
+    return tuple(card.free for card in found.usable()) if found.mode.is_shared else ()
+
+
+def is_schedulable(node: Node, now: Moment) -> bool:
+    """Not cordoned, and ready, or not for less than five minutes.
+
+    Of one that never spoke they count from its creation.
+    """
+    if node.unschedulable:
+        return False
+    ready = next((each for each in node.conditions if each.type == "Ready"), None)
+    if ready is not None and ready.status == "True":
+        return True
+    since = node.created_at if ready is None else ready.at
+    return since is None or now - since < SILENT_SECONDS
+
+
+def capacity_of(nodes: Iterable[NodeRoom]) -> Amounts:
+    """What schedulable nodes have for pods that quota counts.
+
+    >>> capacity_of([NodeRoom("a", {"cpu": 4000}, {"cpu": 500}), NodeRoom("b", is_schedulable=False)])
+    {'cpu': 3500}
+    """
+    total: dict[str, int] = {}
+    for node in nodes:
+        if node.is_schedulable:
+            for name, amount in node.allocatable.items():
+                total[name] = total.get(name, 0) + max(0, amount - node.taken.get(name, 0))
+    return total
+
+
+_ONE: Final[Amounts] = {PODS: 1}
+Shape = tuple[tuple[tuple[str, int], ...], NodeChoice, int]
+"""What decides where a pod fits: what it asks, which nodes it may use, GPU memory on one card."""
+
+
+class Seat(Struct, frozen=True, gc=False):
+    """A pod, its node, and which of the node's cards gives it memory; -1: none."""
+
+    pod: QuotaPod
+    node: str
+    card: int = -1
+
+
+class _Room(Struct, gc=False):
+    node: NodeRoom
+    free: dict[str, int]
+    holes: list[int]
+
+
+class Rooms:
+    """The nodes of a cluster with the pods that quota counts on them, and what is left.
+
+    Asking again what has been asked costs little: for each shape of pod it is known below which node there is
+    no room, and which of those nodes got some back since.
+    """
+
+    def __init__(self, nodes: Iterable[NodeRoom], pods: Iterable[QuotaPod] = ()) -> None:
+        """Admitted pods take their node's room. One that is not bound yet takes what first fits, after all
+        that are; one that fits nowhere takes none.
+        """
+        self._rooms = [
+            _Room(node, {name: amount - node.taken.get(name, 0) for name, amount in node.allocatable.items()}, list(node.holes))
+            for node in sorted(nodes, key=lambda each: each.name)
+        ]
+        self._place = {room.node.name: place for place, room in enumerate(self._rooms)}
+        self._usable: dict[NodeChoice, list[bool]] = {}
+        self._below: dict[Shape, int] = {}
+        self._reopened: dict[Shape, set[int]] = {}
+        admitted = sorted((pod for pod in pods if pod.is_admitted), key=lambda pod: (pod.key, pod.uid))
+        for pod in admitted:
+            if pod.node in self._place:
+                self._take(pod, self._place[pod.node])
+        self.seat([pod for pod in admitted if not pod.node and not pod.is_stopping], is_whole=False)
+
+    @property
+    def capacity(self) -> Amounts:
+        return capacity_of(room.node for room in self._rooms)
+
+    def fits(self, pods: Sequence[QuotaPod]) -> bool:
+        """Whether all of them find room beside each other."""
+        seats = self.seat(pods)
+        if seats is None:
+            return False
+        self.unseat(seats)
+        return True
+
+    def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[Seat] | None:
+        """Lay them out, and take that room. None: they do not fit, and nothing is taken.
+
+        Not `is_whole`: those that fit are laid out.
+        """
+        seats: list[Seat] = []
+        for pod in pods if len(pods) == 1 else sorted(pods, key=_largest_first):
+            place = self._first(pod)
+            if place is not None:
+                card = self._card_for(pod, place)
+                self._take(pod, place, card)
+                seats.append(Seat(pod, self._rooms[place].node.name, card))
+            elif is_whole:
+                self.unseat(seats)
+                return None
+        return seats
+
+    def unseat(self, seats: Iterable[Seat]) -> None:
+        """Give the room back that `seat` took."""
+        for seat in seats:
+            self._give(seat.pod, self._place[seat.node], seat.card)
+
+    def leave(self, pods: Iterable[QuotaPod]) -> list[Seat]:
+        """Bound pods give their nodes' room back, until `stay`.
+
+        Which card a pod holds nobody says here. It counts as the one with most memory free, so that no room
+        counts as too small that may not be.
+        """
+        seats: list[Seat] = []
+        for pod in pods:
+            if (place := self._place.get(pod.node)) is not None:
+                holes = self._rooms[place].holes
+                card = holes.index(max(holes)) if pod.card_units and holes else -1
+                self._give(pod, place, card)
+                seats.append(Seat(pod, pod.node, card))
+        return seats
+
+    def stay(self, seats: Iterable[Seat]) -> None:
+        """Take back what `leave` gave."""
+        for seat in seats:
+            self._take(seat.pod, self._place[seat.node], seat.card)
+
+    def fits_on(self, pod: QuotaPod, node: str) -> bool:
+        place = self._place.get(node)
+        return place is not None and self._may_use(pod.choice)[place] and self._has_room(pod, place)
+
+    def nodes_for(self, pod: QuotaPod) -> list[str]:
+        """The nodes that it may use, whatever room they have."""
+        usable = self._may_use(pod.choice)
+        return [room.node.name for place, room in enumerate(self._rooms) if usable[place]]
+
+    def freest(self, pod: QuotaPod) -> tuple[str, str, int, int] | None:
+        """For the sentence of a pod that fits nowhere: what is missing on the freest node, that node, how
+        much of it is free there, and how many nodes the pod may use. None: it may use none.
+        """
+        usable = self._may_use(pod.choice)
+        places = [place for place in range(len(self._rooms)) if usable[place]]
+        if not places:
+            return None
+        free = {place: self._rooms[place].free for place in places}
+        lack = {
+            place: sorted((name for name, amount in pod.request.items() if amount > free[place].get(name, 0)), reverse=True)
+            for place in places
+        }
+        best = min(places, key=lambda place: (len(lack[place]), -sum(free[place].get(name, 0) for name in lack[place])))
+        if lack[best]:
+            name = lack[best][0]
+            return name, self._rooms[best].node.name, max(0, free[best].get(name, 0)), len(places)
+        if pod.card_units:
+            best = max(places, key=lambda place: max(self._rooms[place].holes, default=0))
+            return GPU_MEMORY, self._rooms[best].node.name, max((0, *self._rooms[best].holes)), len(places)
+        return PODS, self._rooms[best].node.name, max(0, free[best].get(PODS, 0)), len(places)
+
+    # --- one pod ----------------------------------------------------------------------------------------------
+
+    def _first(self, pod: QuotaPod) -> int | None:
+        """The first node that has room for it."""
+        shape = _shape(pod)
+        if shape not in self._below and len(self._below) >= _SHAPES_MAX:
+            self._below.clear()
+            self._reopened.clear()
+        usable, reopened = self._may_use(pod.choice), self._reopened.get(shape)
+        while reopened:
+            place = min(reopened)
+            if usable[place] and self._has_room(pod, place):
+                return place
+            reopened.remove(place)
+        for place in range(self._below.get(shape, 0), len(self._rooms)):
+            if usable[place] and self._has_room(pod, place):
+                self._below[shape] = place
+                return place
+        self._below[shape] = len(self._rooms)
+        return None
+
+    def _may_use(self, choice: NodeChoice) -> list[bool]:
+        found = self._usable.get(choice)
+        if found is None:
+            found = self._usable[choice] = [
+                room.node.is_schedulable and may_use_labelled(choice, room.node.name, room.node.labels, room.node.taints)
+                for room in self._rooms
+            ]
+        return found
+
+    def _has_room(self, pod: QuotaPod, place: int) -> bool:
+        room = self._rooms[place]
+        free = room.free
+        for name, amount in pod.request.items():
+            if amount > free.get(name, 0) and amount:
+                return False
+        if PODS in free and free[PODS] < 1:
+            return False
+        return not pod.card_units or not room.node.holes or max(room.holes) >= pod.card_units
+
+    def _card_for(self, pod: QuotaPod, place: int) -> int:
+        """The smallest hole that holds it."""
+        holes = self._rooms[place].holes
+        if not pod.card_units or not holes:
+            return -1
+        return min((hole, card) for card, hole in enumerate(holes) if hole >= pod.card_units)[1]
+
+    def _take(self, pod: QuotaPod, place: int, card: int = -1) -> None:
+        room = self._rooms[place]
+        self._move(pod, room, -1)
+        if card >= 0:
+            room.holes[card] -= pod.card_units
+
+    def _give(self, pod: QuotaPod, place: int, card: int) -> None:
+        room = self._rooms[place]
+        self._move(pod, room, 1)
+        if card >= 0:
+            room.holes[card] += pod.card_units
+        for shape, below in self._below.items():
+            if place < below:
+                self._reopened.setdefault(shape, set()).add(place)
+
+    def _move(self, pod: QuotaPod, room: _Room, sign: int) -> None:
+        free = room.free
+        for name, amount in pod.request.items():
+            if amount:
+                free[name] = free.get(name, 0) + sign * amount
+        if PODS in free:
+            free[PODS] += sign
+
+
+def _shape(pod: QuotaPod) -> Shape:
+    return tuple(sorted(pod.request.items())), pod.choice, pod.card_units
+
+
+def _largest_first(pod: QuotaPod) -> tuple[object, ...]:
+    """By GPUs and their memory before cpu and memory, which nodes have most of."""
+    asked = pod.request
+    return (
+        -pod.card_units,
+        tuple(sorted((name, -amount) for name, amount in asked.items() if "/" in name)),
+        *(-asked.get(name, 0) for name in ("memory", "cpu")),
+        pod.key,
+    )

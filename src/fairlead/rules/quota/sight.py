@@ -1,0 +1,313 @@
+"""How a cluster becomes the state that a quota plan follows from.
+
+Which pods quota counts, what it asks of each, and to whom each belongs. Who is exempt is known by what
+admission leaves on a pod, never by an owner that somebody wrote: a pod that was born with our gate has the
+label `fairlead.io/managed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Final
+
+from fairlead.model.keys import (
+    ANNOTATION_SURGE,
+    GANG_KOORDINATOR,
+    GANG_KOORDINATOR_SIZE,
+    GANG_VOLCANO,
+    LABEL_GANG,
+    LABEL_MANAGED,
+    LABEL_OLD_GANG,
+    LABEL_POD_GROUP,
+    LABEL_POD_GROUP_SIZE,
+    LABEL_USER,
+    QUOTA_CONDITION,
+    QUOTA_GATE,
+)
+from fairlead.model.moment import Moment
+from fairlead.model.node import Condition
+from fairlead.model.pod import Pod, PodPhase
+from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.rows import Budget, Workload, preemptible
+from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.resources import Amounts
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.holding.need import asks_share, gpu_need
+from fairlead.rules.nodes.choice import holds_for
+from fairlead.rules.quota.room import node_rooms
+
+_RUNNING: Final = PodPhase.RUNNING
+_PENDING: Final = PodPhase.PENDING
+_CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
+_EXEMPT: Final = ("Node", "DaemonSet")
+_SCHEDULES: Final = ("CronJob", "Cron")
+"""What they make at each strike is a job of its own."""
+_GROUP: Final = "PodGroup"
+_VOLCANO_GROUP: Final = "scheduling.volcano.sh"
+_GROUP_OF_PLUGINS: Final = "scheduling.x-k8s.io"
+_HIGHEST_CHAIN: Final = 8
+_DEFAULTS: Final = QuotaSettings()
+
+
+class Surroundings:
+    """What the row of a pod follows from besides the pod: owners, groups, disruption budgets, settings."""
+
+    def __init__(self, settings: QuotaSettings = _DEFAULTS) -> None:
+        self.settings = settings
+        self.workloads: dict[str, Workload] = {}
+        self._group_sizes: dict[tuple[str, str, str], int] = {}
+        self._budgets: dict[str, Budget] = {}
+        self._budgets_in: dict[str, dict[str, Budget]] = {}
+
+    def put(self, workload: Workload) -> bool:
+        """Whether rows of its namespace's pods may be others now."""
+        before = self.workloads.get(workload.uid)
+        self.workloads[workload.uid] = workload
+        if workload.kind == _GROUP:
+            self._group_sizes[_group_key(workload)] = workload.least
+        return before is None or _said_of_pods(before) != _said_of_pods(workload)
+
+    def drop(self, uid: str) -> Workload | None:
+        """The row that was there."""
+        before = self.workloads.pop(uid, None)
+        if before is not None and before.kind == _GROUP:
+            self._group_sizes.pop(_group_key(before), None)
+        return before
+
+    def put_budget(self, budget: Budget) -> bool:
+        """Whether other pods are selected now."""
+        before = self._budgets.get(budget.uid)
+        self._budgets[budget.uid] = budget
+        self._budgets_in.setdefault(budget.namespace, {})[budget.uid] = budget
+        return before is None or (before.name, before.selector) != (budget.name, budget.selector)
+
+    def drop_budget(self, uid: str) -> Budget | None:
+        before = self._budgets.pop(uid, None)
+        if before is not None:
+            del self._budgets_in[before.namespace][uid]
+        return before
+
+    def allowed(self) -> dict[str, int]:
+        """How many more pods each budget lets go, by `namespace/name`."""
+        return {budget.key: budget.allowed for budget in self._budgets.values()}
+
+    def owners_of(self, pod: Pod) -> list[Workload]:
+        """Those that are known, the nearest first."""
+        found: list[Workload] = []
+        owner = pod.controller
+        uid = owner.uid if owner else ""
+        while uid and len(found) < _HIGHEST_CHAIN and (workload := self.workloads.get(uid)) is not None:
+            found.append(workload)
+            uid = workload.owner
+        return found
+
+    def budgets_of(self, pod: Pod) -> tuple[str, ...]:
+        """Those that the eviction API asks: none for a pod that does not run yet."""
+        if pod.phase == _PENDING:
+            return ()
+        there = self._budgets_in.get(pod.namespace)
+        return tuple(sorted(budget.key for budget in there.values() if _selects(budget, pod))) if there else ()
+
+    def group_size(self, group: str, namespace: str, name: str) -> int:
+        """How many of its pods must run together, as its PodGroup says; 0 = there is none."""
+        return self._group_sizes.get((group, namespace, name), 0)
+
+
+def quota_pod(pod: Pod, around: Surroundings) -> QuotaPod | None:
+    """What quota sees of a pod of a leaf's namespace.
+
+    None: it is not counted. It has finished, is exempt, or goes without ever having been admitted.
+    """
+    is_admitted = QUOTA_GATE not in pod.gates
+    is_stopping = pod.deleted_at is not None
+    if pod.is_finished or is_exempt(pod) or (is_stopping and not is_admitted):
+        return None
+    owners = around.owners_of(pod)
+    said = _said(pod)
+    gang, gang_size = _gang(pod, owners, around)
+    deployment, revision = _revision(owners)
+    created_at = pod.created_at or 0.0
+    return QuotaPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        request=pod.requests,
+        priority=pod.priority,
+        is_admitted=is_admitted,
+        is_stopping=is_stopping,
+        is_ready=_is_ready(pod),
+        is_preemptible=_is_preemptible(pod, owners, around.settings),
+        created_at=created_at,
+        admitted_at=_admitted_at(said, created_at) if is_admitted else 0.0,
+        claim_since=None if said is None or is_admitted or said.reason != _CLAIMS else said.at or created_at,
+        owner=_topmost(pod, owners),
+        gang=gang,
+        gang_size=gang_size,
+        deployment=deployment,
+        revision=revision,
+        waits_for_surge=pod.annotations.get(ANNOTATION_SURGE) == "wait",
+        user=_user(pod, owners),
+        budgets=around.budgets_of(pod),
+        stopping_at=pod.deleted_at,
+        grace_seconds=pod.grace_seconds,
+        node=pod.node,
+        choice=pod.node_choice,
+        card_units=_card_units(pod),
+        said_reason=said.reason if said else "",
+        said=said.message if said else "",
+        said_at=said.at if said else None,
+    )
+
+
+def is_exempt(pod: Pod) -> bool:
+    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
+
+    Admission marks every other pod, whatever owner it names (quota contract 2.1).
+    """
+    if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
+        return False
+    owner = pod.controller
+    return owner is not None and owner.controller and owner.kind in _EXEMPT
+
+
+def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings = _DEFAULTS) -> QuotaState:
+    """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
+    tree = snapshot.quota_tree
+    root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
+    around = Surroundings(settings)
+    for workload in snapshot.workloads:
+        around.put(workload)
+    for budget in snapshot.budgets:
+        around.put_budget(budget)
+    found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
+    pods = tuple(pod for pod in found if pod is not None)
+    return QuotaState(
+        tree=root,
+        pods=pods,
+        budgets=around.allowed(),
+        now=now,
+        settings=settings,
+        nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
+        workloads=around.workloads,
+        user_caps=user_caps(root, pods),
+        violations=tree.faults if tree else (),
+    )
+
+
+def user_caps(root: QuotaNode, pods: Iterable[QuotaPod]) -> dict[tuple[str, str], Amounts]:
+    """The most that each user of these pods may have admitted, by leaf and user, in leaves that say so."""
+    capped = {name: leaf for leaf in root.leaves() if leaf.user_cap for name in leaf.namespaces}
+    return {(leaf.name, pod.user): leaf.user_cap for pod in pods if pod.user and (leaf := capped.get(pod.namespace))}
+
+
+# --- to whom it belongs -------------------------------------------------------------------------------------
+
+
+def _topmost(pod: Pod, owners: list[Workload]) -> str:
+    """The uid of the topmost owner: a Deployment rather than its ReplicaSet, an MPIJob rather than the Job of
+    its launcher. What a schedule made stands for itself, and so does a job below an owner that nobody knows.
+    """
+    controller = pod.controller
+    if not owners:
+        return controller.uid if controller else ""
+    uid = ""
+    for workload in owners:
+        if workload.kind in _SCHEDULES:
+            return uid
+        uid = workload.uid
+    last = owners[-1]
+    return last.owner if last.owner and not last.can_suspend and last.owner_kind not in _SCHEDULES else uid
+
+
+def _user(pod: Pod, owners: list[Workload]) -> str:
+    """The stamp of the topmost owner; where that is not known, the one on the pod."""
+    if owners and not owners[-1].owner:
+        return owners[-1].user
+    return pod.labels.get(LABEL_USER, "")
+
+
+def _revision(owners: list[Workload]) -> tuple[str, int]:
+    nearest = owners[0] if owners else None
+    if nearest is None or nearest.kind != "ReplicaSet" or nearest.owner_kind != "Deployment":
+        return "", 0
+    return nearest.owner, nearest.revision
+
+
+def _gang(pod: Pod, owners: list[Workload], around: Surroundings) -> tuple[str, int]:
+    """Name and size. A job that is a gang by its kind is one whatever the labels of its pods say: they may
+    leave out some of them.
+    """
+    for workload in reversed(owners):
+        if workload.least > 0:
+            return f"{workload.kind.lower()}/{workload.name}", workload.least
+    labels, annotations = pod.labels, pod.annotations
+    if name := labels.get(LABEL_POD_GROUP):
+        return _sized(name, labels.get(LABEL_POD_GROUP_SIZE, ""))
+    if name := annotations.get(GANG_KOORDINATOR):
+        return _sized(name, annotations.get(GANG_KOORDINATOR_SIZE, ""))
+    for group, named in (
+        (_GROUP_OF_PLUGINS, labels.get(LABEL_GANG) or labels.get(LABEL_OLD_GANG)),
+        (_VOLCANO_GROUP, annotations.get(GANG_VOLCANO)),
+    ):
+        if named and (size := around.group_size(group, pod.namespace, named)):
+            return named, size
+    return "", 0
+
+
+def _sized(name: str, size: str) -> tuple[str, int]:
+    """A size that is none makes no gang."""
+    return (name, int(size)) if size.isascii() and size.isdigit() and 0 < len(size) < 7 and int(size) else ("", 0)
+
+
+# --- how it fares -------------------------------------------------------------------------------------------
+
+
+def _said(pod: Pod) -> Condition | None:
+    return next((each for each in pod.conditions if each.type == QUOTA_CONDITION), None)
+
+
+def _admitted_at(said: Condition | None, created_at: Moment) -> Moment:
+    """A pod without our condition was there before us; one whose condition does not say it yet was admitted a
+    moment ago.
+    """
+    if said is None:
+        return created_at
+    return said.at or created_at if said.status == "True" else inf
+
+
+def _is_ready(pod: Pod) -> bool:
+    """A condition that is True and says nothing more is not kept."""
+    return pod.phase == _RUNNING and all(each.type != "Ready" or each.status == "True" for each in pod.conditions)
+
+
+def _is_preemptible(pod: Pod, owners: Iterable[Workload], settings: QuotaSettings) -> bool:
+    told = preemptible(pod.labels)
+    if told is not None:
+        return told
+    if not any(owner.controller for owner in pod.owners):
+        return settings.are_bare_pods_preemptible
+    return next((owner.is_preemptible for owner in owners if owner.is_preemptible is not None), True)
+
+
+def _card_units(pod: Pod) -> int:
+    if not asks_share(pod):
+        return 0
+    need = gpu_need(pod)
+    return max((part.units for part in need.running), default=need.units) if need.is_split else need.units
+
+
+def _selects(budget: Budget, pod: Pod) -> bool:
+    return budget.selector is not None and all(holds_for(each, pod.labels) for each in budget.selector)
+
+
+def _group_key(workload: Workload) -> tuple[str, str, str]:
+    return workload.api_version.partition("/")[0], workload.namespace, workload.name
+
+
+def _said_of_pods(workload: Workload) -> tuple[object, ...]:
+    return (
+        *(workload.name, workload.owner, workload.owner_kind, workload.revision, workload.can_suspend),
+        *(workload.least, workload.is_preemptible, workload.user),
+    )

@@ -1,0 +1,78 @@
+"""The status of an ElasticQuotaTree (quota contract 1.5) as the API server keeps it, and a look into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.model.actions import WriteTreeStatus
+from fairlead.model.moment import Moment
+from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.wire.kube.time import render_time
+from fairlead.wire.quota.plan_json import render_node_use
+
+VALID: Final = "Valid"
+ENFORCED: Final = "Enforced"
+TREE_INVALID: Final = "TreeInvalid"
+
+Object = dict[str, Any]
+
+
+def render_tree_status(action: WriteTreeStatus) -> Object:
+    """`leaves` and `waiting` (pods) are what the columns of `kubectl get` show. A condition keeps the time of
+    its last change.
+    """
+    tree = action.tree
+    root, leaves = tree.root, {leaf.name for leaf in tree.root.leaves()} if tree.root else set()
+    errors = [each for each in action.violations if each.is_error]
+    return {
+        "observedGeneration": tree.generation,
+        "conditions": [
+            _condition(tree, action.at, VALID, *_valid(errors, action.violations)),
+            _condition(
+                tree,
+                action.at,
+                ENFORCED,
+                not action.not_enforced,
+                "NotEnforced" if action.not_enforced else "Enforced",
+                action.not_enforced,
+            ),
+        ],
+        "leaves": sum(1 for _ in root.leaves()) if root else 0,
+        "waiting": sum(use.waiting_pods for use in action.nodes if use.name in leaves),
+        "nodes": [render_node_use(use) for use in action.nodes],
+    }
+
+
+def _valid(errors: Sequence[Violation], violations: Sequence[Violation]) -> tuple[bool, str, str]:
+    """Whether it is, the reason, and one sentence: the first violation, with how many there are besides."""
+    stopping = [each for each in errors if each.stops]
+    told = (stopping or errors or violations)[:1]
+    more = f" (and {len(errors or violations) - 1} more)" if len(errors or violations) > 1 else ""
+    message = f"{told[0].message}{more}" if told else ""
+    if stopping:
+        return False, TREE_INVALID, message
+    if errors:
+        return False, errors[0].code, message
+    return True, "TreeValid", message
+
+
+def _condition(tree: QuotaTree, at: Moment, kind: str, is_true: bool, reason: str, message: str) -> Object:
+    status = "True" if is_true else "False"
+    old = _old_condition(tree, kind)
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": tree.generation,
+        "lastTransitionTime": since if isinstance(since, str) else render_time(at),
+    }
+
+
+def _old_condition(tree: QuotaTree, kind: str) -> Object:
+    """Of the status as it stands, in which anything may be."""
+    found = tree.status.get("conditions")
+    rows = found if isinstance(found, list) else []
+    return next((each for each in rows if isinstance(each, dict) and each.get("type") == kind), {})
