@@ -66,7 +66,8 @@ from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.status import NO_GPU
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
 from fairlead.rules.quota.plan import plan_quota
-from fairlead.rules.quota.usage import quota_state, usage_of
+from fairlead.rules.quota.sight import quota_state
+from fairlead.rules.quota.usage import usage_of
 from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
 from fairlead.rules.quota.what_if import settle
 from fairlead.rules.sharing.ledger import ledger_of
@@ -173,7 +174,8 @@ class BoardState:
     @cached_property
     def _violations(self) -> tuple[Violation, ...]:
         tree = self._quota_tree
-        return validate(tree, tree) if tree else ()
+        names = [each.name for each in self.snapshot.namespaces] if self.snapshot.was_read("namespaces") else None
+        return validate(tree, tree, names, self.snapshot.pods) if tree else ()
 
     @cached_property
     def quota_faults(self) -> list[TreeFault]:

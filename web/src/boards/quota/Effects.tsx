@@ -64,7 +64,7 @@ function Evicted({ effects }: { effects: QuotaEffects }) {
   const { t } = useWords();
   if (effects.evictedCount === 0) return null;
   const columns: Column<QuotaEffects["evicted"][number]>[] = [
-    { ...plain, key: "pod", head: t("col.pod"), width: 190, mono: true, title: (row) => `${row.namespace}/${row.pod}`, cell: (row) => `${row.namespace}/${row.pod}` },
+    { ...plain, key: "pod", head: t("node.pod"), width: 190, mono: true, title: (row) => `${row.namespace}/${row.pod}`, cell: (row) => `${row.namespace}/${row.pod}` },
     { ...plain, key: "leaf", head: t("col.quotaName"), width: 110, mono: true, cell: (row) => row.leaf },
     { ...plain, key: "for", head: t("col.forUnit"), width: 190, mono: true, title: (row) => row.forUnit, cell: (row) => row.forUnit },
     { ...plain, key: "how", head: t("col.how"), width: 80, cell: (row) => row.how },
@@ -76,7 +76,7 @@ function Admitted({ effects }: { effects: QuotaEffects }) {
   const { t } = useWords();
   if (effects.admittedCount === 0) return null;
   const columns: Column<QuotaEffects["admitted"][number]>[] = [
-    { ...plain, key: "pod", head: t("col.pod"), width: 190, mono: true, title: (row) => `${row.namespace}/${row.pod}`, cell: (row) => `${row.namespace}/${row.pod}` },
+    { ...plain, key: "pod", head: t("node.pod"), width: 190, mono: true, title: (row) => `${row.namespace}/${row.pod}`, cell: (row) => `${row.namespace}/${row.pod}` },
     { ...plain, key: "leaf", head: t("col.quotaName"), width: 110, mono: true, cell: (row) => row.leaf },
     { ...plain, key: "guaranteed", head: t("col.guaranteed"), width: 120, cell: (row) => t(row.isGuaranteed ? "quota.isGuaranteed" : "quota.borrows") },
   ];

@@ -20,6 +20,7 @@ import { Faults } from "./Faults";
 const MAX_ROWS = 16;
 const TYPING_MS = 400;
 const NO_LIMIT = "N/A";
+const BOUNDS = "[ min , max ]";
 
 export function TreePage() {
   const { t } = useWords();
@@ -148,8 +149,8 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
     { key: "namespaces", head: t("col.namespaces"), width: 150, mono: true, unsortable: true, title: (row) => row.namespaces.join(", "), cell: (row) => row.namespaces.join(", ") || (row.isLeaf ? "-" : "") },
     ...resources.flatMap((resource): Column<QuotaTreeRow>[] => [
       asking
-        ? { key: `${resource} bounds`, head: `${resource} ${t("quota.minMax")}`, width: 196, unsortable: true, cell: (row) => <BoundInputs row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
-        : { key: `${resource} bounds`, head: `${resource} ${t("quota.minMax")}`, unit: unitOf(resource), width: 150, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
+        ? { key: `${resource} bounds`, head: `${resource} ${BOUNDS}`, width: 196, unsortable: true, cell: (row) => <BoundInputs row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
+        : { key: `${resource} bounds`, head: `${resource} ${BOUNDS}`, unit: unitOf(resource), width: 150, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
       { key: `${resource} used`, head: t("col.usedShort"), unit: unitOf(resource), width: 84, number: true, unsortable: true, cell: (row) => amount(boundsOf(row, resource).unit, boundsOf(row, resource).used) },
     ]),
     { key: "waiting", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (row) => (row.waitingPods > 0 ? count(row.waitingPods) : "") },
