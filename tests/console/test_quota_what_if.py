@@ -11,34 +11,9 @@ from fairlead.console.pages.list_query import ListQuery
 from fairlead.console.pages.quota import WaitingUnit
 from fairlead.console.pages.quota_tree import BoundsChange, QuotaEffects, QuotaWhatIf, parse_what_if
 from fairlead.errors import UserError
-from fairlead.model.pod import Owner, Pod
-from fairlead.model.quota.tree import QuotaNode
 
-from .clusters import EPOCH, GATED, cluster, pod
-
-
-def leaf(name: str, parent: str, namespace: str) -> QuotaNode:
-    return QuotaNode(name, name, parent, {"cpu": 10_000}, {"cpu": 20_000}, (namespace,))
-
-
-def demo() -> QuotaNode:
-    """Document 004: 40 cores, a and b with 20 each, two leaves of 10 below each, none above 20."""
-    a = (leaf("root.a.1", "root.a", "ns1"), leaf("root.a.2", "root.a", "ns2"))
-    b = (leaf("root.b.1", "root.b", "ns3"), leaf("root.b.2", "root.b", "ns4"))
-    half = {"cpu": 20_000}
-    inner = tuple(QuotaNode(name, name, "root", half, {"cpu": 40_000}, children=below) for name, below in (("root.a", a), ("root.b", b)))
-    return QuotaNode("root", "root", "", {"cpu": 40_000}, {"cpu": 40_000}, children=inner)
-
-
-def five(namespace: str, number: int, *, waits: bool = False) -> Pod:
-    made = pod(f"web-{namespace}-{number}", "" if waits else "gpu-1", {"cpu": 5000}, namespace=namespace, gates=GATED if waits else ())
-    return replace(made, owners=(Owner("ReplicaSet", "web", f"uid-{namespace}", True),), created_at=EPOCH - 100 + number)
-
-
-def full() -> BoardState:
-    """Both leaves of a borrow all that b does not use: 4 and 4 run, and one more waits in each."""
-    pods = [five(namespace, number, waits=number == 4) for namespace in ("ns1", "ns2") for number in range(5)]
-    return BoardState(cluster(pods=pods, quota=demo()), EPOCH)
+from .clusters import EPOCH, cluster
+from .quota_demo import demo, five, full, leaf, poor
 
 
 def waiting(seen: BoardState) -> list[WaitingUnit]:
@@ -84,10 +59,7 @@ def test_without_a_tree_nobody_waits_for_quota() -> None:
 def test_a_raised_minimum_evicts_who_borrows_it() -> None:
     """b.1 asks for 2 x 5 of its min 10 while a.1 and a.2 hold all: one of each goes (scenario nginx3)."""
     pods = [five(namespace, number) for namespace in ("ns1", "ns2") for number in range(4)] + [five("ns3", n, waits=True) for n in range(2)]
-    root = demo()
-    b1 = replace(root.children[1].children[0], min={}, max={"cpu": 20_000})
-    poor = replace(root, children=(root.children[0], replace(root.children[1], children=(b1, root.children[1].children[1]))))
-    seen = BoardState(cluster(pods=pods, quota=poor), EPOCH)
+    seen = BoardState(cluster(pods=pods, quota=poor()), EPOCH)
     assert asked(seen).evicted_count == 0
     found = asked(seen, BoundsChange("root.b.1", "cpu", min="10"))
     assert found.valid
