@@ -72,12 +72,12 @@ export function WaitingPanel() {
 function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
   const plain = { unsortable: true };
   return [
-    { ...plain, key: "position", head: t("col.position"), width: 64, number: true, cell: (row) => (row.position > 0 ? count(row.position) : "") },
-    { ...plain, key: "unit", head: t("col.waitingUnit"), width: 210, mono: true, fixed: true, title: (row) => row.unit, cell: (row) => row.unit },
-    { ...plain, key: "pods", head: t("col.pods"), width: 54, number: true, cell: (row) => count(row.pods) },
-    { ...plain, key: "leaf", head: t("col.quotaName"), width: 130, mono: true, title: (row) => row.path, cell: (row) => row.leaf },
-    { ...plain, key: "reason", head: t("col.reason"), width: 176, cell: (row) => <Reason of={row} /> },
-    { ...plain, key: "message", head: t("col.why"), width: 420, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
+    { ...plain, key: "position", head: t("col.position"), width: 78, number: true, cell: (row) => (row.position > 0 ? count(row.position) : "") },
+    { ...plain, key: "unit", head: t("col.waitingUnit"), width: 176, mono: true, fixed: true, title: (row) => row.unit, cell: (row) => row.unit },
+    { ...plain, key: "pods", head: t("col.pods"), width: 52, number: true, cell: (row) => count(row.pods) },
+    { ...plain, key: "leaf", head: t("col.quotaName"), width: 110, mono: true, title: (row) => row.path, cell: (row) => row.leaf },
+    { ...plain, key: "reason", head: t("col.reason"), width: 172, cell: (row) => <Reason of={row} /> },
+    { ...plain, key: "message", head: t("col.why"), width: 350, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
     { ...plain, key: "user", head: t("col.user"), width: 90, optional: true, cell: (row) => row.user ?? "-" },
     { ...plain, key: "since", head: t("col.waitingSince"), width: 92, cell: (row) => (row.since ? <Ago at={row.since} /> : "—") },
   ];
@@ -111,7 +111,7 @@ export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => v
 
 function Facts({ row }: { row: WaitingUnit }) {
   const { t } = useWords();
-  const text = (unit: string, value: number, resource: string) => `${amount(unit, value)} ${unitWord(amountUnit(unit), t)} ${resource}`.replaceAll("  ", " ");
+  const text = (unit: string, value: number, resource: string) => [amount(unit, value), unit === "cores" ? "" : unitWord(amountUnit(unit), t), resource].filter(Boolean).join(" ");
   return (
     <>
       <section className="section">
