@@ -88,6 +88,14 @@ TRAINING_OPERATOR = Family(
     "github.com/kubeflow/training-operator",
     {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
 )
+# The peer of `bench/quota_admissions.py`, which builds it when it is first run; no test needs it.
+KUEUE = Family(
+    "kueue",
+    "sigs.k8s.io/kueue",
+    {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+    # No flag moves the certificate of its metrics page out of /etc.
+    (Edit("cmd/kueue/main.go", '"/etc/kueue/metrics/certs"', 'filepath.Join(os.TempDir(), "metrics")'),),
+)
 # Only their definitions are read: their wrapper builds nothing.
 RAY_OPERATOR = Family("definitions", "github.com/ray-project/kuberay/ray-operator", {})
 SPARK_OPERATOR = Family("definitions", "github.com/kubeflow/spark-operator/v2", {})
@@ -100,7 +108,7 @@ BUILT = (KUBERNETES, ETCD, KWOK, MPI_OPERATOR, TRAINING_OPERATOR)
 # brought along.
 READ = (KWOK, MPI_OPERATOR, TRAINING_OPERATOR, RAY_OPERATOR, SPARK_OPERATOR, VOLCANO, KUBEDL, KSERVE)
 
-FAMILY_OF = {program: family for family in BUILT for program in family.packages}
+FAMILY_OF = {program: family for family in (*BUILT, KUEUE) for program in family.packages}
 
 
 def program_path(name: str) -> Path:

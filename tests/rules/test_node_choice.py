@@ -69,7 +69,9 @@ def test_labels_and_taints_of_a_pod_count_whichever_container_shares_a_card(reso
     parts = [{"name": "main"}, {"name": "init", "resources": {side: {resource: "5"}}}]
     for spec in ({"containers": parts}, {"containers": parts[:1], "initContainers": parts[1:]}):
         assert not may_use(asked({**spec, "nodeSelector": {"pool": "b"}}).node_choice, node())
-    assert asked({"containers": parts[:1], "nodeSelector": {"pool": "b"}}).node_choice == ANYWHERE, "nobody asks it of others"
+    others = {"containers": parts[:1], "nodeSelector": {"pool": "b"}}
+    assert not may_use(asked(others).node_choice, node()), "a pod without a node waits for one: quota asks it of all of these"
+    assert asked({**others, "nodeName": "n1"}).node_choice == ANYWHERE, "nobody asks it of others"
 
 
 def test_a_cordoned_node_takes_nobody_who_does_not_say_so() -> None:

@@ -23,6 +23,8 @@ from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
+from fairlead.run.quota_admission import QuotaAdmission, denied
+from fairlead.run.world_quota import WorldQuota
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
@@ -31,7 +33,7 @@ from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
 from fairlead_sim.scenario.scenario import Scenario
 from fairlead_sim.scheduler.hooks import Hooks, HookVictims, Object, Unfit
-from fairlead_sim.schema.status import ApiStatus, forbidden
+from fairlead_sim.schema.status import ApiStatus
 from fairlead_sim.store.admission import CREATE, Write
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
@@ -52,7 +54,13 @@ def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld
 
 
 def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
-    return Hooks(SharedGpus(cluster, recorder), admit, lambda labels: share_mode(labels).is_shared)
+    """Sharing, quota, and the admission rules of both."""
+    quota, admit_quota = partial(WorldQuota, cluster, recorder), QuotaAdmission(cluster)
+
+    def admission(write: Write) -> Object:
+        return admit_quota(write._replace(new=admit(write)))
+
+    return Hooks(SharedGpus(cluster, recorder), admission, lambda labels: share_mode(labels).is_shared, quota)
 
 
 class SharedGpus:
@@ -181,8 +189,7 @@ def admit(write: Write) -> Object:
     refusal = refuse_grants(before, metadata.get("annotations") or {}, write.user)
     if refusal is not None:
         told = f"ValidatingAdmissionPolicy '{GRANT_POLICY}' with binding '{GRANT_POLICY}' denied request: {refusal.reason}"
-        status = forbidden(PODS, metadata.get("name", ""), told)
-        raise ApiStatus(status.code, status.reason, status.message, {**status.details, "causes": [{"message": told}]})
+        raise denied(PODS, metadata.get("name", ""), told)
     if write.verb != CREATE or write.subresource or not _may_ask_share(new):
         return new
     row = _read(new, _pod)

@@ -14,6 +14,7 @@ from fairlead.wire.names import LABEL_SHARED
 from fairlead_sim.store.admission import Admission
 from fairlead_sim.store.cluster import StoredCluster
 from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.time.timers import Timers
 
 Object = dict[str, Any]
 
@@ -61,11 +62,15 @@ def by_label_cgpu(labels: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """`shares`: whether the labels of a node ask its agent to share the GPUs."""
+    """`shares`: whether the labels of a node ask its agent to share the GPUs.
+
+    `lives`: begins what else lives in the cluster's time, such as a controller.
+    """
 
     extender: SchedulerHook | None = None
     admission: Admission | None = None
     shares: Callable[[Mapping[str, str]], bool] = by_label_cgpu
+    lives: Callable[[Timers], object] | None = None
 
 
 def no_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:

@@ -102,6 +102,8 @@ class World:
         self.scheduler = Scheduler(self.cluster, self.timers, self.recorder, asked.extender)
         self.controllers = Controllers(self.cluster, self.timers, self.recorder, seed)
         self.garbage = GarbageCollector(self.cluster, self.timers)
+        if asked.lives is not None:
+            asked.lives(self.timers)
         self.draining = Draining(self.cluster, self.timers, self.devices, self.recorder)
         if scenario.load_balancers:
             LoadBalancers(self.cluster, self.timers, seed)

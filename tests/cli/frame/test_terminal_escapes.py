@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from tests.cli.api_objects import Object, node, snapshot_of
 from tests.cli.arena import kubeconfig
 from tests.cli.command import run_command
@@ -25,6 +26,7 @@ from tests.cli.serving_objects import claim, deployment, service, serving_pod
 from tests.edge.scripted import Reply, ScriptedServer, Seen, Stream, status
 
 from fairlead.cli.frame.verbs import VERBS
+from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.run.main import main
 from fairlead.wire.text.tabwriter import render_rows
 
@@ -130,10 +132,13 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A snapshot file of the same nodes and pods."""
+    """A snapshot file of the same nodes and pods, and of a quota tree."""
     path = tmp_path_factory.mktemp("saved") / "s"
     nodes, pods = ([spoilt(each) for each in OBJECTS[plural]] for plural in ("nodes", "pods"))
-    run_command(f"snapshot save {path}", snapshot_of(nodes, pods), "fairlead")
+    leaf = QuotaNode(f"team{EVIL}", f"root.team{EVIL}", "root", {"cpu": 1}, namespaces=(f"n{EVIL}",))
+    root = QuotaNode("root", "root", min={"cpu": 1}, max={"cpu": 1}, children=(leaf,))
+    tree = QuotaTree("elasticquotatree", "kube-system", root)
+    run_command(f"snapshot save {path}", replace(snapshot_of(nodes, pods), quota=root, quota_tree=tree), "fairlead")
     return path
 
 
@@ -193,20 +198,25 @@ LINES: Final = {
     "fairlead --snapshot SAVED why default/bert-worker-0": SHOWN,
     "fairlead --snapshot SAVED why default/bert-launcher-x": SHOWN,
     "fairlead --snapshot SAVED place --gpu-mem 200": "",
+    "fairlead --snapshot SAVED quota tree": SHOWN,
+    "fairlead --snapshot SAVED quota tree -o json": JSON,
+    "fairlead --snapshot SAVED quota tree -o yaml": YAML,
+    "fairlead quota validate SAVED": "",
     "fairlead snapshot show SAVED": "",
 }
 """What is typed, and how the hostile text is seen in its answer; "" where none of it is shown today."""
 LOGS: Final = ("arena logs bert", "arena serve logs fast")
 _OTHER_KINDS: Final = ("tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob")
-_SERVERS: Final = ("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "api-server", "admission-webhook")
+_SERVERS: Final = (
+    *("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "quota-controller"),
+    *("api-server", "admission-webhook"),
+)
 NOT_HERE: Final = {
     **dict.fromkeys(
         (f"submit {kind}" for kind in ["tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob"]),
         "as submit mpijob",
     ),
-    **dict.fromkeys(
-        ["up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "api-server", "admission-webhook"], "servers log"
-    ),
+    **dict.fromkeys(_SERVERS, "servers log"),
     **dict.fromkeys(("env", "time", "completion", "version"), "no text of the cluster"),
     "snapshot save": "writes a file",
 }

@@ -61,6 +61,7 @@ VERBS: Final = (
     Verb(("cluster-exporter",), "servers.cluster_exporter", "serve Prometheus metrics about the nodes, GPUs, jobs and quotas of a cluster"),
     Verb(("gpu-exporter",), "servers.gpu_exporter", "serve Prometheus metrics of GPU devices"),
     Verb(("scheduler-extender",), "servers.scheduler_extender", "answer kube-scheduler about pods that share GPUs"),
+    Verb(("quota-controller",), "servers.quota_controller", "hold the cluster to its quota tree: admit, and take back"),
     Verb(("api-server",), "servers.api_server", "serve the simulated cluster as a Kubernetes API"),
     Verb(
         ("admission-webhook",),
@@ -108,6 +109,8 @@ VERBS: Final = (
     Verb(("time",), "servers.simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
+    Verb(("quota", "tree"), "quota.tree", "show what each quota node is guaranteed, uses, borrows and may use"),
+    Verb(("quota", "validate"), "quota.validate", "say everything that is wrong with a quota tree in a file"),
     Verb(("whoami",), "people.whoami", "print who the cluster takes you for", is_arenas=True),
     Verb(("completion",), "frame.completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),
     Verb(("version",), "frame.version", "print the version of this program", is_arenas=True),

@@ -88,7 +88,7 @@ Shape = tuple[tuple[tuple[str, int], ...], NodeChoice, int]
 """What decides where a pod fits: what it asks, which nodes it may use, GPU memory on one card."""
 
 
-class Seat(Struct, frozen=True, gc=False):
+class Placed(Struct, frozen=True, gc=False):
     """A pod, its node, and which of the node's cards gives it memory; -1: none."""
 
     pod: QuotaPod
@@ -139,44 +139,44 @@ class Rooms:
         self.unseat(seats)
         return True
 
-    def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[Seat] | None:
+    def seat(self, pods: Sequence[QuotaPod], *, is_whole: bool = True) -> list[Placed] | None:
         """Lay them out, and take that room. None: they do not fit, and nothing is taken.
 
         Not `is_whole`: those that fit are laid out.
         """
-        seats: list[Seat] = []
+        seats: list[Placed] = []
         for pod in pods if len(pods) == 1 else sorted(pods, key=_largest_first):
             place = self._first(pod)
             if place is not None:
                 card = self._card_for(pod, place)
                 self._take(pod, place, card)
-                seats.append(Seat(pod, self._rooms[place].node.name, card))
+                seats.append(Placed(pod, self._rooms[place].node.name, card))
             elif is_whole:
                 self.unseat(seats)
                 return None
         return seats
 
-    def unseat(self, seats: Iterable[Seat]) -> None:
+    def unseat(self, seats: Iterable[Placed]) -> None:
         """Give the room back that `seat` took."""
         for seat in seats:
             self._give(seat.pod, self._place[seat.node], seat.card)
 
-    def leave(self, pods: Iterable[QuotaPod]) -> list[Seat]:
+    def leave(self, pods: Iterable[QuotaPod]) -> list[Placed]:
         """Bound pods give their nodes' room back, until `stay`.
 
         Which card a pod holds nobody says here. It counts as the one with most memory free, so that no room
         counts as too small that may not be.
         """
-        seats: list[Seat] = []
+        seats: list[Placed] = []
         for pod in pods:
             if (place := self._place.get(pod.node)) is not None:
                 holes = self._rooms[place].holes
                 card = holes.index(max(holes)) if pod.card_units and holes else -1
                 self._give(pod, place, card)
-                seats.append(Seat(pod, pod.node, card))
+                seats.append(Placed(pod, pod.node, card))
         return seats
 
-    def stay(self, seats: Iterable[Seat]) -> None:
+    def stay(self, seats: Iterable[Placed]) -> None:
         """Take back what `leave` gave."""
         for seat in seats:
             self._take(seat.pod, self._place[seat.node], seat.card)
@@ -212,7 +212,7 @@ class Rooms:
             return GPU_MEMORY, self._rooms[best].node.name, max((0, *self._rooms[best].holes)), len(places)
         return PODS, self._rooms[best].node.name, max(0, free[best].get(PODS, 0)), len(places)
 
-    # --- one pod ----------------------------------------------------------------------------------------------
+    # --- one pod --------------------------------------------------------------------------------------------
 
     def _first(self, pod: QuotaPod) -> int | None:
         """The first node that has room for it."""

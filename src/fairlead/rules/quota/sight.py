@@ -51,7 +51,7 @@ _HIGHEST_CHAIN: Final = 8
 _DEFAULTS: Final = QuotaSettings()
 
 
-class Surroundings:
+class QuotaSight:
     """What the row of a pod follows from besides the pod: owners, groups, disruption budgets, settings."""
 
     def __init__(self, settings: QuotaSettings = _DEFAULTS) -> None:
@@ -115,7 +115,7 @@ class Surroundings:
         return self._group_sizes.get((group, namespace, name), 0)
 
 
-def quota_pod(pod: Pod, around: Surroundings) -> QuotaPod | None:
+def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
     """What quota sees of a pod of a leaf's namespace.
 
     None: it is not counted. It has finished, is exempt, or goes without ever having been admitted.
@@ -176,7 +176,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
     """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
     tree = snapshot.quota_tree
     root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
-    around = Surroundings(settings)
+    around = QuotaSight(settings)
     for workload in snapshot.workloads:
         around.put(workload)
     for budget in snapshot.budgets:
@@ -235,7 +235,7 @@ def _revision(owners: list[Workload]) -> tuple[str, int]:
     return nearest.owner, nearest.revision
 
 
-def _gang(pod: Pod, owners: list[Workload], around: Surroundings) -> tuple[str, int]:
+def _gang(pod: Pod, owners: list[Workload], around: QuotaSight) -> tuple[str, int]:
     """Name and size. A job that is a gang by its kind is one whatever the labels of its pods say: they may
     leave out some of them.
     """

@@ -41,10 +41,13 @@ def load_yaml(text: str | bytes) -> Any:
         raise yaml.YAMLError(f"a value cannot be read: {error}") from error
 
 
-def load_yaml_documents(text: str | bytes) -> list[Any]:
-    """Every document of `text`, under the same bounds; an empty one is None."""
+def load_yaml_documents(text: str | bytes, levels: int = MAX_LEVELS) -> list[Any]:
+    """Every document of `text`, under the same bounds; an empty one is None.
+
+    `levels`: for what is nested by nature, and is walked over without recursion.
+    """
     try:
-        _check_events(text)
+        _check_events(text, levels)
         return list(yaml.load_all(text, Loader=_LOADER))
     except _UNREADABLE as error:
         raise yaml.YAMLError(f"a value cannot be read: {error}") from error
@@ -63,7 +66,7 @@ def is_too_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _check_events(text: str | bytes) -> None:
+def _check_events(text: str | bytes, levels: int = MAX_LEVELS) -> None:
     """Read through the document without building it.
 
     A node's size is its characters and its children's, one each at least, so that empty ones count as well.
@@ -87,8 +90,8 @@ def _check_events(text: str | bytes) -> None:
         elif isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, seen))
             seen += 1
-            if len(open_nodes) > MAX_LEVELS:
-                raise _fault(event, f"nested more than {MAX_LEVELS} levels deep")
+            if len(open_nodes) > levels:
+                raise _fault(event, f"nested more than {levels} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = open_nodes.pop()
             if anchor:

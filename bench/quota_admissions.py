@@ -1,0 +1,112 @@
+"""Quota beside Kueue: one-pod Jobs that are released at once, through the real API server.
+
+    .venv/bin/python -m bench.quota_admissions [--jobs 1000] [--leaves 30] [--rounds 2] [--qps 500]
+
+Both sides find the same Jobs waiting: ours as pods behind the quota gate, below a tree that gives nothing;
+Kueue's as suspended Jobs in queues on hold. Then everything is let go at once. Seconds from there until the
+last Job is admitted (its pod's gate is gone; its Workload is Admitted) and until all its pods run on KWOK's
+nodes. A controller's CPU is told with it. Kueue is built when it is not there yet, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.first_seen import FirstSeen
+from bench.kueue import QUEUE_LABEL, release, running_kueue
+from bench.laptop_start import cpu_seconds
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.objects import namespace
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+
+
+def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
+    seen: dict[str, list[tuple[float, float, float]]] = {"kueue": [], "fairlead": []}
+    for number in range(rounds):
+        for side in seen:
+            seen[side].append(_SIDES[side](jobs, leaves, qps))
+            admitted, running, cpu = seen[side][-1]
+            told = f"{admitted:6.1f} admitted/s, {running:6.1f} running/s, {cpu:5.2f} ms CPU a job"
+            print(f"round {number}: {side:<9} {told}, load {os.getloadavg()[0]:.1f}", flush=True)
+    ours, theirs = ([statistics.median(each) for each in zip(*seen[side], strict=True)] for side in ("fairlead", "kueue"))
+    admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
+    print(f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, {cpu:.2f} x CPU")
+
+
+def _names(leaves: int) -> list[str]:
+    return [f"team-{number}" for number in range(leaves)]
+
+
+def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
+    names, cpu = _names(leaves), str(jobs)
+    with running_control_plane() as cluster:
+        _prepare(cluster, names)
+        with running_kueue(cluster, names, cpu, qps) as kueue:
+            _create(cluster, names, jobs, {QUEUE_LABEL: "jobs"}, is_suspended=True)
+            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload)
+            wait_until("all are queued", lambda: len(admitted.made) == jobs, seconds=300)
+            return _measure(cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu))
+
+
+def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]) -> tuple[float, float, float]:
+    running = FirstSeen(cluster, "/api/v1/pods", _is_running)
+    before, began = cpu_seconds(pid), time.monotonic()
+    let_go()
+    wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
+    cost = (cpu_seconds(pid) - before) * 1000 / jobs
+    wait_until("all run", lambda: len(running.at) >= jobs, seconds=600)
+    return jobs / (max(admitted.at.values()) - began), jobs / (max(running.at.values()) - began), cost
+
+
+def _prepare(cluster: ControlPlane, names: Sequence[str]) -> None:
+    cluster.admin.create([*(namespace(name) for name in names), *(_node(number) for number in range(10))])
+
+
+def _node(number: int) -> Object:
+    amounts = {"cpu": "1000", "memory": "1Ti", "pods": "1000"}
+    meta = {"name": f"node-{number}", "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"type": "kwok"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"capacity": amounts, "allocatable": amounts}}
+
+
+def _create(cluster: ControlPlane, names: Sequence[str], jobs: int, labels: dict[str, str], *, is_suspended: bool) -> None:
+    made = [_job(f"job-{number}", names[number % len(names)], labels, is_suspended) for number in range(jobs)]
+    for first in range(0, jobs, 500):
+        cluster.admin.create(made[first : first + 500])
+
+
+def _job(name: str, space: str, labels: dict[str, str], is_suspended: bool) -> Object:
+    container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False},
+    }
+    spec = {"suspend": is_suspended, "template": template, "backoffLimit": 0}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": space, "labels": labels}, "spec": spec}
+
+
+def _is_admitted_workload(workload: Object) -> bool:
+    conditions = workload.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Admitted" and each["status"] == "True" for each in conditions)
+
+
+def _is_running(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in ("Running", "Succeeded")
+
+
+_SIDES = {"kueue": _kueue}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--leaves", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--qps", type=int, default=500)
+    chosen = parser.parse_args()
+    bench(chosen.jobs, chosen.leaves, chosen.rounds, chosen.qps)

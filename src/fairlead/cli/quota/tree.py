@@ -1,0 +1,99 @@
+"""`fairlead quota tree`: what every quota node is guaranteed, uses, borrows and may use at most."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.frame.documents import check_output, render_document
+from fairlead.errors import OutsideError, UserError
+from fairlead.wire.text.tabwriter import render_rows
+
+if TYPE_CHECKING:
+    from fairlead.model.quota.tree import QuotaNode, QuotaTree
+    from fairlead.model.quota.use import QuotaUse
+    from fairlead.model.snapshot import ClusterSnapshot
+
+NAME = "quota tree"
+HELP = """Show the quota tree: what each node is guaranteed (MIN), uses, has borrowed beyond its MIN, and may use at most (MAX), per
+resource, and how many pods wait there. N/A is unlimited. It reads a cluster or a snapshot, and needs no quota controller."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", "-o", metavar="FORMAT", default="", help="json or yaml")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    from fairlead.rules.quota.usage import quota_usage
+
+    check_output(args.output)
+    snapshot = context.world.reader().read_all()
+    tree = _tree_of(snapshot)
+    pods = snapshot.sources.get("pods")
+    if pods is not None and pods.is_unread:
+        raise OutsideError("kubernetes", f"pods cannot be read: {pods.message or pods.state}", pods.hint)
+    uses = quota_usage(snapshot)
+    if args.output in ("json", "yaml"):
+        text = render_document(args.output, _document(tree, uses))
+        context.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    else:
+        context.stdout.write(_table(tree, uses))
+    return 0
+
+
+def _tree_of(snapshot: ClusterSnapshot) -> QuotaTree:
+    """Raises UserError where there is none, or one that cannot be read."""
+    from fairlead.wire.names import QUOTA_PLURAL
+
+    tree, source = snapshot.quota_tree, snapshot.sources.get(QUOTA_PLURAL)
+    if tree is not None and tree.faults:
+        raise UserError(f"the quota tree is invalid: {tree.faults[0].message}", "`fairlead quota validate FILE` names every fault of it")
+    if tree is not None:
+        return tree
+    if source is not None and source.is_unread:
+        raise OutsideError("kubernetes", f"the quota tree cannot be read: {source.message or source.state}", source.hint)
+    hint = "`kubectl apply` an ElasticQuotaTree called elasticquotatree in namespace kube-system"
+    raise UserError("the cluster has no quota tree", hint)
+
+
+def _table(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> str:
+    from fairlead.rules.quota.managed import managed_resources
+
+    assert tree.root is not None
+    resources, depth = managed_resources(tree.root), {"": -1}
+    rows = [("NAME", "RESOURCE", "MIN", "USED", "BORROWED", "MAX", "WAITING", "NAMESPACES")]
+    for use in uses:
+        node = use.node
+        depth[node.name] = depth[node.parent] + 1
+        name, waiting = f"{'  ' * depth[node.name]}{node.short_name}", str(use.own.waiting_pods)
+        namespaces = ",".join(node.namespaces) or "-"
+        rows += [(name, resource, *_numbers(use, resource), waiting, namespaces) for resource in resources]
+    return render_rows(rows)
+
+
+def _numbers(use: QuotaUse, resource: str) -> tuple[str, str, str, str]:
+    from fairlead.model.resources import amount_text
+
+    node = use.node
+    used, borrowed = amount_text(resource, use.own.used.get(resource, 0)), amount_text(resource, use.own.borrowed.get(resource, 0))
+    least = "N/A" if resource in node.unlimited_min else amount_text(resource, node.min.get(resource, 0))
+    most = amount_text(resource, node.max[resource]) if resource in node.max else "N/A"
+    return least, used, borrowed, most
+
+
+def _document(tree: QuotaTree, uses: tuple[QuotaUse, ...]) -> dict[str, Any]:
+    from fairlead.wire.quota.plan_json import render_node_use
+
+    nodes = [{**render_node_use(use.own), "parent": use.node.parent, **_bounds(use.node)} for use in uses]
+    return {"name": tree.name, "namespace": tree.namespace, "nodes": nodes}
+
+
+def _bounds(node: QuotaNode) -> dict[str, Any]:
+    """As they were written, unlimited amounts as that word."""
+    from fairlead.model.resources import amount_text
+
+    return {
+        "min": {**{key: amount_text(key, value) for key, value in node.min.items()}, **dict.fromkeys(node.unlimited_min, "unlimited")},
+        "max": {**{key: amount_text(key, value) for key, value in node.max.items()}, **dict.fromkeys(node.unlimited, "unlimited")},
+    }

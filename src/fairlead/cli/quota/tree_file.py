@@ -1,0 +1,39 @@
+"""The quota tree of a file: one ElasticQuotaTree in YAML or JSON, beside other objects if need be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Machine
+from fairlead.errors import UserError
+
+if TYPE_CHECKING:
+    from fairlead.model.quota.tree import QuotaTree
+
+_HINT = "name a file with one ElasticQuotaTree, or `-` for stdin"
+
+
+def read_tree(filename: str, machine: Machine) -> QuotaTree:
+    """Its faults are in the tree. Raises UserError when the file holds no tree, or more than one."""
+    import sys
+
+    import msgspec
+    import yaml
+
+    from fairlead.wire.files.bounded import load_yaml_documents
+    from fairlead.wire.quota.elastic_quota import LEVELS_MAX, WireQuotaTree, parse_quota_tree
+
+    try:
+        text = sys.stdin.buffer.read() if filename == "-" else machine.read(filename)
+        documents = load_yaml_documents(text, levels=2 * LEVELS_MAX + 10)
+    except OSError as error:
+        raise UserError(f"tree `{filename}` cannot be read: {error.strerror}", _HINT) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"tree `{filename}` is not YAML: {error}", _HINT) from error
+    trees = [each for each in documents if isinstance(each, dict) and each.get("kind") == "ElasticQuotaTree"]
+    if len(trees) != 1:
+        raise UserError(f"file `{filename}` holds {len(trees) or 'no'} objects of kind ElasticQuotaTree", _HINT)
+    try:
+        return parse_quota_tree(msgspec.convert(trees[0], WireQuotaTree, strict=False))
+    except msgspec.ValidationError as error:
+        raise UserError(f"the ElasticQuotaTree of `{filename}` cannot be read: {error}", _HINT) from error

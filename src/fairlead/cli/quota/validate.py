@@ -1,0 +1,72 @@
+"""`fairlead quota validate FILE`: everything that is wrong with a quota tree, before it is applied."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fairlead.cli.frame.context import Context
+from fairlead.cli.quota.tree_file import read_tree
+from fairlead.errors import OutsideError
+from fairlead.wire.text.tabwriter import render_rows
+
+if TYPE_CHECKING:
+    from fairlead.model.quota.tree import QuotaTree, Violation
+    from fairlead.model.snapshot import ClusterSnapshot
+
+NAME = "quota validate"
+HELP = """Say everything that is wrong with the quota tree in FILE, each fault in one sentence with node, resource and numbers.
+
+Where a cluster is at hand, or a snapshot is named, its tree, its namespaces and its running pods are looked at, too: the
+last line says which it was. The exit status is 1 when the tree has an error; warnings alone refuse nothing."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="an ElasticQuotaTree in YAML or JSON (`-`: stdin)")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    tree = read_tree(args.file, context.machine)
+    cluster = _cluster(context)
+    found = _violations(tree, cluster)
+    context.stdout.write(render_rows([("ERROR" if each.is_error else "WARNING", each.code, each.message) for each in found]))
+    errors = sum(1 for each in found if each.is_error)
+    against = f"checked against {context.world.reader().describe()}" if cluster else "no cluster was looked at: nobody knows which pods run"
+    context.stdout.write(f"{_told(tree, errors, len(found) - errors)}; {against}\n")
+    return 1 if errors else 0
+
+
+def _cluster(context: Context) -> ClusterSnapshot | None:
+    """None where none is at hand: the embedded one has no namespaces of ours. One that does not answer is
+    warned of.
+    """
+    if not context.options.snapshot and context.world.objects() is None:
+        return None
+    try:
+        snapshot = context.world.reader().read_all()
+    except OutsideError as error:
+        context.messages.warn(f"the cluster is not looked at: {error.what}")
+        return None
+    pods = snapshot.sources.get("pods")
+    if pods is not None and pods.is_unread:
+        context.messages.warn("pods cannot be read, so nobody knows which namespaces are busy")
+    return snapshot
+
+
+def _violations(tree: QuotaTree, cluster: ClusterSnapshot | None) -> tuple[Violation, ...]:
+    from fairlead.model.resources import sum_of
+    from fairlead.rules.quota.validate import validate
+
+    if cluster is None:
+        return validate(tree, tree)
+    capacity = sum_of(node.allocatable for node in cluster.nodes) if cluster.was_read("nodes") else None
+    return validate(tree, cluster.quota_tree, pods=cluster.pods, capacity=capacity)
+
+
+def _told(tree: QuotaTree, errors: int, warnings: int) -> str:
+    counts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in ((errors, "error"), (warnings, "warning")) if count]
+    if errors:
+        return " and ".join(counts)
+    nodes = list(tree.root.walk()) if tree.root else []
+    leaves = sum(1 for node in nodes if node.is_leaf)
+    return f"valid: {len(nodes)} nodes, {leaves} of them leaves{f', {counts[0]}' if counts else ''}"

@@ -1,0 +1,237 @@
+"""The quota controller of a simulated cluster: the machine of a real one, driven in the world's own time.
+
+The history before a laptop's start and a run to a later time go by faster than any client could follow over
+HTTP. So the machine is driven here, step by step, as kubelets are. What it wants is carried out under the
+account that the controller has on a real cluster, and refused like anybody's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.kinds.workloads import WORKLOAD_KINDS
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    ObjectRef,
+    Outcome,
+    PatchObject,
+    QuotaAction,
+    Result,
+    SetPodCondition,
+    TellObjectEvent,
+    WriteTreeStatus,
+)
+from fairlead.model.keys import QUOTA_CONDITION, QUOTA_GATE
+from fairlead.model.node import Condition
+from fairlead.ports import RowSink
+from fairlead.rules.quota.admission import CONTROLLER
+from fairlead.rules.quota.machine import QuotaMachine
+from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
+from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
+from fairlead.wire.kube.time import render_time
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+from fairlead.wire.quota.tree_status import render_tree_status
+from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from fairlead_sim.objects.watch_log import DELETED, LoggedChange
+from fairlead_sim.schema.resource import ResourceKind
+from fairlead_sim.schema.status import ApiStatus
+from fairlead_sim.store.cluster import StoredCluster
+from fairlead_sim.store.recorder import Recorder
+from fairlead_sim.time.timers import Timer, Timers
+
+COMPONENT: Final = "fairlead-quota-controller"
+LOOK_SECONDS: Final = 0.05
+"""So long changes gather before the machine looks, as on a real cluster."""
+Object = dict[str, Any]
+
+
+class _Followed(Struct):
+    """Objects of a kind become rows. `looks`: the parts of one that its row follows from."""
+
+    sink: RowSink[Any]
+    decoder: msgspec.json.Decoder[Any]
+    parse: Callable[[Any], Any]
+    looks: Callable[[Object], object]
+
+    def row(self, obj: Object) -> Any:
+        """None for what nobody can read: such an object never runs."""
+        try:
+            return self.parse(self.decoder.decode(msgspec.json.encode(obj)))
+        except (msgspec.MsgspecError, ValueError):
+            return None
+
+
+class WorldQuota:
+    """Lives in a world from its beginning. It sleeps until there is a quota tree."""
+
+    def __init__(self, cluster: StoredCluster, recorder: Recorder, timers: Timers) -> None:
+        self.machine = QuotaMachine(on_change=self._changed)
+        self._cluster = cluster
+        self._recorder = recorder
+        self._timers = timers
+        self._next: Timer | None = None
+        self._is_awake = False
+        feed = self.machine.feed
+        self._kinds: dict[ResourceKind, _Followed] = {
+            PODS: _Followed(feed.pods, msgspec.json.Decoder(WirePod), parse_pod, _looks_of_pod),
+            NODES: _Followed(feed.nodes, msgspec.json.Decoder(WireNode), parse_node, _looks_of_node),
+            NAMESPACES: _Followed(feed.namespaces, msgspec.json.Decoder(WireNamespace), parse_namespace, _all),
+            POD_DISRUPTION_BUDGETS: _Followed(feed.budgets, msgspec.json.Decoder(WireBudget), parse_budget, _all),
+            ELASTIC_QUOTA_TREES: _Followed(feed.trees, msgspec.json.Decoder(WireQuotaTree), parse_quota_tree, _spec_and_metadata),
+        }
+        served = {(ref.group, ref.version, ref.plural): ref for ref in cluster.kinds()}
+        for kind in WORKLOAD_KINDS:
+            version = next((each for each in kind.versions if (kind.group, each, kind.plural) in served), None)
+            if version is not None:
+                parse = partial(_parse_workload, kind.parse, version)
+                ref = served[kind.group, version, kind.plural]
+                self._kinds[ref] = _Followed(feed.workloads(kind.name), msgspec.json.Decoder(kind.wire), parse, _all)
+        for ref in self._kinds:
+            cluster.subscribe(ref, partial(self._on_change, ref))
+
+    # --- what the API tells ---------------------------------------------------------------------------------
+
+    def _on_change(self, ref: ResourceKind, change: LoggedChange) -> None:
+        if not self._is_awake:
+            if ref is ELASTIC_QUOTA_TREES:
+                self._wake_up()
+            return
+        followed = self._kinds[ref]
+        uid = change.object["metadata"]["uid"]
+        if change.type == DELETED:
+            followed.sink.remove(uid)
+        elif change.previous is None or followed.looks(change.previous) != followed.looks(change.object):
+            row = followed.row(change.object)
+            if row is None:
+                followed.sink.remove(uid)
+            else:
+                followed.sink.upsert(uid, row)
+
+    def _wake_up(self) -> None:
+        self._is_awake = True
+        self.machine.feed.rebuild()
+        for ref, followed in self._kinds.items():
+            rows = {obj["metadata"]["uid"]: followed.row(obj) for obj in self._cluster.scan(ref)}
+            followed.sink.replace({uid: row for uid, row in rows.items() if row is not None}, ())
+
+    def _changed(self) -> None:
+        if self._is_awake:
+            self._look_at(self._timers.clock.now() + LOOK_SECONDS)
+
+    # --- what the machine wants -----------------------------------------------------------------------------
+
+    def _look_at(self, moment: float) -> None:
+        if self._next is not None and self._next.callback is not None and self._next.at <= moment:
+            return
+        if self._next is not None:
+            self._next.cancel()
+        self._next = self._timers.at(moment, self._look)
+
+    def _look(self) -> None:
+        self._next = None
+        now = self._timers.clock.now()
+        wanted = deque(self.machine.look(now))
+        while wanted:
+            action = wanted.popleft()
+            wanted.extend(self.machine.done(action, self._apply(action), now))
+        if self.machine.next_at is not None:
+            self._look_at(max(self.machine.next_at, now + LOOK_SECONDS))
+
+    def _apply(self, action: QuotaAction) -> Outcome:
+        try:
+            return self._carry_out(action)
+        except ApiStatus as refusal:
+            if refusal.code == 404 or (refusal.code == 409 and "recondition" in refusal.message):
+                return Outcome(Result.GONE, refusal.message)
+            return Outcome(Result.REFUSED, refusal.message, is_busy=refusal.code == 429)
+
+    def _carry_out(self, action: QuotaAction) -> Outcome:
+        cluster, target = self._cluster, _target_of(action)
+        found = self._found(target)
+        if found is None:
+            return Outcome(Result.GONE)
+        match action:
+            case AdmitPod():
+                cluster.update(_without_gate(found), CONTROLLER)
+            case EvictPod():
+                options: Object = {"preconditions": {"uid": target.uid}}
+                if action.grace_seconds is not None:
+                    options["gracePeriodSeconds"] = action.grace_seconds
+                (cluster.rehearsal() if action.is_trial else cluster).evict(target.namespace, target.name, options)
+            case SetPodCondition():
+                cluster.mutate(PODS, target.namespace, target.name, partial(_with_condition, condition=action.condition))
+            case PatchObject():
+                cluster.merge_patch(self._ref(target), target.namespace, target.name, action.patch, action.subresource)
+            case WriteTreeStatus():
+                cluster.update_status({**found, "status": render_tree_status(action)})
+            case DeleteObject():
+                cluster.delete(self._ref(target), target.namespace, target.name, uid=target.uid or None)
+            case TellObjectEvent():
+                tell = self._recorder.warning if action.type == "Warning" else self._recorder.normal
+                tell(found, action.reason, action.message, COMPONENT)
+        return Outcome()
+
+    def _ref(self, target: ObjectRef) -> ResourceKind:
+        return self._cluster.kind_of({"apiVersion": target.api_version, "kind": target.kind})
+
+    def _found(self, target: ObjectRef) -> Object | None:
+        """This very object, and none that has its name by now."""
+        ref = self._ref(target)
+        found = self._cluster.get(ref, target.namespace or None, target.name)
+        return None if found is None or (target.uid and found["metadata"]["uid"] != target.uid) else found
+
+
+def _target_of(action: QuotaAction) -> ObjectRef:
+    if not isinstance(action, WriteTreeStatus):
+        return action.target
+    tree = action.tree
+    return ObjectRef(ELASTIC_QUOTA_TREES.api_version, ELASTIC_QUOTA_TREES.kind, tree.name, tree.namespace, tree.uid)
+
+
+def _parse_workload(parse: Callable[[Any, str], Any], version: str, wire: Any) -> Any:
+    return parse(wire, version)
+
+
+def _without_gate(pod: Object) -> Object:
+    gates = [gate for gate in pod["spec"].get("schedulingGates") or () if gate["name"] != QUOTA_GATE]
+    return {**pod, "spec": {**pod["spec"], "schedulingGates": gates}}
+
+
+def _with_condition(pod: Object, condition: Condition) -> Object:
+    status = pod.get("status") or {}
+    held = [each for each in status.get("conditions") or () if each["type"] != condition.type]
+    at = {} if condition.at is None else {"lastTransitionTime": render_time(condition.at)}
+    told = {"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message, **at}
+    return {**pod, "status": {**status, "conditions": [*held, told]}}
+
+
+def _all(obj: Object) -> object:
+    return obj
+
+
+def _spec_and_metadata(obj: Object) -> object:
+    metadata = obj["metadata"]
+    return obj.get("spec"), metadata.get("annotations"), metadata.get("generation")
+
+
+def _looks_of_node(node: Object) -> object:
+    """Most writes are heartbeats and change none of it."""
+    metadata, status = node["metadata"], node.get("status") or {}
+    conditions = [(each["type"], each["status"]) for each in status.get("conditions") or ()]
+    return metadata.get("labels"), metadata.get("annotations"), status.get("allocatable"), node.get("spec"), conditions
+
+
+def _looks_of_pod(pod: Object) -> object:
+    """Most writes are about containers."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    conditions = [each for each in status.get("conditions") or () if each["type"] in ("Ready", QUOTA_CONDITION)]
+    going = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    return pod["spec"], metadata.get("labels"), metadata.get("annotations"), going, status.get("phase"), conditions

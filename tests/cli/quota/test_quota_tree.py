@@ -1,0 +1,200 @@
+"""`fairlead quota tree` and `fairlead quota validate`: the table, the documents, each refusal, and what was looked at."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from tests.cli.command import Printed, run_command
+
+from fairlead.errors import OutsideError, UserError
+from fairlead.model.node import Node
+from fairlead.model.pod import Container, Pod, PodPhase
+from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
+from fairlead.model.source import Source, SourceState
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+
+READ = (Source("pods"), Source("nodes"), Source("elasticquotatrees"))
+SPACES = {"root.a.1": "ns1", "root.a.2": "ns2", "root.b.1": "ns3", "root.b.2": "ns4"}
+
+
+def leaf(name: str, **changes: Any) -> dict[str, Any]:
+    return {"name": name, "min": {"cpu": 10}, "max": {"cpu": 20}, "namespaces": [SPACES[name]], **changes}
+
+
+def manifest(**changes: Any) -> dict[str, Any]:
+    """Document 004's tree. `changes` are the fields of root.a.1."""
+    sides = [
+        {"name": side, "min": {"cpu": 20}, "max": {"cpu": 40}, "children": [leaf(f"{side}.1", **more), leaf(f"{side}.2")]}
+        for side, more in (("root.a", changes), ("root.b", {}))
+    ]
+    root = {"name": "root", "min": {"cpu": 40}, "max": {"cpu": 40}, "children": sides}
+    meta = {"name": "elasticquotatree", "namespace": "kube-system"}
+    return {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": meta, "spec": {"root": root}}
+
+
+def runs(namespace: str, name: str, *, waits: bool = False) -> Pod:
+    app = Container("main", requests={"cpu": 5000})
+    phase = PodPhase.PENDING if waits else PodPhase.RUNNING
+    gates = ("fairlead.io/quota",) if waits else ()
+    return Pod(namespace=namespace, name=name, uid=name, phase=phase, containers=(app,), gates=gates)
+
+
+def cluster(tree: dict[str, Any] | None = None, *pods: Pod, sources: tuple[Source, ...] = READ) -> ClusterSnapshot:
+    parsed = None if tree is None else parse_quota_tree(msgspec.convert(tree, WireQuotaTree))
+    node = Node("n", allocatable={"cpu": 56_000})
+    return build_snapshot(taken_at=0, nodes=[node], pods=pods, quota_tree=parsed, sources=sources)
+
+
+def show(snapshot: ClusterSnapshot, line: str = "") -> str:
+    return run_command(f"quota tree {line}", snapshot, "fairlead").out
+
+
+def test_the_tree_with_what_is_used_borrowed_and_waiting() -> None:
+    pods = [*(runs("ns1", f"p{n}") for n in range(3)), runs("ns1", "w", waits=True), runs("strange", "x")]
+    assert show(cluster(manifest(), *pods)) == (
+        "NAME   RESOURCE  MIN  USED  BORROWED  MAX  WAITING  NAMESPACES\n"
+        "root   cpu       40   15    0         40   1        -\n"
+        "  a    cpu       20   15    0         40   1        -\n"
+        "    1  cpu       10   15    5         20   1        ns1\n"
+        "    2  cpu       10   0     0         20   0        ns2\n"
+        "  b    cpu       20   0     0         40   0        -\n"
+        "    1  cpu       10   0     0         20   0        ns3\n"
+        "    2  cpu       10   0     0         20   0        ns4\n"
+    )
+
+
+def test_unlimited_is_not_a_number() -> None:
+    tree = manifest()
+    unlimited = {"cpu": "2147483647"}
+    tree["spec"]["root"] = {"name": "root", "min": unlimited, "max": unlimited, "children": [leaf("root.a.1", max={})]}
+    rows = [line.split() for line in show(cluster(tree)).splitlines()[1:]]
+    assert rows == [["root", "cpu", "N/A", "0", "0", "N/A", "0", "-"], ["a.1", "cpu", "10", "0", "0", "N/A", "0", "ns1"]]
+    assert json.loads(show(cluster(tree), "-o json"))["nodes"][0]["max"] == {"cpu": "unlimited"}
+
+
+def test_documents_say_the_same() -> None:
+    snapshot = cluster(manifest(), runs("ns1", "p"), runs("ns1", "w", waits=True))
+    found = json.loads(show(snapshot, "-o json"))
+    assert found == yaml.safe_load(show(snapshot, "-o yaml"))
+    one = next(node for node in found["nodes"] if node["name"] == "root.a.1")
+    assert (one["used"], one["request"], one["waiting"]["pods"], one["min"], one["max"], one["parent"]) == (
+        {"cpu": "5"},
+        {"cpu": "10"},
+        1,
+        {"cpu": "10"},
+        {"cpu": "20"},
+        "root.a",
+    )
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "error", "what"),
+    [
+        (cluster(), UserError, "the cluster has no quota tree"),
+        (
+            cluster(manifest(min={"cpu": "lots"})),
+            UserError,
+            "the quota tree is invalid: root.a.1: min of cpu is `lots`, which is not a quantity of Kubernetes",
+        ),
+        (
+            cluster(sources=(Source("elasticquotatrees", SourceState.FORBIDDEN, "you may not"),)),
+            OutsideError,
+            "the quota tree cannot be read: you may not",
+        ),
+        (cluster(manifest(), sources=(Source("pods", SourceState.FORBIDDEN, "no pods"),)), OutsideError, "pods cannot be read: no pods"),
+    ],
+)
+def test_a_tree_that_cannot_be_shown_is_an_error(snapshot: ClusterSnapshot, error: type[UserError | OutsideError], what: str) -> None:
+    with pytest.raises(error) as caught:
+        show(snapshot)
+    assert caught.value.what == what
+
+
+# --- validate -----------------------------------------------------------------------------------------------
+
+OFFLINE = "no cluster was looked at: nobody knows which pods run"
+
+
+def check(tmp_path: Path, tree: Any, snapshot: ClusterSnapshot | None = None) -> Printed:
+    """With a snapshot: as if one was named."""
+    path = tmp_path / "tree.yaml"
+    path.write_text(tree if isinstance(tree, str) else yaml.safe_dump(tree), encoding="utf-8")
+    named = "" if snapshot is None else "--snapshot s "
+    return run_command(f"quota validate {named}{path}", snapshot or cluster(), "fairlead")
+
+
+def test_a_sound_tree_is_valid(tmp_path: Path) -> None:
+    told = check(tmp_path, manifest())
+    assert (told.status, told.out, told.err) == (0, f"valid: 7 nodes, 4 of them leaves; {OFFLINE}\n", "")
+
+
+def test_errors_come_first_and_make_the_status_one(tmp_path: Path) -> None:
+    told = check(tmp_path, manifest(min={"cpu": 25}, attributes={"color": "red"}))
+    lines = told.out.splitlines()
+    assert told.status == 1
+    assert lines == [
+        "ERROR    SumOfMinExceedsParent  root.a: children guarantee 35 cpu (root.a.1 25, root.a.2 10), more than its own min 20",
+        "ERROR    MinExceedsMax          root.a.1: min of cpu is 25, more than its own max 20",
+        "WARNING  AttributeNotEnforced   root.a.1: attribute color is kept and not enforced",
+        f"2 errors and 1 warning; {OFFLINE}",
+    ]
+
+
+def test_warnings_alone_refuse_nothing(tmp_path: Path) -> None:
+    told = check(tmp_path, manifest(namespaces=[]))
+    assert (told.status, told.out.splitlines()[-1]) == (0, f"valid: 7 nodes, 4 of them leaves, 1 warning; {OFFLINE}")
+
+
+def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
+    moved = manifest(namespaces=["new"])
+    told = check(tmp_path, moved, cluster(manifest(), runs("new", "p"), runs("ns2", "q")))
+    assert told.status == 1
+    assert "root.a.1: namespace new is added while 1 of its pods run (p)" in told.out
+    assert told.out.splitlines()[-1] == "1 error; checked against a snapshot of the tests"
+    quiet = check(tmp_path, moved, cluster(manifest(), runs("ns2", "q")))
+    assert (quiet.status, quiet.out.splitlines()[-1]) == (0, "valid: 7 nodes, 4 of them leaves; checked against a snapshot of the tests")
+
+
+def test_pods_that_cannot_be_read_are_warned_of(tmp_path: Path) -> None:
+    told = check(tmp_path, manifest(), cluster(sources=(Source("pods", SourceState.FORBIDDEN, "no"),)))
+    assert (told.status, told.err) == (0, "warning: pods cannot be read, so nobody knows which namespaces are busy\n")
+
+
+def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(manifest()).encode())))
+    assert run_command("quota validate -", cluster(), "fairlead").status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "holds no objects of kind ElasticQuotaTree"),
+        ("a: [", "is not YAML"),
+        ("kind: Pod\n", "holds no objects of kind ElasticQuotaTree"),
+        ("kind: ElasticQuotaTree\n---\nkind: ElasticQuotaTree\n", "holds 2 objects of kind ElasticQuotaTree"),
+        ("kind: ElasticQuotaTree\nmetadata: 5\n", "cannot be read"),
+    ],
+)
+def test_a_file_without_one_tree_is_said(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        check(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        run_command(f"quota validate {tmp_path}/x", cluster(), "fairlead")
+
+
+def test_a_tree_of_two_hundred_levels_is_read(tmp_path: Path) -> None:
+    node: dict[str, Any] = {"name": "l200", "namespaces": ["ns1"], "min": {"cpu": 1}, "max": {"cpu": 1}}
+    for level in range(199, 0, -1):
+        node = {"name": f"l{level}", "min": {"cpu": 1}, "max": {"cpu": 1}, "children": [node]}
+    told = check(tmp_path, json.dumps({**manifest(), "spec": {"root": node}}))
+    assert (told.status, told.out) == (0, f"valid: 200 nodes, 1 of them leaves; {OFFLINE}\n")
