@@ -682,7 +682,7 @@ export interface Waiting {
   room: string
 }
 
-/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `since`: since when it waits. */
+/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `since`: since when it waits. `borrowers`: the ten who borrow most. */
 export interface WaitingUnit {
   unit: string
   namespace: string
@@ -697,6 +697,7 @@ export interface WaitingUnit {
   since: string | null
   blocked: Array<BlockedAt>
   borrowers: Array<BorrowerRow>
+  borrowersCount: number
   spared: Array<SparedPod>
 }
 

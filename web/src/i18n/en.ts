@@ -351,6 +351,7 @@ export const en = {
   "quota.barLabel": "used {used}, guaranteed {min}, limit {max}",
   "quota.toTree": "Quota tree",
   "quota.stopped": "The quota tree is invalid: nothing is admitted and nothing evicted.",
+  "quota.warnings": "{n} {n:remark|remarks} on the tree",
   "quota.moreFaults": "and {n} more",
   "quota.unreadable": "The quota tree cannot be read.",
   "quota.nobodyWaits": "No pod waits for quota.",

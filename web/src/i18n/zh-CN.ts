@@ -352,6 +352,7 @@ export const zhCN: Readonly<Record<keyof typeof en, string>> = {
   "quota.barLabel": "已用 {used}，保障 {min}，上限 {max}",
   "quota.toTree": "配额树",
   "quota.stopped": "配额树无效：不再准入任何 Pod，也不驱逐任何 Pod。",
+  "quota.warnings": "配额树有 {n} 条提示",
   "quota.moreFaults": "还有 {n} 处",
   "quota.unreadable": "无法读取配额树。",
   "quota.nobodyWaits": "没有 Pod 在等待配额。",

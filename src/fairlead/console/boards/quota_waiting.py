@@ -17,6 +17,8 @@ from fairlead.model.quota.plan import QuotaAdmission, QuotaPlan, QuotaWaiting
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, Violation
 
+BORROWERS_MAX: Final = 10
+SPARED_MAX: Final = 50
 HAS_ROOM: Final = "there is room for it; its gate is not open yet"
 
 
@@ -72,9 +74,10 @@ def waiting_unit(waiting: QuotaWaiting, paths: Mapping[str, str]) -> WaitingUnit
         ],
         borrowers=[
             BorrowerRow(each.leaf, each.resource, unit_of(each.resource)[0], shown_amount(each.resource, each.over))
-            for each in waiting.borrowers
+            for each in waiting.borrowers[:BORROWERS_MAX]
         ],
-        spared=[SparedPod(each.pod, each.why) for each in waiting.spared],
+        borrowers_count=len(waiting.borrowers),
+        spared=[SparedPod(each.pod, each.why) for each in waiting.spared[:SPARED_MAX]],
     )
 
 
@@ -98,6 +101,7 @@ def _ready(admission: QuotaAdmission, paths: Mapping[str, str]) -> WaitingUnit:
         since=_since((pod,)),
         blocked=[],
         borrowers=[],
+        borrowers_count=0,
         spared=[],
     )
 

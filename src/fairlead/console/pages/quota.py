@@ -102,6 +102,7 @@ class WaitingUnit(Json, frozen=True):
 
     `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is
     null where there is room: then only its gate is not open yet. `since`: since when it waits.
+    `borrowers`: the ten who borrow most.
     """
 
     unit: str
@@ -117,6 +118,7 @@ class WaitingUnit(Json, frozen=True):
     since: Timestamp | None
     blocked: list[BlockedAt]
     borrowers: list[BorrowerRow]
+    borrowers_count: int
     spared: list[SparedPod]
 
 

@@ -33,7 +33,7 @@ function Told({ effects }: { effects: QuotaEffects }) {
       <p className="why" data-testid="what-if-sentence">
         {code("sentence", sentence.code, said, sentence.text)}
       </p>
-      <Faults faults={effects.faults.filter((fault) => fault.level === "error" || effects.valid)} />
+      <Faults faults={effects.faults} />
       {effects.valid && (
         <div className="grid">
           <Leaves effects={effects} />

@@ -20,7 +20,7 @@ import { Faults } from "./Faults";
 const MAX_ROWS = 16;
 const TYPING_MS = 400;
 const NO_LIMIT = "N/A";
-const BOUNDS = "[ min , max ]";
+const BOUNDS = "[\u00a0min\u00a0,\u00a0max\u00a0]";
 
 export function TreePage() {
   const { t } = useWords();
@@ -145,19 +145,20 @@ function treeColumns(t: Words["t"], page: QuotaTreePage, resources: readonly str
   const boundsOf = (row: QuotaTreeRow, resource: string) => row.bounds[page.resources.indexOf(resource)] as QuotaBounds;
   const unitOf = (resource: string) => unitWord(amountUnit(page.items[0]?.bounds[page.resources.indexOf(resource)]?.unit ?? "count"), t);
   return [
-    { key: "name", head: t("col.name"), width: 170, mono: true, fixed: true, unsortable: true, title: (row) => row.path, cell: (row) => <Name row={row} fault={asking?.faultOf.get(row.name)} /> },
-    { key: "namespaces", head: t("col.namespaces"), width: 150, mono: true, unsortable: true, title: (row) => row.namespaces.join(", "), cell: (row) => row.namespaces.join(", ") || (row.isLeaf ? "-" : "") },
+    { key: "name", head: t("col.name"), width: 150, mono: true, fixed: true, unsortable: true, title: (row) => row.path, cell: (row) => <Name row={row} fault={asking?.faultOf.get(row.name)} /> },
+    { key: "namespaces", head: t("col.namespaces"), width: 130, mono: true, unsortable: true, title: (row) => row.namespaces.join(", "), cell: (row) => row.namespaces.join(", ") || (row.isLeaf ? "-" : "") },
     ...resources.flatMap((resource): Column<QuotaTreeRow>[] => [
       asking
-        ? { key: `${resource} bounds`, head: `${resource} ${BOUNDS}`, width: 196, unsortable: true, cell: (row) => <BoundInputs row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
-        : { key: `${resource} bounds`, head: `${resource} ${BOUNDS}`, unit: unitOf(resource), width: 150, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
+        ? { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 196, unsortable: true, cell: (row) => <BoundInputs row={row} bounds={boundsOf(row, resource)} asking={asking} /> }
+        : { key: `${resource} bounds`, head: resource, unit: BOUNDS, width: 140, mono: true, unsortable: true, cell: (row) => boundsText(boundsOf(row, resource)) },
       { key: `${resource} used`, head: t("col.usedShort"), unit: unitOf(resource), width: 84, number: true, unsortable: true, cell: (row) => amount(boundsOf(row, resource).unit, boundsOf(row, resource).used) },
     ]),
     { key: "waiting", head: t("col.waitingPods"), width: 84, number: true, unsortable: true, cell: (row) => (row.waitingPods > 0 ? count(row.waitingPods) : "") },
   ];
 }
 
-const boundsText = (bounds: QuotaBounds): string => `[ ${amount(bounds.unit, bounds.min)} , ${bounds.max === null ? NO_LIMIT : amount(bounds.unit, bounds.max)} ]`;
+/** As quantities, in their shortest form. */
+const boundsText = (bounds: QuotaBounds): string => `[ ${bounds.minText} , ${bounds.maxText || NO_LIMIT} ]`;
 
 /** Indented by text, not by an element: there are many rows. */
 function Name({ row, fault }: { row: QuotaTreeRow; fault: string | undefined }) {

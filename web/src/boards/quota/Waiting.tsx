@@ -73,15 +73,18 @@ function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
   const plain = { unsortable: true };
   return [
     { ...plain, key: "position", head: t("col.position"), width: 78, number: true, cell: (row) => (row.position > 0 ? count(row.position) : "") },
-    { ...plain, key: "unit", head: t("col.waitingUnit"), width: 176, mono: true, fixed: true, title: (row) => row.unit, cell: (row) => row.unit },
+    { ...plain, key: "unit", head: t("col.waitingUnit"), width: 196, mono: true, fixed: true, title: (row) => row.unit, cell: (row) => row.unit },
     { ...plain, key: "pods", head: t("col.pods"), width: 52, number: true, cell: (row) => count(row.pods) },
-    { ...plain, key: "leaf", head: t("col.quotaName"), width: 110, mono: true, title: (row) => row.path, cell: (row) => row.leaf },
+    { ...plain, key: "leaf", head: t("col.quotaName"), width: 124, mono: true, title: (row) => row.path, cell: (row) => belowRoot(row.path) },
     { ...plain, key: "reason", head: t("col.reason"), width: 172, cell: (row) => <Reason of={row} /> },
-    { ...plain, key: "message", head: t("col.why"), width: 350, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
+    { ...plain, key: "message", head: t("col.why"), width: 316, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
     { ...plain, key: "user", head: t("col.user"), width: 90, optional: true, cell: (row) => row.user ?? "-" },
     { ...plain, key: "since", head: t("col.waitingSince"), width: 92, cell: (row) => (row.since ? <Ago at={row.since} /> : "—") },
   ];
 }
+
+/** `root.a.1` → `a.1`; the root itself stays. */
+const belowRoot = (path: string): string => path.split(".").slice(1).join(".") || path;
 
 function Reason({ of: row }: { of: WaitingUnit }) {
   const { t } = useWords();
@@ -155,7 +158,9 @@ function Facts({ row }: { row: WaitingUnit }) {
       )}
       {row.borrowers.length > 0 && (
         <section className="section">
-          <h2>{t("quota.borrowers")}</h2>
+          <h2>
+            {t("quota.borrowers")} {row.borrowersCount > row.borrowers.length && <span className="dim num">{t("quota.firstOf", { shown: count(row.borrowers.length), total: count(row.borrowersCount) })}</span>}
+          </h2>
           <dl className="facts">
             {row.borrowers.map((each) => (
               <Pair key={`${each.leaf} ${each.resource}`} name={each.leaf}>
