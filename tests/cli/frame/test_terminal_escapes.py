@@ -198,6 +198,8 @@ LINES: Final = {
     "fairlead --snapshot SAVED why default/bert-worker-0": SHOWN,
     "fairlead --snapshot SAVED why default/bert-launcher-x": SHOWN,
     "fairlead --snapshot SAVED place --gpu-mem 200": "",
+    "fairlead --snapshot SAVED quota plan": "",
+    "fairlead --snapshot SAVED quota why default/waits": "",
     "fairlead --snapshot SAVED quota tree": SHOWN,
     "fairlead --snapshot SAVED quota tree -o json": JSON,
     "fairlead --snapshot SAVED quota tree -o yaml": YAML,

@@ -106,6 +106,8 @@ VERBS: Final = (
     Verb(("inspect", "gpu"), "nodes.inspect_gpu", "show how the memory of shared GPUs is divided (`kubectl inspect cgpu`)"),
     Verb(("why",), "nodes.why", "say why a pod waits, or on which cards it sits"),
     Verb(("place",), "nodes.place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
+    Verb(("quota", "plan"), "quota.plan", "say what the quota controller would do, now or if the tree or the pods were others"),
+    Verb(("quota", "why"), "quota.why", "say why a pod or a job waits for quota, or what it has of it"),
     Verb(("time",), "servers.simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
