@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.model.keys import QUOTA_CONDITION, QUOTA_GATE, RECLAIM_SCOPE
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.text.tabwriter import render_rows
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.objects.watch_log import DELETED, LoggedChange
