@@ -5,7 +5,8 @@ non-preemptible pods, lend limits, both scopes.
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from tests.rules.quota.small import SmallWorld
 
@@ -44,22 +45,53 @@ def _children(rng: random.Random, parent: str, least: dict[str, int], most: dict
     return tuple(found)
 
 
-def random_world(seed: int, *, is_empty: bool = False, **more: Any) -> SmallWorld:
+class Order(NamedTuple):
+    """What somebody creates at once; then all settles, or does not."""
+
+    leaf: str
+    count: int
+    request: dict[str, int]
+    more: dict[str, Any]
+    job: str = ""
+    kind: str = ""
+    settles: bool = False
+
+
+class Recipe(NamedTuple):
+    """A world that can be made again, whole or in part."""
+
+    seed: int
+    tree: QuotaNode
+    budgets: dict[str, int]
+    grace: int
+    orders: list[Order]
+
+    def world(self, **more: Any) -> SmallWorld:
+        world = SmallWorld(self.tree, grace=self.grace, seed=self.seed, budgets=self.budgets, **more)
+        for order in self.orders:
+            create(world, order)
+            if order.settles:
+                world.settle()
+        return world
+
+
+def random_recipe(seed: int, *, is_empty: bool = False) -> Recipe:
     rng = random.Random(seed)
     tree = random_tree(rng)
     leaves = [leaf.name for leaf in tree.leaves()]
     budgets = {} if is_empty or rng.random() < 0.6 else {f"{leaf}/web": rng.randint(0, 3) for leaf in leaves}
-    world = SmallWorld(tree, grace=rng.randint(1, 4), seed=seed, budgets=budgets, **more)
-    for _ in range(rng.randint(1, 8)):
-        add_random(world, rng, leaves)
-        if not is_empty and rng.random() < 0.5:
-            world.settle()
-    return world
+    grace = rng.randint(1, 4)
+    orders = [random_order(rng, tree, leaves, budgets) for _ in range(rng.randint(1, 8))]
+    return Recipe(seed, tree, budgets, grace, [order._replace(settles=not is_empty and rng.random() < 0.5) for order in orders])
 
 
-def add_random(world: SmallWorld, rng: random.Random, leaves: list[str]) -> None:
+def random_world(seed: int, *, is_empty: bool = False, **more: Any) -> SmallWorld:
+    return random_recipe(seed, is_empty=is_empty).world(**more)
+
+
+def random_order(rng: random.Random, tree: QuotaNode, leaves: list[str], budgets: Mapping[str, int]) -> Order:
     leaf = rng.choice(leaves)
-    request = {each: rng.randint(0, 5) for each in world.tree.min}
+    request = {each: rng.randint(0, 5) for each in tree.min}
     more: dict[str, Any] = {"priority": rng.choice((0, 0, 0, 10, 100)), "user": rng.choice(("", "", "ann", "bob"))}
     count = rng.randint(1, 5)
     kind = rng.random()
@@ -67,9 +99,15 @@ def add_random(world: SmallWorld, rng: random.Random, leaves: list[str]) -> None
         more |= {"gang": f"g{rng.randint(0, 99)}", "gang_size": rng.randint(1, count + (rng.random() < 0.1))}
     elif kind < 0.3:
         more["is_preemptible"] = False
-    elif kind < 0.45 and world.budgets:
+    elif kind < 0.45 and budgets:
         more["budgets"] = (f"{leaf}/web",)
     elif kind < 0.6:
-        world.add_job(leaf, f"job{rng.randint(0, 9999)}", count, request, kind=rng.choice(("Job", "MPIJob")), **more)
-        return
-    world.add(leaf, count, request, **more)
+        return Order(leaf, count, request, more, f"job{rng.randint(0, 9999)}", rng.choice(("Job", "MPIJob")))
+    return Order(leaf, count, request, more)
+
+
+def create(world: SmallWorld, order: Order) -> None:
+    if order.job:
+        world.add_job(order.leaf, order.job, order.count, order.request, kind=order.kind, **order.more)
+    else:
+        world.add(order.leaf, order.count, order.request, **order.more)

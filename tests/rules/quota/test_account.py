@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.examples import examples
-from tests.rules.quota.random_worlds import add_random, random_world
+from tests.rules.quota.random_worlds import create, random_order, random_world
 from tests.rules.quota.small import SmallWorld, tree
 
 from fairlead.model.quota.plan import QuotaPlan, Reason
@@ -76,7 +76,7 @@ def _events(world: SmallWorld, rng: random.Random) -> None:
     for _ in range(rng.randint(5, 25)):
         what = rng.random()
         if what < 0.3:
-            add_random(world, rng, leaves)
+            create(world, random_order(rng, world.tree, leaves, world.budgets))
         elif what < 0.5 and world.pods:
             gone = set(rng.sample(sorted(world.pods), rng.randint(1, min(3, len(world.pods)))))
             world.remove(lambda pod, gone=gone: pod.key not in gone)  # type: ignore[misc]

@@ -236,7 +236,7 @@ class QuotaAccount:
             for pod in unit.pods:
                 if pod.deployment and not pod.waits_for_surge:
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
-        book.lines = lines_of(hopeful)
+        book.lines = lines_of(self.index, hopeful)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:

@@ -126,7 +126,7 @@ def suspended_unit(index: TreeIndex, job: Workload) -> Unit:
     return Unit(index.leaf_of[job.namespace], (), index.vector(job.request), job.priority, job.created_at, workload=job)
 
 
-def lines_of(units: Iterable[Unit]) -> list[Line]:
+def lines_of(index: TreeIndex, units: Iterable[Unit]) -> list[Line]:
     """Claimants, gangs and who stands behind one are alone in their lines."""
     lines: list[Line] = []
     alike: defaultdict[tuple[object, ...], list[Unit]] = defaultdict(list)
@@ -136,7 +136,7 @@ def lines_of(units: Iterable[Unit]) -> list[Line]:
             continue
         pod = unit.pods[0]
         shape = (unit.vector, pod.priority, pod.is_preemptible, pod.user, pod.deployment, pod.revision, pod.waits_for_surge)
-        alike[shape].append(unit)
+        alike[shape, unit.owner if index.max_jobs else ""].append(unit)
     for line in alike.values():
         line.sort(key=lambda unit: (unit.age, unit.name))
         lines.append(Line(line))

@@ -1,0 +1,162 @@
+"""The properties of quota contract 2.15, each a check of its own, over random worlds.
+
+    python -m tests.rules.quota.many_worlds [--count 100000] [--seed 0]
+
+plays so many worlds, tells the first that breaks a property, made as small as it gets, and how long all of them took. (1) and (8), no
+node above its max and nobody both admitted and evicted, are checked by the small world itself at every plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+
+import msgspec
+from tests.rules.quota.random_worlds import Recipe, random_recipe
+from tests.rules.quota.small import SmallWorld
+
+from fairlead.model.quota.plan import QuotaPlan, QuotaWaiting
+from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.rules.quota.plan import plan_quota
+
+PLANS_MAX = 80
+
+
+def check_world(recipe: Recipe) -> None:
+    """Raises AssertionError with the property that it breaks."""
+    world = recipe.world()
+    world.settle(PLANS_MAX)
+    leaf = next(iter(world.tree.leaves())).name
+    world.add(leaf, 3, dict.fromkeys(world.tree.min, 1), priority=50)
+    caused: defaultdict[str, int] = defaultdict(int)
+    for _ in range(PLANS_MAX):
+        first, again = plan_quota(world.state()), plan_quota(world.state())
+        assert _bytes(first) == _bytes(again), "(2) the order of the lists matters"
+        for unit in {each.for_unit for each in first.evict}:
+            caused[unit] += 1
+            assert caused[unit] == 1, f"(4) {unit} causes evictions again"
+        claims = {each.unit for each in first.claims} if not world.is_busy and not first.evict else set()
+        assert not claims, f"(5) nobody stops any more, and {sorted(claims)} are not admitted"
+        check_victims(world, first)
+        plan = world.step()
+        if plan.is_empty and not world.is_busy:
+            check_guaranteed(world, plan)
+            return
+    raise AssertionError("(3) no end")
+
+
+def check_victims(world: SmallWorld, plan: QuotaPlan) -> None:
+    """(6) nobody could be spared, (7) with all victims gone it fits; for plans that evict for one unit only."""
+    units = {each.for_unit for each in plan.evict}
+    waiting = {row.unit: row for row in plan.waiting}
+    row = waiting.get(next(iter(units))) if len(units) == 1 else None
+    if row is None or len(plan.claims) != 1 or any(node.lend_limit for node in world.tree.walk()):
+        return
+    gone = {each.pod.key for each in plan.evict}
+    new = {each.pod.key for each in plan.admit}
+    stays = [pod for pod in world.pods.values() if (pod.is_admitted and not pod.is_stopping and pod.key not in gone) or pod.key in new]
+    assert fits(world.tree, stays, row), f"(7) {row.unit} does not fit when its victims have gone"
+    together: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
+    for each in plan.evict:
+        pod = each.pod
+        together[pod.namespace, pod.owner if each.workload else pod.gang or pod.key].append(pod)
+    for (_, name), pods in together.items():
+        assert not fits(world.tree, [*stays, *pods], row), f"(6) {name} could be spared"
+
+
+def fits(tree: QuotaNode, pods: list[QuotaPod], row: QuotaWaiting) -> bool:
+    """Plain sums: no node on its way above its max with it, that is not so without."""
+    for node in tree.walk():
+        spaces = {space for leaf in node.leaves() for space in leaf.namespaces}
+        if row.pods[0].namespace in spaces:
+            for resource, most in node.max.items():
+                asked = sum(pod.request.get(resource, 0) for pod in row.pods)
+                used = sum(pod.request.get(resource, 0) for pod in pods if pod.namespace in spaces)
+                if asked and used + asked > most:
+                    return False
+    return True
+
+
+def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
+    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way."""
+    if world.budgets:
+        return
+    leaves = {leaf.name: leaf for leaf in world.tree.leaves()}
+    for row in plan.waiting:
+        if str(row.reason) in ("NeverFits", "GangIncomplete", "UserCap", "NonPreemptibleOverMin") or row.message.startswith("gang "):
+            continue
+        leaf = leaves[row.leaf]
+        asked = [pod.request for pod in row.pods] or ([row.workload.request] if row.workload else [])
+        own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
+        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= leaf.min.get(name, 0) for name in world.tree.min)
+        assert not covered, f"(9) {row.unit} is guaranteed and waits: {row.message}"
+
+
+def check_arrival(recipe: Recipe) -> None:
+    """(8) what arrives at once in an empty tree settles without evictions."""
+    world = recipe.world()
+    world.settle(PLANS_MAX)
+    assert not world.evictions, f"(8) {world.evictions} evictions for what arrived at once"
+
+
+def broken(recipe: Recipe) -> str:
+    """Which property it breaks; "" = none."""
+    try:
+        check_world(recipe)
+    except AssertionError as error:
+        return str(error) or "no end"
+    return ""
+
+
+def smallest(recipe: Recipe) -> Recipe:
+    """Without what it does not need to break a property."""
+    for number in reversed(range(len(recipe.orders))):
+        less = recipe._replace(orders=[*recipe.orders[:number], *recipe.orders[number + 1 :]])
+        if less.orders and broken(less):
+            recipe = less
+    for number, order in enumerate(recipe.orders):
+        while order.count > 1:
+            order = order._replace(count=order.count - 1)
+            less = recipe._replace(orders=[*recipe.orders[:number], order, *recipe.orders[number + 1 :]])
+            if not broken(less):
+                break
+            recipe = less
+    return recipe
+
+
+def told(recipe: Recipe) -> str:
+    small = smallest(recipe)
+    orders = "\n".join(f"  {order}" for order in small.orders)
+    return f"seed {recipe.seed}: {broken(small)}\ntree {small.tree}\nbudgets {small.budgets}, grace {small.grace}\n{orders}"
+
+
+def _bytes(plan: QuotaPlan) -> bytes:
+    """Lists in their order; the keys of mappings have none."""
+    return msgspec.json.encode(plan, order="deterministic")
+
+
+def main(count: int, first: int) -> int:
+    begun, evicting = time.monotonic(), 0
+    for seed in range(first, first + count):
+        recipe = random_recipe(seed)
+        if broken(recipe):
+            print(told(recipe))
+            return 1
+        try:
+            check_arrival(random_recipe(seed, is_empty=True))
+        except AssertionError:
+            evicting += 1
+    print(f"{count} worlds from seed {first}: no property broken, in {time.monotonic() - begun:.0f} s")
+    print(f"{evicting} of {count} that arrive at once settle with evictions")
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.count, arguments.seed))

@@ -1,0 +1,149 @@
+"""Jobs that are suspended, gangs with more or later members, and what only the clock changes (quota contract 2.3, 2.9 to 2.14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+from tests.rules.quota.small import SmallWorld, tree
+
+from fairlead.model.keys import MAX_JOBS
+from fairlead.model.quota.plan import How
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.rules.quota.plan import plan_quota
+
+
+def pod(name: str, leaf: str = "a", gpus: int = 1, **more: Any) -> QuotaPod:
+    return QuotaPod(leaf, name, f"uid-{name}", {"gpu": gpus}, **more)
+
+
+def running(name: str, leaf: str = "a", gpus: int = 1, **more: Any) -> QuotaPod:
+    return replace(pod(name, leaf, gpus), is_admitted=True, is_ready=True, admitted_at=1.0, node="n", **more)
+
+
+def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
+    world = SmallWorld(tree("root[4]{a[0] b[4]}"))
+    world.add_job("a", "train", 4)
+    world.settle()
+    world.add("b", 1, 1, owner="b")
+    plan = world.step()
+    assert {each.how for each in plan.evict} == {How.SUSPEND} and len(plan.evict) == 4
+    assert {each.workload.name for each in plan.evict if each.workload} == {"train"}
+    assert plan.evict[0].told == (
+        "b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0, and this is the first of it to go"
+    )
+    world.settle()
+    (row,) = plan_quota(world.state()).waiting
+    assert (row.unit, row.pods, row.workload and row.workload.name) == ("a/train", (), "train")
+    world.remove(lambda each: each.namespace != "b")
+    assert [each.workload.name for each in world.step().resume] == ["train"]
+    world.settle()
+    assert world.running("a") == (4,)
+
+
+def test_a_job_that_its_owner_suspended_is_left_alone() -> None:
+    job = Workload("Job", "batch/v1", "a", "train", "u", can_suspend=True, is_suspended=True, request={"gpu": 1})
+    plan = plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": job}))
+    assert (plan.resume, plan.waiting) == ((), ())
+    ours = replace(job, suspended_for="b/p001")
+    assert [each.workload for each in plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": ours})).resume] == [ours]
+
+
+def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
+    world = SmallWorld(tree("root[4]{a[0] b[4]}"))
+    world.add("a", 4, 1, gang="g", gang_size=2)
+    world.settle()
+    world.add("b", 1, 1)
+    world.settle()
+    assert (world.running("a", "b"), world.evictions) == ((3, 1), 1)
+
+
+def test_room_is_kept_for_the_launcher_that_comes_later() -> None:
+    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
+    workers = [pod(f"worker-{number}", gang="mpi", gang_size=2, owner="u", created_at=1.0) for number in range(2)]
+    other = pod("other", created_at=5.0)
+    state = QuotaState(tree("root[3]{a[3]}"), (*workers, other), workloads={"u": job}, now=10)
+    assert [each.pod.name for each in plan_quota(state).admit] == ["worker-0", "worker-1"]
+    run = [replace(each, is_admitted=True, node="n") for each in workers]
+    assert plan_quota(replace(state, pods=(*run, other))).admit == ()
+    launcher = pod("launcher", gang="mpi", gang_size=2, owner="u", created_at=9.0)
+    assert [each.pod.name for each in plan_quota(replace(state, pods=(*run, other, launcher))).admit] == ["launcher"]
+
+
+def test_a_pod_that_does_not_stop_is_lost_after_five_minutes() -> None:
+    stuck = running("stuck", gpus=4, is_stopping=True, stopping_at=100.0)
+    state = QuotaState(tree("root[4]{a[4]}"), (stuck, pod("next", gpus=4)), now=399.0)
+    assert plan_quota(state).admit == ()
+    plan = plan_quota(replace(state, now=400.0))
+    assert [each.pod.name for each in plan.admit] == ["next"]
+    assert plan.nodes[0].lost == {"gpu": 4}
+
+
+def test_who_is_never_bound_returns_and_a_bare_pod_is_told() -> None:
+    owned, bare = (replace(running(name), node="", owner=owner) for name, owner in (("owned", "u"), ("bare", "")))
+    state = QuotaState(tree("root[4]{a[4]}"), (owned, bare, running("bound")), now=300.0)
+    assert plan_quota(state).returned == ()
+    told = {each.pod.name: each.is_told for each in plan_quota(replace(state, now=301.0)).returned}
+    assert told == {"owned": False, "bare": True}
+
+
+def test_a_long_grace_period_is_cut() -> None:
+    root = tree("root[4]{a[0] b[4]}")
+    for grace, given in ((7200.0, 300.0), (30.0, None), (None, None)):
+        victim = running("victim", gpus=4, grace_seconds=grace)
+        (eviction,) = plan_quota(QuotaState(root, (victim, pod("owner", "b", 4)))).evict
+        assert (eviction.grace_seconds, eviction.frees) == (given, {"gpu": 4})
+
+
+def test_so_many_jobs_and_no_more() -> None:
+    root = tree("root[9]{a[9]}")
+    bounded = replace(root, children=tuple(replace(leaf, max={MAX_JOBS: 2}) for leaf in root.children))
+    pods = [pod(f"{owner}-{number}", owner=owner, created_at=float(number)) for owner in "xyz" for number in range(2)]
+    plan = plan_quota(QuotaState(bounded, tuple(pods)))
+    assert len({each.pod.owner for each in plan.admit}) == 2 and len(plan.admit) == 4 and not plan.evict
+    assert {(str(row.reason), row.message) for row in plan.waiting} == {("OverMax", "a runs 2 of at most 2 jobs")}
+
+
+def test_a_max_below_what_is_used_evicts_only_where_the_tree_says_so() -> None:
+    pods = tuple(running(f"p{number}", created_at=float(number)) for number in range(4))
+    root = tree("root[9]{a[0/2] b[0]}")
+    assert plan_quota(QuotaState(root, pods)).evict == ()
+    drains = tree("root[9]{a[0/2] b[0]}", {"a": {"fairlead.io/drain-over-max": "true"}})
+    plan = plan_quota(QuotaState(drains, pods))
+    assert [each.pod.name for each in plan.evict] == ["p3", "p2"]
+    assert plan.evict[0].told == "a gives up what it uses above its max of 2 gpu"
+
+
+def test_a_tree_that_breaks_its_rules_admits_and_evicts_nobody() -> None:
+    wrong = Violation("a", "DuplicateName", "the name a occurs twice", stops=True)
+    plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (running("x", gpus=4), pod("y", "b")), violations=(wrong,)))
+    assert plan.is_empty and plan.violations == (wrong,)
+    assert [(str(row.reason), row.message) for row in plan.waiting] == [
+        ("TreeInvalid", "the quota tree is invalid: the name a occurs twice")
+    ]
+
+
+def test_who_is_spared_is_named() -> None:
+    kept = (running("kept", gpus=2, budgets=("a/web",)), running("firm", gpus=2, is_preemptible=False))
+    (row,) = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*kept, pod("y", "b")))).waiting
+    assert [(each.pod, each.why) for each in row.spared] == [
+        ("a/firm", "it is not preemptible"),
+        ("a/kept", "PodDisruptionBudget a/web allows 0"),
+    ]
+
+
+def test_capacity_below_the_mins_shares_them_out() -> None:
+    """20 are promised and 10 are there: each min counts half, and root gives no more than there is."""
+    pods = (*(pod(f"a{number}") for number in range(9)), *(pod(f"b{number}", "b") for number in range(9)))
+    plan = plan_quota(QuotaState(tree("root[20]{a[10] b[10]}"), pods, capacity={"gpu": 10}))
+    assert sorted(each.leaf for each in plan.admit if each.is_guaranteed) == ["a"] * 5 + ["b"] * 5
+
+
+def test_every_node_is_in_the_plan() -> None:
+    def names(node: QuotaNode) -> list[str]:
+        return [each.name for each in node.walk()]
+
+    root = tree("root[4]{a[2]{c[1] d[1]} b[2]}")
+    assert [each.name for each in plan_quota(QuotaState(root)).nodes] == names(root)
