@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fairlead.apps import quota_controller
 from fairlead.apps.counters_file import built_in_counters
 from fairlead.model.metric import MetricName
 from fairlead.rules.metrics import arena as arena_metrics
@@ -62,6 +63,14 @@ EXTENDER: Sequence[Section] = (
         share_metrics.NAMES,
     ),
 )
+QUOTA: Sequence[Section] = (
+    (
+        "What quota does",
+        "And the histograms `fairlead_quota_plan_seconds`, of how long plans took, and `fairlead_quota_wait_seconds`, from a pod's\n"
+        "creation until its gate was gone. Of several controllers the one that leads does all; the counters of others stand still.",
+        quota_controller.NAMES,
+    ),
+)
 
 
 def metrics_text() -> str:
@@ -71,13 +80,14 @@ def metrics_text() -> str:
             *("## GPU exporter (`:9400`)\n\n", *_sections(GPU), _dcgm()),
             *("## Cluster exporter (`:9401`)\n\n", *_sections(CLUSTER)),
             *("## Scheduler extender (`:12345`)\n\n", EXTENDER_PORT, *_sections(EXTENDER)),
+            *("## Quota controller (`:9402`)\n\n", *_sections(QUOTA)),
         ]
     )
 
 
 def all_names() -> list[MetricName]:
     """Every metric of the reference but DCGM's, whose names are those of the counters file."""
-    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER) for metric in metrics]
+    return [metric for _, _, metrics in (*GPU, *CLUSTER, *EXTENDER, *QUOTA) for metric in metrics]
 
 
 def _sections(sections: Iterable[Section]) -> Iterable[str]:

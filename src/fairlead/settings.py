@@ -15,12 +15,16 @@ CLUSTER_EXPORTER_PORT: Final = 9401
 CONSOLE_PORT: Final = 8080
 API_SERVER_PORT: Final = 6443
 SCHEDULER_EXTENDER_PORT: Final = 39999
+QUOTA_CONTROLLER_PORT: Final = 9402
 
 USERS_NAMESPACE: Final = "kube-ai"
 SYSTEM_NAMESPACE: Final = "fairlead-system"
 
 SHARE_LEASE: Final = "fairlead-gpushare"
 """The Lease of the scheduler extender that may place pods (sharing contract 2.4)."""
+
+QUOTA_LEASE: Final = "fairlead-quota"
+"""The Lease of the quota controller that may write (quota contract 3.2)."""
 
 LAPTOP_EXTENSION: Final = "fairlead.io/laptop"
 """The extension of a cluster in a laptop's kubeconfig: where its time is told, and its GPU values."""

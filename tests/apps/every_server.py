@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final
 from msgspec import structs
 from tests.apps.company import company, readings
 from tests.apps.fakes import FakeCluster, FakeDevices, FakeReadings, FixedClock, four_cards
+from tests.apps.quota_fakes import FakeQuotaApi, FakeQuotaServer
 from tests.apps.share_fakes import FakeServer, FakeSharingApi
 from tests.console.clusters import living_cluster
 from tests.console.worlds import still_world
@@ -27,6 +29,7 @@ from fairlead.apps.cluster_exporter import ClusterExporter, ClusterExporterSetti
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings
 from fairlead.apps.extender import Extender
 from fairlead.apps.gpu_exporter import GpuExporter, GpuExporterSettings
+from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket
 from fairlead.apps.service import ServedApp
@@ -63,6 +66,11 @@ def _scheduler_extender(sock: socket, patience: float) -> ServedApp:
     return ServedApp(app=SchedulerExtender(driver), sock=sock, loops=(driver.run,), read_seconds=patience)
 
 
+def _quota_controller(sock: socket, patience: float) -> ServedApp:
+    service = QuotaController(FakeQuotaApi(FakeQuotaServer(time.time)), "me").service(sock)
+    return structs.replace(service, read_seconds=patience)
+
+
 def _admission_webhook(sock: socket, patience: float) -> ServedApp:
     return ServedApp(app=webhook_app(), sock=sock, tls=CREDENTIALS.ssl, read_seconds=patience)
 
@@ -77,6 +85,7 @@ SERVERS: Final[dict[str, Start]] = {
     "gpu exporter": _gpu_exporter,
     "cluster exporter": _cluster_exporter,
     "scheduler extender": _scheduler_extender,
+    "quota controller": _quota_controller,
     "admission webhook": _admission_webhook,
     "api server": _api_server,
 }
@@ -85,6 +94,7 @@ WRITES: Final = {
     "gpu exporter": b"/metrics",
     "cluster exporter": b"/metrics",
     "scheduler extender": b"/gpushare-scheduler/filter",
+    "quota controller": b"/metrics",
     "admission webhook": b"/scheduler",
     "api server": b"/api/v1/namespaces",
 }

@@ -215,8 +215,13 @@ async def test_a_deleted_secret_is_made_anew_and_the_old_authority_stays_trusted
     before = api.secret
     del api.objects["Secret", NAME]
     await one.look()
-    assert certificate(api.secret).serial_number != certificate(before).serial_number
-    assert set(authorities(before)) <= set(authorities(api.secret))
+    assert api.secret.authority_key != before.authority_key
+    assert authorities(api.secret)[1:] == authorities(before)
+    assert api.bundles(CONFIGURATIONS[0]) == [api.secret.bundle, b""]
+    handshake(issue(HOST, time.time(), before), api.secret.bundle, HOST)
+    later = replica(api, NOW + 61 * DAY)
+    await later.look()
+    assert len(authorities(api.secret)) == 1  # nobody trusts the old authority for ever
 
 
 async def test_an_old_one_is_renewed_by_one_and_read_by_the_other() -> None:

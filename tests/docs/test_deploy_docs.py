@@ -11,7 +11,7 @@ import yaml
 
 from fairlead.cli.frame.verbs import find_verb
 from fairlead.rules.sharing.admission import GRANT_WRITERS, SCHEDULER
-from fairlead.settings import SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
+from fairlead.settings import QUOTA_LEASE, SCHEDULER_EXTENDER_PORT, SHARE_LEASE, SYSTEM_NAMESPACE
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -41,7 +41,7 @@ def test_commands_exist() -> None:
     assert typed
     assert [line for line in typed if find_verb(line.split()[:2], "fairlead") is None] == []
     run = [word[1] for each in OBJECTS for part in _containers(each) if (word := part["command"])[0] == "fairlead"]
-    assert sorted(set(run)) == ["admission-webhook", "cluster-exporter", "console", "scheduler-extender"]
+    assert sorted(set(run)) == ["admission-webhook", "cluster-exporter", "console", "quota-controller", "scheduler-extender"]
     assert all(find_verb([word], "fairlead") for word in run)
 
 
@@ -67,9 +67,15 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
     accounts = {name for kind, name in NAMES if kind == "serviceaccount"}
     assert SCHEDULER in {user.rpartition(":")[2] for user in GRANT_WRITERS} & accounts
     assert {each["metadata"].get("namespace", SYSTEM_NAMESPACE) for each in OBJECTS} == {SYSTEM_NAMESPACE, "kube-system"}
-    leases = {name for each in OBJECTS for rule in each.get("rules", ()) for name in rule.get("resourceNames", ())}
-    assert leases == {SHARE_LEASE, SCHEDULER}
-    assert all(f"`{name}`" in PAGE for name in leases)
+    leases = {
+        name
+        for each in OBJECTS
+        for rule in each.get("rules", ())
+        if "leases" in rule["resources"]
+        for name in rule.get("resourceNames", ())
+    }
+    assert leases == {SHARE_LEASE, QUOTA_LEASE, SCHEDULER}
+    assert all(f"`{name}`" in PAGE + QUOTA_PAGE for name in leases)
 
 
 @pytest.mark.parametrize(

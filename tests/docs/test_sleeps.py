@@ -7,10 +7,12 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 ON_A_CLOCK_THAT_JUMPS = {
+    "apps/quota_fakes.py",
     "apps/share_fakes.py",
     "apps/share_storm.py",
     "apps/test_extender_lives.py",
     "apps/test_long_turns.py",
+    "apps/test_quota_controller.py",
     "run/test_share_same_places.py",
 }
 """A sleep takes no time there."""
@@ -24,13 +26,17 @@ ALLOWED = {
     "edge/scripted.py": 3,  # replies that come late, or never
     "edge/test_exec_stream.py": 1,  # a server that falls silent
     "edge/test_kept_connections.py": 1,  # the other end has seen it, too
+    "edge/test_quota_api.py": 1,  # a short pause in place of a long one
     "edge/test_reflector.py": 1,  # a short pause in place of a long one
     "edge/test_world.py": 1,  # a short pause in place of a long one
     "kube/component.py": 1,  # asks again, and tells the end of a log
+    "kube/quota_line.py": 1,  # an end that is kept for a while
+    "kube/quota_truth.py": 1,  # a watch that begins anew
     "kube/share_line.py": 1,  # how long an API server is away
     "kube/share_truth.py": 1,  # a watch that begins anew
     "kube/test_faults.py": 1,  # each second of an outage
     "kube/test_kubectl_twins.py": 1,  # `--watch-only` says nothing of its start
+    "kube/test_quota_demo.py": 1,  # accidents at any moment
     "kube/test_same_end.py": 1,  # an end that is kept for a while
     "kube/test_share_storms.py": 1,  # accidents at any moment
     "kube/test_sharing_words.py": 1,  # until nothing changes any more

@@ -1,13 +1,14 @@
 """What if the API server answers 410, 429 or nonsense, just now? A TLS proxy before the real one that does so on request.
 
 Everything is passed on as it is, watches as they stream, until a test plans a fault; each fault strikes once and is
-then counted. The proxy speaks to the API server as admin: what a client may do is not its subject.
+then counted. The proxy speaks to the API server as admin, unless its clients are to be who their tokens say.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -76,8 +77,12 @@ def _status(code: int, reason: str, message: str) -> bytes:
 class FaultProxy:
     """`kubeconfig` leads through the proxy; `plan` arms a fault; `close_streams` ends the watches that run now."""
 
-    def __init__(self, cluster: ControlPlane, pair: KeyPair, kubeconfig: Path, port: int) -> None:
+    def __init__(self, cluster: ControlPlane, pair: KeyPair, kubeconfig: Path, port: int, *, as_admin: bool = True) -> None:
         self.kubeconfig = kubeconfig
+        self.server = f"https://127.0.0.1:{port}"
+        self.failed = 0
+        self._as_admin = as_admin
+        self._share, self._chance = 0.0, random.Random()
         self._cluster = cluster
         self._pair = pair
         self._port = port
@@ -90,9 +95,14 @@ class FaultProxy:
         self._faults.append(fault)
         return fault
 
+    def fail(self, share: float, chance: random.Random) -> None:
+        """From now on this share of requests fails: refused, not done, done and not told, or told to come later."""
+        self._share, self._chance = share, chance
+
     def forget(self) -> None:
         """Faults that have not struck will not."""
         self._faults.clear()
+        self._share = 0.0
 
     def close_streams(self) -> None:
         """End the running watches in mid-air, so that their clients come back and meet what is planned."""
@@ -110,7 +120,8 @@ class FaultProxy:
 
     async def _start(self) -> None:
         upstream = ssl.create_default_context(cafile=str(self._cluster.authority))
-        upstream.load_cert_chain(*self._cluster.admin_pair)
+        if self._as_admin:
+            upstream.load_cert_chain(*self._cluster.admin_pair)
         self._session = aiohttp.ClientSession(
             self._cluster.server, connector=aiohttp.TCPConnector(ssl=upstream, limit=0), timeout=aiohttp.ClientTimeout(total=None)
         )
@@ -129,7 +140,7 @@ class FaultProxy:
         await self._session.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        fault = next((fault for fault in self._faults if fault.fits(request)), None)
+        fault = next((fault for fault in self._faults if fault.fits(request)), None) or self._accident()
         if fault is not None:
             fault.strikes += 1
             if fault.change is None and not fault.is_reply_lost:
@@ -148,9 +159,22 @@ class FaultProxy:
         finally:
             self._streams.discard(task)
 
+    def _accident(self) -> Fault | None:
+        if self._chance.random() >= self._share:
+            return None
+        self.failed += 1
+        kind = self._chance.randrange(4)
+        if kind == 0:
+            return Fault("", is_reply_lost=True)
+        if kind == 1:
+            return Fault("", status=429, headers={"Retry-After": "1"}, body=_status(429, "TooManyRequests", "slow down"))
+        code = (500, 503)[kind - 2]
+        return Fault("", status=code, body=_status(code, "InternalError", "an accident of this test"))
+
     async def _pass_on(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_HEADERS}
-        headers.pop("Authorization", None)
+        if self._as_admin:
+            headers.pop("Authorization", None)
         if fault is not None:
             headers["Accept"] = "application/json"
         body = await request.read()
@@ -179,13 +203,17 @@ class FaultProxy:
 
 
 @contextmanager
-def running_fault_proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
-    """The proxy for as long as the block lasts, with a certificate of the cluster's own authority."""
+def running_fault_proxy(cluster: ControlPlane, *, as_admin: bool = True) -> Iterator[FaultProxy]:
+    """The proxy for as long as the block lasts, with a certificate of the cluster's own authority.
+
+    `as_admin`: all is asked as admin; else as whoever the token of a request says.
+    """
     port = free_port()
     pair = cluster.issue("fault-proxy", names=["127.0.0.1"])
     target = cluster.folder / "fault-proxy.kubeconfig"
     user = certificate_user(cluster.admin_pair)
-    proxy = FaultProxy(cluster, pair, write_kubeconfig(target, f"https://127.0.0.1:{port}", cluster.authority, user), port)
+    path = write_kubeconfig(target, f"https://127.0.0.1:{port}", cluster.authority, user)
+    proxy = FaultProxy(cluster, pair, path, port, as_admin=as_admin)
     proxy.start()
     try:
         yield proxy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import ssl
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def test_a_fault_is_refused_in_one_sentence(replicas: Replicas) -> None:
 
 
 def test_what_is_odd_is_told_and_not_refused(replicas: Replicas) -> None:
-    answer = replicas.propose(root(leaf("root.a", "20", "nowhere")))
+    answer = replicas.propose(root(leaf("root.a", "40", "nowhere")))
     assert answer.status == 201, answer.message
     assert "NoSuchNamespace" in answer.headers.get("warning", "")
 
@@ -97,7 +98,9 @@ def test_a_namespace_with_running_pods_does_not_move(replicas: Replicas) -> None
 def test_the_tree_does_not_go_while_a_leaf_has_namespaces(replicas: Replicas) -> None:
     admin, api = replicas.cluster.admin, replicas.api
     tree = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
-    admin.apply([{**tree, "metadata": {"name": "elasticquotatree", "namespace": "kube-system"}, "spec": {"root": root(leaf("root.a", "20", "x"))}}])
+    admin.apply(
+        [{**tree, "metadata": {"name": "elasticquotatree", "namespace": "kube-system"}, "spec": {"root": root(leaf("root.a", "20", "x"))}}]
+    )
     gone = api.delete(f"{TREES}/elasticquotatree")
     assert (gone.status, "root.a" in gone.message) == (403, True)
     emptied = api.patch(f"{TREES}/elasticquotatree", {"spec": {"root": root(leaf("root.a", "20"))}})
@@ -110,7 +113,7 @@ def test_a_new_certificate_is_shown_without_a_refused_question(replicas: Replica
     before, bundle = replicas.shown()[0], replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"]["caBundle"]
     assert replicas.api.delete(SECRET).status == 200
     for process in replicas.processes:
-        process.signal(signal.SIGHUP)
+        os.kill(process.pid, signal.SIGHUP)
 
     def is_renewed() -> bool:
         assert replicas.propose(broken()).status == 403
@@ -126,6 +129,6 @@ def test_a_spoiled_bundle_is_put_right(replicas: Replicas) -> None:
     configuration = replicas.api.get(CONFIGURATION).body
     right = configuration["webhooks"][0]["clientConfig"].pop("caBundle")
     assert replicas.api.put(CONFIGURATION, configuration).status == 200
-    replicas.processes[1].signal(signal.SIGHUP)
+    os.kill(replicas.processes[1].pid, signal.SIGHUP)
     until("it is put right", lambda: replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"].get("caBundle") == right)
     until("trees are judged", lambda: replicas.propose(broken()).status == 403)

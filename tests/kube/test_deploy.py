@@ -39,9 +39,31 @@ CARD = NodePool(name="card", cpu=32, memory="128Gi", gpu_model="Tesla T4", gpus=
 SYSTEM = "fairlead-system"
 READER = f"system:serviceaccount:{SYSTEM}:fairlead-reader"
 WEBHOOK = f"system:serviceaccount:{SYSTEM}:fairlead-admission-webhook"
+QUOTA = f"system:serviceaccount:{SYSTEM}:fairlead-quota-controller"
 LEASES = "coordination.k8s.io/leases"
 EVERYWHERE = {"list /nodes", "watch /nodes", *(f"{verb} /pods" for verb in ("get", "list", "watch", "patch"))}
 EVERYWHERE |= {"create /pods/binding", "create /events"}
+TREES = "scheduling.sigs.k8s.io/elasticquotatrees"
+SUSPENDED = ("batch/jobs", "kubeflow.org/mpijobs", "kubeflow.org/tfjobs", "kubeflow.org/pytorchjobs", "ray.io/rayjobs")
+QUOTA_EVERYWHERE = {
+    f"{verb} {what}"
+    for verb in ("list", "watch")
+    for what in (
+        *("/pods", "/nodes", "/namespaces", "apps/deployments", "apps/replicasets", "apps/statefulsets", "batch/cronjobs", *SUSPENDED),
+        *("policy/poddisruptionbudgets", "ray.io/rayclusters", "apps.kubedl.io/crons", "batch.volcano.sh/jobs"),
+        *("scheduling.x-k8s.io/podgroups", "scheduling.volcano.sh/podgroups", "kai.alibabacloud.com/trainingjobs"),
+        "sparkoperator.k8s.io/sparkapplications",
+    )
+}
+QUOTA_EVERYWHERE |= {f"patch {what}" for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)}
+QUOTA_EVERYWHERE |= {"delete /pods", "create /pods/eviction", "create /events"}
+WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
+WEBHOOK_EVERYWHERE |= {
+    f"{verb} admissionregistration.k8s.io/{kind}webhookconfigurations fairlead-{name}"
+    for verb in ("get", "patch")
+    for kind, names in (("mutating", ("gpu-scheduler", "quota-gate")), ("validating", ("gpu-grants", "quota-guard", "quota-tree")))
+    for name in names
+}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
@@ -55,7 +77,15 @@ RIGHTS = {
             *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
         )
     },
-    (WEBHOOK, SYSTEM): set(),
+    (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
+    (WEBHOOK, SYSTEM): {
+        *WEBHOOK_EVERYWHERE,
+        "create /secrets",
+        *(f"{verb} /secrets fairlead-admission-webhook" for verb in ("get", "patch")),
+    },
+    (QUOTA, "default"): QUOTA_EVERYWHERE,
+    (QUOTA, "kube-system"): {*QUOTA_EVERYWHERE, f"list {TREES}", f"watch {TREES}", f"patch {TREES}/status"},
+    (QUOTA, SYSTEM): {*QUOTA_EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-quota" for verb in ("get", "update"))},
 }
 """All that each account may do there, beyond what every account may: verb, group/resource, and the name where only one is meant."""
 
@@ -97,11 +127,12 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def rights(cluster: ControlPlane) -> dict[str, Any]:
     """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
-    for file in ("gpushare-extender.yaml", "reader.yaml"):
+    for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml"):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
     api = ApiClient("real", cluster.kubeconfig)
     until_allowed(api, EXTENDER, "create", "events", "default")
     until_allowed(api, READER, "list", "pods", "default")
+    until_allowed(api, QUOTA, "create", "events", "default")
     return {user + namespace: rights_of(api, user, namespace) for user, namespace in RIGHTS}
 
 

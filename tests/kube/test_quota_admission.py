@@ -352,7 +352,11 @@ def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place
         policies, webhook = "-f deploy/quota-admission.yaml", "-f deploy/quota-webhook.yaml -l fairlead.io/admission=quota"
         assert policies in script and webhook in script
         script = script.replace(policies, webhook)
-    environment = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}"}
+    environment = {
+        "HOME": str(cluster.folder),
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}",
+    }
     subprocess.run(["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True)
     for name in ("waits", "waits-too"):
         assert "schedulingGates" not in place.api.get(f"{PODS}/{name}").body["spec"]

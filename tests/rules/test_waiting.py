@@ -46,3 +46,21 @@ def test_a_job_that_waits_beside_a_failed_pod_is_told_how_that_ended() -> None:
     )
     assert why_job_waits(waiting, [runs, pod("w", phase="Failed", reason="Evicted")]) == Wait("Evicted", "pod w has failed")
     assert why_job_waits(waiting, [runs]).reason == "PodsMissing"
+
+
+def test_a_pod_with_our_gate_waits_for_what_its_quota_condition_says() -> None:
+    told = Condition("fairlead.io/QuotaAdmitted", "False", "OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
+    gated = pod("p", phase="Pending", gates=("fairlead.io/quota",), conditions=(told,))
+    assert why_pod_waits(gated) == Wait("OverMax", "cpu asks 5; root.a.1 uses 20 of max 20")
+    assert why_job_waits(job(), [gated]) == why_pod_waits(gated)
+
+    untold = why_pod_waits(pod("p", phase="Pending", gates=("fairlead.io/quota",)))
+    assert untold is not None and "`fairlead quota why" in untold.message
+
+
+def test_a_job_that_quota_suspended_says_for_whom() -> None:
+    suspended = job(suspended=True, annotations={"fairlead.io/suspended-for": "team-b/train-0"})
+    assert why_job_waits(suspended, []).message == (
+        "the job is suspended to give quota back to team-b/train-0; it resumes when there is room again"
+    )
+    assert why_job_waits(job(suspended=True), []) == Wait("Suspended", "the job is suspended")

@@ -17,7 +17,7 @@ def run(home: Path, *line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", CODE, *line], capture_output=True, text=True, timeout=60, env=env, check=False)
 
 
-@pytest.mark.parametrize("server", ["console", "cluster-exporter", "scheduler-extender"])
+@pytest.mark.parametrize("server", ["console", "cluster-exporter", "scheduler-extender", "quota-controller"])
 def test_a_real_server_lacks_nothing_but_its_cluster(server: str, tmp_path: Path) -> None:
     ended = run(tmp_path, "fairlead", server, "--listen", "127.0.0.1:0")
     assert (ended.returncode, "there is no cluster to follow" in ended.stderr) == (1, True), ended.stderr

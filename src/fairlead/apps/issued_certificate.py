@@ -45,6 +45,7 @@ def issue(host: str, now: float, before: IssuedCertificate | None = None) -> Iss
         known = [authority, *(each for each in known if each.not_valid_after_utc > at)][:_AUTHORITIES_MAX]
     else:
         authority_key, authority = _key(before.authority_key), known[0]
+        known = known[:1]  # what an earlier one signed is long renewed
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _signed(_builder(host, at, SERVER_LIFE, key, authority), authority_key, host)
     bundle = b"".join(each.public_bytes(serialization.Encoding.PEM) for each in known)

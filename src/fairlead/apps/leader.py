@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from fairlead.errors import OutsideError
 from fairlead.ports import LeaseApi, LeaseRecord
@@ -31,12 +31,30 @@ FENCE_SECONDS: Final = SAFE_SECONDS
 _log = logging.getLogger(__name__)
 
 
+class LeaseTimes(Struct, frozen=True):
+    """In seconds. `length`: others take it when it was not renewed for so long. `safe`: so long after a
+    renewal was sent its holder may write. `renew`: between renewals. `patience`: for one look at it.
+
+    `fence`: by then all is decided that a dead holder of our name had on its way.
+    """
+
+    length: int = LEASE_SECONDS
+    safe: float = SAFE_SECONDS
+    renew: float = RENEW_SECONDS
+    patience: float = SAFE_SECONDS
+    fence: float = FENCE_SECONDS
+
+
+BRIEF: Final = LeaseTimes()
+"""For who answers others, and must not keep them waiting."""
+
+
 class Leader:
     """`on_taken` is called when the Lease comes to this process, not when it is renewed.
 
     `trouble`: why the Lease cannot be had.
     `is_idle`: whether nothing is under way that only its holder may do. `held_until`: of `monotonic`. `term`:
-    how often it has come to us.
+    how often it has come to us. `holder`: who was last seen with it, "" = nobody.
     """
 
     def __init__(
@@ -46,9 +64,12 @@ class Leader:
         on_taken: Callable[[], None],
         is_idle: Callable[[], bool],
         monotonic: Callable[[], float] = time.monotonic,
+        times: LeaseTimes = BRIEF,
     ) -> None:
         self.identity = identity
         self.trouble = ""
+        self.holder = ""
+        self._times = times
         self._api = api
         self._on_taken = on_taken
         self._is_idle = is_idle
@@ -86,11 +107,12 @@ class Leader:
         while True:
             self._wake.clear()
             await self.turn()
-            pause = RENEW_SECONDS if self.is_held or not self._is_called else RENEW_SECONDS / 4
+            renew = self._times.renew
+            pause = renew if self.is_held or not self._is_called else renew / 4
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
             if not self.is_held:
-                await asyncio.sleep(RENEW_SECONDS / 8)  # a row of calls does not make a row of requests
+                await asyncio.sleep(renew / 8)  # a row of calls does not make a row of requests
 
     async def release(self) -> None:
         """Give it back at a clean end, so that the next need not wait.
@@ -100,13 +122,13 @@ class Leader:
         was_held, self.held_until = self.is_held, float("-inf")
         if was_held and self._written is not None and self._is_idle():
             with contextlib.suppress(OutsideError, TimeoutError):
-                async with asyncio.timeout(SAFE_SECONDS):
+                async with asyncio.timeout(self._times.patience):
                     await self._api.put_lease(structs.replace(self._written, holder="", wanted_by=""))
 
     async def turn(self) -> None:
         """One look at the lease, and one write if it is ours to write."""
         try:
-            async with asyncio.timeout(SAFE_SECONDS):
+            async with asyncio.timeout(self._times.patience):
                 await self._turn()
         except OutsideError as error:
             self._note(error.what)
@@ -121,7 +143,7 @@ class Leader:
             yields = self.gives_way and self._is_idle()
             await (self._give(record) if yields else self._write(record, is_new=False))
         elif record.holder == self.identity:
-            if self._monotonic() - self._seen_at >= FENCE_SECONDS:
+            if self._monotonic() - self._seen_at >= self._times.fence:
                 await self._write(record, is_new=True)
         elif (not record.holder and record.wanted_by in ("", self.identity)) or self._is_expired(record):
             await self._write(record, is_new=True)
@@ -134,7 +156,7 @@ class Leader:
         began = self._monotonic()
         transitions = record.transitions + (record.holder != self.identity)
         wanted_by = "" if is_new or record.wanted_by == self.identity else record.wanted_by
-        asked = LeaseRecord(self.identity, LEASE_SECONDS, "", wanted_by, transitions, record.version)
+        asked = LeaseRecord(self.identity, self._times.length, "", wanted_by, transitions, record.version)
         written = await self._api.put_lease(asked)
         if written is None:
             return  # somebody was quicker; the next turn sees who
@@ -143,7 +165,7 @@ class Leader:
             _log.info("took the lease as %s", self.identity)
             self.term += 1
             self._on_taken()
-        self.held_until = began + SAFE_SECONDS
+        self.held_until = began + self._times.safe
 
     async def _give(self, record: LeaseRecord) -> None:
         self.held_until = float("-inf")
@@ -157,12 +179,13 @@ class Leader:
         self._note(f"{record.holder or record.wanted_by} holds the lease")
 
     def _observe(self, record: LeaseRecord) -> None:
+        self.holder = record.holder
         seen = (record.holder, record.renewed)
         if seen != self._seen:
             self._seen, self._seen_at = seen, self._monotonic()
 
     def _is_expired(self, record: LeaseRecord) -> bool:
-        return self._monotonic() - self._seen_at > max(record.seconds, LEASE_SECONDS)
+        return self._monotonic() - self._seen_at > max(record.seconds, self._times.length)
 
     @property
     def _is_called(self) -> bool:

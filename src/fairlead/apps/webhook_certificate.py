@@ -16,6 +16,8 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
 from fairlead.errors import OutsideError
 from fairlead.model.actions import CreateObject, Manifest, ObjectRef, PatchObject, Result
@@ -81,7 +83,7 @@ class WebhookCertificate:
         secret = await self._api.get(SECRET)
         kept = parse_secret(secret)
         if kept is None or is_due(kept, HOST, self._now()):
-            kept = await self._renew(secret, kept or self._shown)
+            kept = await self._renew(secret, kept or self._forgotten())
         if kept is None:
             self.look_now()  # another replica was quicker: its certificate is read
             return
@@ -92,6 +94,13 @@ class WebhookCertificate:
             self._shown = kept
             _log.info("certificate: another one is shown")
         self.is_ready.set()
+
+    def _forgotten(self) -> IssuedCertificate | None:
+        """What is shown though its Secret is gone or spoiled.
+
+        Its authority signs nothing more, and is trusted until every replica has read the next.
+        """
+        return structs.replace(self._shown, authority_key=b"") if self._shown is not None else None
 
     async def _renew(self, secret: Manifest | None, before: IssuedCertificate | None) -> IssuedCertificate | None:
         """None: somebody else wrote the Secret in the meantime."""

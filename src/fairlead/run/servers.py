@@ -22,6 +22,7 @@ from fairlead.apps.cluster_exporter import COMPATIBILITIES, ClusterExporter, Clu
 from fairlead.apps.console_server import ConsoleServer, ConsoleSettings, check_address
 from fairlead.apps.extender import Extender
 from fairlead.apps.metrics_page import parse_compat
+from fairlead.apps.quota_controller import QuotaController
 from fairlead.apps.scheduler_extender import PREFIX, SchedulerExtender
 from fairlead.apps.server import bind_socket, parse_address
 from fairlead.apps.service import Probes, ServedApp, run
@@ -32,6 +33,7 @@ from fairlead.edge.connection.connection import Connection
 from fairlead.edge.connection.kubeconfig import find_connection
 from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
+from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
 from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.errors import FairleadError, UserError
@@ -134,12 +136,11 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
     certificate = _serving_certificate(args)
     connection = _required_connection(asked)
     sock = bind_socket(*address)
-    identity = args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
     async with KubeApi(connection) as api:
         sharing = KubeSharingApi(api, (args.lease_namespace, settings.SHARE_LEASE), args.kube_api_qps, args.kube_api_burst)
         lease = f"{args.lease_namespace}/{settings.SHARE_LEASE}"
         policies = SharePolicies(Placement(args.node_policy), Placement(args.gpu_policy), MemoryUnit(args.memory_unit))
-        extender = Extender(sharing, identity, lease_name=lease, policies=policies)
+        extender = Extender(sharing, _identity(args), lease_name=lease, policies=policies)
         service = ServedApp(
             app=SchedulerExtender(extender),
             sock=sock,
@@ -149,6 +150,23 @@ async def _run_scheduler_extender(asked: Invocation) -> None:
         )
         said = f"scheduler extender of {connection.server} on {url_of(sock, 'https' if certificate else 'http')}{PREFIX}"
         await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+async def _run_quota_controller(asked: Invocation) -> None:
+    args = asked.args
+    address = parse_address(args.listen)
+    connection = _required_connection(asked)
+    sock = bind_socket(*address)
+    async with KubeApi(connection) as api:
+        quota = KubeQuotaApi(api, (args.lease_namespace, settings.QUOTA_LEASE), args.kube_api_qps, args.kube_api_burst)
+        service = QuotaController(quota, _identity(args)).service(sock)
+        said = f"quota controller of {connection.server}, its figures on {url_of(sock)}/metrics"
+        await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+def _identity(args: argparse.Namespace) -> str:
+    """Under which name this process holds a Lease."""
+    return args.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
@@ -216,4 +234,5 @@ _PROCESSES: Final[Mapping[str, Process]] = {
     "cluster-exporter": _run_cluster_exporter,
     "scheduler-extender": _run_scheduler_extender,
     "admission-webhook": _run_admission_webhook,
+    "quota-controller": _run_quota_controller,
 }

@@ -198,6 +198,8 @@ LINES: Final = {
     "fairlead --snapshot SAVED why default/bert-worker-0": SHOWN,
     "fairlead --snapshot SAVED why default/bert-launcher-x": SHOWN,
     "fairlead --snapshot SAVED place --gpu-mem 200": "",
+    "fairlead --snapshot SAVED quota plan": "",
+    "fairlead --snapshot SAVED quota why default/waits": "",
     "fairlead --snapshot SAVED quota tree": SHOWN,
     "fairlead --snapshot SAVED quota tree -o json": JSON,
     "fairlead --snapshot SAVED quota tree -o yaml": YAML,
@@ -207,15 +209,16 @@ LINES: Final = {
 """What is typed, and how the hostile text is seen in its answer; "" where none of it is shown today."""
 LOGS: Final = ("arena logs bert", "arena serve logs fast")
 _OTHER_KINDS: Final = ("tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob")
-_SERVERS: Final = ("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "api-server", "admission-webhook")
+_SERVERS: Final = (
+    *("up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "quota-controller"),
+    *("api-server", "admission-webhook"),
+)
 NOT_HERE: Final = {
     **dict.fromkeys(
         (f"submit {kind}" for kind in ["tfjob", "pytorchjob", "rayjob", "etjob", "deepspeedjob", "volcanojob", "sparkjob"]),
         "as submit mpijob",
     ),
-    **dict.fromkeys(
-        ["up", "console", "cluster-exporter", "gpu-exporter", "scheduler-extender", "api-server", "admission-webhook"], "servers log"
-    ),
+    **dict.fromkeys(_SERVERS, "servers log"),
     **dict.fromkeys(("env", "time", "completion", "version"), "no text of the cluster"),
     "snapshot save": "writes a file",
 }

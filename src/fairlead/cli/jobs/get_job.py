@@ -108,11 +108,11 @@ def _why_pending(context: Context, report: JobReport) -> list[str]:
 def _why_no_shared_room(context: Context, pods: list[Pod]) -> dict[str, str]:
     """For pods that ask for a part of a GPU and have no node: what each node answers.
 
-    Only they cost reading the cluster's nodes.
+    Only they cost reading the cluster's nodes. Nobody asks the nodes before the gates are gone.
     """
     from fairlead.rules.holding.need import asks_share
 
-    waiting = [pod for pod in pods if not pod.node and asks_share(pod)]
+    waiting = [pod for pod in pods if not pod.node and not pod.gates and asks_share(pod)]
     if not waiting:
         return {}
     from fairlead.rules.sharing.ledger import ledger_of

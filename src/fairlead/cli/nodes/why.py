@@ -12,6 +12,7 @@ from fairlead.wire.text.tabwriter import render_rows
 if TYPE_CHECKING:
     from fairlead.model.pod import Pod
     from fairlead.model.snapshot import ClusterSnapshot
+    from fairlead.rules.jobs.waiting import Wait
     from fairlead.rules.sharing.ledger import Ledger
 
 NAME = "why"
@@ -54,7 +55,7 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
 
     node = f" on {pod.node}" if pod.node else ""
     rows = [("Pod:", pod.key), ("Status:", f"{pod_status(pod)}{node}, priority {pod.priority}, scheduler {pod.scheduler or 'unknown'}")]
-    wait = why_pod_waits(pod)
+    wait = _quota_wait(snapshot, pod) or why_pod_waits(pod)
     if wait is not None:
         rows.append(("Told:", f"{wait.reason}: {' '.join(wait.message.split())}"))
     if gpu_need(pod).is_nothing:
@@ -62,6 +63,22 @@ def _answer(snapshot: ClusterSnapshot, pod: Pod) -> str:
         return render_rows(rows)
     ledger = ledger_of(snapshot)
     return render_rows([*rows, *_of_holder(ledger, pod)]) if pod.is_holding else _of_waiter(ledger, pod, rows)
+
+
+def _quota_wait(snapshot: ClusterSnapshot, pod: Pod) -> Wait | None:
+    """Of a pod that waits for quota what the plan says, or its condition for the same reason."""
+    from fairlead.model.keys import QUOTA_GATE
+
+    if QUOTA_GATE not in pod.gates or snapshot.quota is None:
+        return None
+    from fairlead.rules.jobs.waiting import Wait
+    from fairlead.rules.quota.plan import plan_quota
+    from fairlead.rules.quota.sight import quota_state
+    from fairlead.rules.quota.why import why_pod
+
+    state = quota_state(snapshot, snapshot.taken_at)
+    answer = why_pod(snapshot, state, plan_quota(state), pod)
+    return Wait(answer.reason, answer.sentence)
 
 
 def _of_holder(ledger: Ledger, pod: Pod) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.model.jobs.job import Job
-from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, QUOTA_CONDITION, QUOTA_GATE
 from fairlead.model.pod import ContainerState, ContainerStatus, Pod, PodPhase
 
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -30,6 +30,9 @@ class Wait(Struct, frozen=True, gc=False):
 def why_job_waits(job: Job, pods: Sequence[Pod]) -> Wait:
     """The reason that holds the job now; call it for jobs that wait."""
     if job.suspended or any(condition.type == "Suspended" and condition.status == "True" for condition in job.conditions):
+        claimant = job.annotations.get(ANNOTATION_SUSPENDED_FOR)
+        if claimant:
+            return Wait("QuotaSuspended", f"the job is suspended to give quota back to {claimant}; it resumes when there is room again")
         return Wait("Suspended", "the job is suspended")
     for pod in pods:
         reason = why_pod_waits(pod)
@@ -56,7 +59,8 @@ def why_pod_waits(pod: Pod) -> Wait | None:
 
 def _before_its_node(pod: Pod) -> Wait | None:
     if QUOTA_GATE in pod.gates:
-        return _condition(pod, "QuotaReserved") or Wait("QuotaGated", f"pod {pod.name} waits for its quota to have room")
+        told = f"pod {pod.name} waits for its quota to have room; `fairlead quota why {pod.key}` says why"
+        return _condition(pod, QUOTA_CONDITION) or Wait("QuotaGated", told)
     if pod.gates:
         return Wait("SchedulingGated", f"pod {pod.name} waits for {', '.join(pod.gates)}")
     return _condition(pod, "PodScheduled")

@@ -248,7 +248,7 @@ class _Imagined:
 def _pods_of(job: Workload) -> list[QuotaPod]:
     """Of a job whose templates alone are known: its request in equal parts; the first has the rest."""
     count = max(1, job.pods)
-    gang = job.name if job.least else ""
+    gang = f"{job.kind.lower()}/{job.name}" if job.least else ""
     pods = []
     for number in range(count):
         request = {each: amount // count + (amount % count if number == 0 else 0) for each, amount in job.request.items()}

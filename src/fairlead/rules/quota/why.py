@@ -17,8 +17,9 @@ from fairlead.model.quota.plan import QuotaEviction, QuotaNodeUse, QuotaPlan, Qu
 from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode
-from fairlead.model.resources import CPU, is_byte_resource
+from fairlead.model.resources import amount_text
 from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.rules.quota.node_use import node_uses
 
 ADMITTED: Final = "Admitted"
 HAS_ROOM: Final = "HasRoom"
@@ -59,6 +60,10 @@ def why_quota(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, nam
     return answers
 
 
+def why_pod(snapshot: ClusterSnapshot, state: QuotaState, plan: QuotaPlan, pod: Pod) -> QuotaAnswer:
+    return _Asked(snapshot, state, plan, pod.namespace).of_pod(pod)
+
+
 def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[str]) -> str:
     """What the leaf has and borrows, of the resources that the tree names.
 
@@ -70,8 +75,8 @@ def admitted_sentence(node: QuotaNode, use: QuotaNodeUse, resources: Iterable[st
     for resource in resources:
         if resource in node.min or resource in node.max or resource in use.used:
             used, least = use.used.get(resource, 0), node.min.get(resource, 0)
-            over = _text(resource, max(0, used - least))
-            told.append(f"uses {_text(resource, used)} of guaranteed {_text(resource, least)} {resource}, borrows {over}")
+            over = amount_text(resource, max(0, used - least))
+            told.append(f"uses {amount_text(resource, used)} of guaranteed {amount_text(resource, least)} {resource}, borrows {over}")
     return f"{node.name} {'; '.join(told)}" if told else f"{node.name} limits nothing that it asks for"
 
 
@@ -83,7 +88,8 @@ class _Asked:
         self._plan = plan
         self._pods = {pod.key: pod for pod in state.pods if pod.namespace == namespace}
         self._leaf = next((leaf for leaf in state.tree.leaves() if namespace in leaf.namespaces), None)
-        self._use = next((use for use in plan.nodes if self._leaf is not None and use.name == self._leaf.name), None)
+        uses = node_uses(state, plan.claims) if self._leaf is not None else ()
+        self._use = next((use for use in uses if self._leaf is not None and use.name == self._leaf.name), None)
         self._namespace = namespace
         self._waiting = {pod.key: each for each in plan.waiting for pod in each.pods}
         self._evicted = {each.pod.key: each for each in plan.evict}
@@ -198,9 +204,3 @@ def _what_is_there(snapshot: ClusterSnapshot, state: QuotaState, namespace: str,
         return f"namespace {namespace} has {', '.join(here[:_NAMES_TOLD])}{more}"
     spaces = sorted(space for leaf in state.tree.leaves() for space in leaf.namespaces)
     return f"namespace {namespace} has no pods; the quota tree has the namespaces {', '.join(spaces[:_NAMES_TOLD]) or '(none)'}"
-
-
-def _text(resource: str, amount: int) -> str:
-    if resource == CPU:
-        return f"{amount / 1000:g}"
-    return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

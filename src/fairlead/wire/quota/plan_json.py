@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.model.quota.plan import (
@@ -18,8 +18,7 @@ from fairlead.model.quota.plan import (
 )
 from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import Violation
-from fairlead.model.resources import Amounts
-from fairlead.wire.kube.quantity import render_amount
+from fairlead.model.resources import Amounts, amount_text
 
 Object = dict[str, Any]
 
@@ -27,7 +26,7 @@ Object = dict[str, Any]
 def render_plan(plan: QuotaPlan) -> Object:
     return {
         "admit": [_admission(each) for each in plan.admit],
-        "evict": [render_eviction(each) for each in plan.evict],
+        "evict": [_eviction(each) for each in plan.evict],
         "claims": [_claim(each) for each in plan.claims],
         "return": [_return(each) for each in plan.returned],
         "resume": [_resume(each) for each in plan.resume],
@@ -37,7 +36,23 @@ def render_plan(plan: QuotaPlan) -> Object:
     }
 
 
-def render_eviction(eviction: QuotaEviction) -> Object:
+def render_settled(
+    plan: QuotaPlan, running: Mapping[str, int], plans: int, admitted: Iterable[QuotaAdmission], evicted: Iterable[QuotaEviction]
+) -> Object:
+    """How it ends: `plan` is the last one, which does nothing; the others are of all `plans`."""
+    done = [_eviction(each) for each in evicted]
+    return {
+        "plans": plans,
+        "evictions": len(done),
+        "running": dict(running),
+        "admit": [_admission(each) for each in admitted],
+        "evict": done,
+        "waiting": [render_waiting(each) for each in plan.waiting],
+        "violations": render_violations(plan.violations),
+    }
+
+
+def _eviction(eviction: QuotaEviction) -> Object:
     return {
         **_pod(eviction.pod, eviction.leaf),
         "for": eviction.for_unit,
@@ -56,7 +71,7 @@ def render_waiting(waiting: QuotaWaiting) -> Object:
         "message": waiting.message,
         "blocked": [_blocked(each) for each in waiting.blocked],
         "borrowers": [
-            {"leaf": each.leaf, "resource": each.resource, "over": render_amount(each.resource, each.over)} for each in waiting.borrowers
+            {"leaf": each.leaf, "resource": each.resource, "over": amount_text(each.resource, each.over)} for each in waiting.borrowers
         ],
         "spared": [{"pod": each.pod, "why": each.why} for each in waiting.spared],
     }
@@ -93,7 +108,7 @@ def _resume(resume: QuotaResume) -> Object:
 
 def _blocked(blocked: Blocked) -> Object:
     numbers = {"asks": blocked.asks, "used": blocked.used, "claimed": blocked.claimed, "max": blocked.max}
-    told = {name: render_amount(blocked.resource, amount) for name, amount in numbers.items()}
+    told = {name: amount_text(blocked.resource, amount) for name, amount in numbers.items()}
     return {"node": blocked.node, "resource": blocked.resource, **told}
 
 
@@ -115,4 +130,4 @@ def render_node_use(use: QuotaNodeUse) -> Object:
 
 
 def _amounts(amounts: Amounts) -> dict[str, str]:
-    return {resource: render_amount(resource, amount) for resource, amount in sorted(amounts.items())}
+    return {resource: amount_text(resource, amount) for resource, amount in sorted(amounts.items())}

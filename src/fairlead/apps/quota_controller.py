@@ -1,0 +1,287 @@
+"""The driver of the quota machine on a real cluster: what the API server tells goes in, API calls come out.
+
+Who does not hold the Lease follows nothing and writes nothing. Calls are sent side by side, in the order in
+which the machine gave them out; what must not be sent before another call has ended, the machine holds back
+until it is told how that one ended. Long rows of conditions and Events do not hold up admissions and
+evictions: they have a lane of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from socket import socket
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fairlead.apps.leader import Leader, LeaseTimes
+from fairlead.apps.metrics_page import process_metrics
+from fairlead.apps.service import Probes, ServedApp, pages_app, together
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
+from fairlead.model.metric import MetricName
+from fairlead.model.quota.plan import QuotaPlan, Reason
+from fairlead.model.quota.state import QuotaSettings
+from fairlead.ports import QuotaApi
+from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
+from fairlead.wire.metrics.prom_text import CONTENT_TYPE
+
+TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
+"""Quota contract 3.2. The fence is no shorter than `WRITE_SECONDS`."""
+WRITE_SECONDS: Final = 3.0
+"""Within so long the API server decides a write, so that none of a dead controller comes true later."""
+COALESCE_SECONDS: Final = 0.03
+FULL_LOOK_SECONDS: Final = 30.0
+STANDBY_SECONDS: Final = 0.1
+FIRST_WIDTH, LATER_WIDTH = 64, 16
+"""Calls on their way at once, of each lane."""
+LISTING: Final = "the cluster is being listed"
+ADMISSIONS: Final = MetricName("fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away.")
+EVICTIONS: Final = MetricName("fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back.")
+REFUSALS: Final = MetricName(
+    "fairlead_quota_eviction_refusals_total", "counter", (), "Evictions that the API server put off, as for a PodDisruptionBudget (429)."
+)
+LEADING: Final = MetricName("fairlead_quota_leading", "gauge", (), "1 when this controller holds the lease and may write.")
+NAMES: Final = (ADMISSIONS, EVICTIONS, REFUSALS, LEADING)
+_LEASE_OVER: Final = Outcome(Result.REFUSED, "the lease has run out")
+_CLAIMING: Final = Reason.WAITING_FOR_EVICTIONS.value
+_log = logging.getLogger(__name__)
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class QuotaController:
+    """`unready`: why nobody should count on it, "" = it works, or another holds the Lease.
+
+    `monotonic` is of the Lease, `now` gives epoch seconds. A round begins with new lists.
+    """
+
+    def __init__(
+        self,
+        api: QuotaApi,
+        identity: str,
+        *,
+        settings: QuotaSettings = DEFAULT_SETTINGS,
+        times: LeaseTimes = TIMES,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._changed = asyncio.Event()
+        self.machine = QuotaMachine(settings, self._changed.set)
+        self.leader = Leader(api, identity, self._taken, self._is_idle, monotonic, times)
+        self._api = api
+        self._now = now
+        self._monotonic = monotonic
+        self._is_new = False
+        self._round = 0
+        self._first, self._later = _Lane(FIRST_WIDTH), _Lane(LATER_WIDTH)
+        self._undecided_until = float("-inf")
+        self._created: dict[str, float] = {}
+        self._bugs: asyncio.Queue[BaseException] = asyncio.Queue()
+        self.figures = _Figures(lambda: self.leader.is_held)
+
+    @property
+    def unready(self) -> str:
+        leader = self.leader
+        if leader.is_held:
+            return "" if self.machine.feed.is_rebuilt else LISTING
+        return "" if leader.holder not in ("", leader.identity) else leader.trouble or "nobody holds the lease yet"
+
+    def service(self, sock: socket) -> ServedApp:
+        """This controller as a server on a bound socket: probes and metrics."""
+        probes = Probes(unready=lambda: self.unready)
+        return ServedApp(app=pages_app("quota controller", probes, self.figures.page), sock=sock, loops=(self.run,), probes=probes)
+
+    async def run(self) -> None:
+        """Until cancelled; then what is on its way is finished and the Lease is given back."""
+        try:
+            await together(self.leader.run(), self._follow_for_ever(), self._look_for_ever(), self._fail())
+        finally:
+            for lane in (self._first, self._later):
+                lane.close()
+            while tasks := self._first.running | self._later.running:
+                await asyncio.wait(tasks)
+            await self.leader.release()
+
+    # --- following ------------------------------------------------------------------------------------------
+
+    async def _follow_for_ever(self) -> None:
+        """Follow while we lead; a Lease that comes, anew or again, begins with new lists."""
+        while True:
+            while not self.leader.is_held:  # noqa: ASYNC110 - time takes it away, nobody tells
+                await asyncio.sleep(STANDBY_SECONDS)
+            self._begin_round()
+            following = asyncio.ensure_future(self._api.follow(self.machine.feed))
+            ending = asyncio.ensure_future(self._until_lost())
+            try:
+                done, _ = await asyncio.wait((following, ending), return_when=asyncio.FIRST_COMPLETED)
+                if following in done:
+                    following.result()
+            finally:
+                for task in (following, ending):
+                    task.cancel()
+                await asyncio.wait((following, ending))
+
+    def _begin_round(self) -> None:
+        """What was known may be old, and what was decided then is not done now."""
+        self._round += 1
+        self._is_new = False
+        self._created.clear()
+        self.machine.feed.rebuild()
+
+    async def _until_lost(self) -> None:
+        """Until the Lease is not ours any more, or has come anew."""
+        while self.leader.is_held and not self._is_new:  # noqa: ASYNC110 - time takes it away, nobody tells
+            await asyncio.sleep(STANDBY_SECONDS)
+
+    def _taken(self) -> None:
+        self._is_new = True
+
+    # --- looking --------------------------------------------------------------------------------------------
+
+    async def _look_for_ever(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pause()):
+                    await self._changed.wait()
+            await asyncio.sleep(COALESCE_SECONDS)
+            self._changed.clear()
+            if self._may_act:
+                self._look()
+
+    @property
+    def _may_act(self) -> bool:
+        return self.leader.is_held and not self._is_new and self.machine.feed.is_rebuilt
+
+    def _pause(self) -> float:
+        """Seconds until the next look, if nothing changes."""
+        due = self.machine.next_at if self._may_act else None
+        return FULL_LOOK_SECONDS if due is None else min(max(due - self._now(), 0.0), FULL_LOOK_SECONDS)
+
+    def _look(self) -> None:
+        began = time.perf_counter()
+        actions = self.machine.look(self._now())
+        self.figures.plan_seconds.observe(time.perf_counter() - began)
+        self._note(self.machine.plan)
+        self._send(self._round, actions)
+
+    def _note(self, plan: QuotaPlan) -> None:
+        """Since when those have waited who are admitted now."""
+        for admission in plan.admit:
+            self._created[admission.pod.uid] = admission.pod.created_at
+
+    # --- sending --------------------------------------------------------------------------------------------
+
+    def _send(self, decided: int, actions: Iterable[QuotaAction]) -> None:
+        for action in actions:
+            (self._later if _can_wait(action) else self._first).waiting.append((decided, action))
+        self._begin(self._first)
+        self._begin(self._later)
+
+    def _begin(self, lane: _Lane) -> None:
+        while lane.waiting and len(lane.running) < lane.width:
+            decided, action = lane.waiting.popleft()
+            task = asyncio.ensure_future(self._try(decided, action))
+            lane.running.add(task)
+            task.add_done_callback(lambda ended: self._ended(lane, ended))
+
+    def _ended(self, lane: _Lane, task: asyncio.Task[None]) -> None:
+        lane.running.discard(task)
+        bug = task.exception()
+        if bug is not None:
+            self._bugs.put_nowait(bug)
+        self._begin(lane)
+
+    async def _fail(self) -> None:
+        """A bug met while a call was carried out ends the process."""
+        raise await self._bugs.get()
+
+    async def _try(self, decided: int, action: QuotaAction) -> None:
+        """One call, and what follows from how it ended."""
+        outcome = await self._apply(decided, action)
+        if outcome.result is Result.UNKNOWN:
+            self._undecided_until = max(self._undecided_until, self._monotonic() + WRITE_SECONDS)
+        self._count(action, outcome)
+        self._send(decided, self.machine.done(action, outcome, self._now()))
+
+    async def _apply(self, decided: int, action: QuotaAction) -> Outcome:
+        def left() -> float:
+            return min(self.leader.left(), WRITE_SECONDS) if self._round == decided else 0.0
+
+        if not left():
+            return _LEASE_OVER
+        try:
+            outcome = await self._api.apply(action, None if isinstance(action, TellObjectEvent) else left)
+        except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
+            outcome = Outcome(Result.UNKNOWN, str(error) or type(error).__name__)
+        if outcome.result in (Result.REFUSED, Result.UNKNOWN):
+            about = action.tree if isinstance(action, WriteTreeStatus) else action.target
+            _log.info("%s of %s/%s: %s", type(action).__name__, about.namespace, about.name, outcome.reason)
+        return outcome
+
+    def _count(self, action: QuotaAction, outcome: Outcome) -> None:
+        figures = self.figures
+        if isinstance(action, AdmitPod):
+            created = self._created.pop(action.target.uid, None)
+            if outcome.result is Result.DONE:
+                figures.admissions.inc()
+                if created is not None:
+                    figures.wait_seconds.observe(max(0.0, self._now() - created))
+        elif isinstance(action, EvictPod):
+            if outcome.is_busy:
+                figures.refusals.inc()
+            elif outcome.result is Result.DONE and not action.is_trial:
+                figures.evictions.inc()
+
+    def _is_idle(self) -> bool:
+        """Whether the Lease may go to another: no write is on its way or may still come true unseen."""
+        return not self._first.running and not self._later.running and self._monotonic() >= self._undecided_until
+
+
+class _Lane:
+    """Calls that wait their turn, each with the round in which it was decided, and those on their way."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.waiting: deque[tuple[int, QuotaAction]] = deque()
+        self.running: set[asyncio.Task[None]] = set()
+
+    def close(self) -> None:
+        """Nothing more is begun."""
+        self.waiting.clear()
+        self.width = 0
+
+
+def _can_wait(action: QuotaAction) -> bool:
+    """Whether it only tells: a condition that makes no claim, an Event, the tree's status."""
+    if isinstance(action, SetPodCondition):
+        return action.condition.reason != _CLAIMING
+    return isinstance(action, TellObjectEvent | WriteTreeStatus)
+
+
+class _Figures:
+    """What only the controller knows (quota contract 6): what it did, and how long that took."""
+
+    def __init__(self, is_leading: Callable[[], bool]) -> None:
+        registry = self._registry = CollectorRegistry()
+        self.admissions, self.evictions, self.refusals = (
+            Counter(each.name.removesuffix("_total"), each.help, registry=registry) for each in (ADMISSIONS, EVICTIONS, REFUSALS)
+        )
+        self.plan_seconds = Histogram("fairlead_quota_plan_seconds", "How long a plan took.", buckets=_PLAN_BUCKETS, registry=registry)
+        self.wait_seconds = Histogram(
+            "fairlead_quota_wait_seconds", "From a pod's creation until its quota gate was gone.", buckets=_WAIT_BUCKETS, registry=registry
+        )
+        Gauge(LEADING.name, LEADING.help, registry=registry).set_function(lambda: float(is_leading()))
+
+    async def page(self, request: Request) -> Response:
+        return Response(generate_latest(self._registry) + process_metrics(), headers={"content-type": CONTENT_TYPE})
+
+
+_PLAN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
+_WAIT_BUCKETS: Final = (0.05, 0.1, 0.15, 0.25, 0.5, 1, 5, 30, 60, 300, 1800, 7200, 86400)

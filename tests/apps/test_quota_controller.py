@@ -1,0 +1,194 @@
+"""The quota controller on a clock that jumps, over an API server in memory: the Lease, new lists, the order of calls, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, waiting_pod
+from tests.apps.share_fakes import JumpingLoop
+
+from fairlead.apps.quota_controller import COALESCE_SECONDS, FIRST_WIDTH, LATER_WIDTH, TIMES, QuotaController
+from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
+from fairlead.ports import LeaseRecord
+
+Story = Callable[[FakeQuotaServer], Awaitable[None]]
+
+
+def live(story: Story) -> None:
+    """The story, in a time that jumps."""
+    loop = JumpingLoop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(story(FakeQuotaServer(lambda: NOW + loop.time())))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@asynccontextmanager
+async def running(server: FakeQuotaServer, identity: str = "me") -> AsyncIterator[QuotaController]:
+    loop = asyncio.get_running_loop()
+    made = QuotaController(FakeQuotaApi(server), identity, monotonic=loop.time, now=server.now)
+    task = asyncio.ensure_future(made.run())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not what():  # noqa: ASYNC110 - time jumps
+            await asyncio.sleep(0.005)
+
+
+def test_who_fits_is_admitted_and_the_others_are_told() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        for number in range(12):
+            server.write(waiting_pod(f"p{number:02}"))
+        async with running(server) as controller:
+            assert controller.unready
+            await until(lambda: len(server.done(AdmitPod)) == 10 and len(server.done(SetPodCondition)) >= 2)
+            assert not controller.unready
+            await asyncio.sleep(5)
+            waiting = [pod for pod in server.pods.values() if pod.gates]
+            assert [pod.conditions[0].reason for pod in waiting] == ["OverMax", "OverMax"]
+            page = (await controller.figures.page(None)).body.decode()  # type: ignore[arg-type]
+            assert "fairlead_quota_admissions_total 10.0" in page
+            assert "fairlead_quota_wait_seconds_count 10.0" in page
+            assert "fairlead_quota_leading 1.0" in page
+
+    live(story)
+
+
+def test_while_another_holds_the_lease_nothing_is_followed_or_written() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        server.write(waiting_pod("p"))
+        server.lease = LeaseRecord("other", 15, "1", version="1")
+        async with running(server) as controller:
+            await asyncio.sleep(10)
+            assert (server.lists, server.calls, controller.unready) == (0, [], "")
+            await until(lambda: bool(server.done(AdmitPod)), 20)
+            assert server.now() - NOW > TIMES.length
+            assert server.lists == 1
+
+    live(story)
+
+
+def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        async with running(server) as controller:
+            await until(lambda: not controller.unready)
+            server.away = True
+            await asyncio.sleep(TIMES.safe + 0.5)
+            server.write(waiting_pod("p"))
+            await asyncio.sleep(30)
+            assert not server.done(AdmitPod)
+            assert controller.unready
+            server.away = False
+            await until(lambda: bool(server.done(AdmitPod)))
+            assert server.lists == 2
+
+    live(story)
+
+
+def test_calls_decided_before_the_lease_was_lost_are_not_sent_after_it() -> None:
+    """A hundred admissions wait for their turn when the Lease runs out."""
+
+    async def story(server: FakeQuotaServer) -> None:
+        server.trees["tree"] = big = server.trees["tree"]
+        assert big.root is not None
+        for number in range(10):
+            server.write(waiting_pod(f"p{number}"))
+        server.seconds = 1.0
+        async with running(server) as controller:
+            await until(lambda: server.under_way > 0)
+            server.lease = LeaseRecord("other", 15, "9", version="99")
+            before = len(server.calls) + server.under_way
+            controller.leader.held_until = float("-inf")
+            await asyncio.sleep(5)
+            assert len(server.calls) <= before
+
+    live(story)
+
+
+def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        server.write(waiting_pod("full", 10_000))
+        async with running(server) as controller:
+            await until(lambda: bool(server.done(AdmitPod)))
+            server.seconds = 0.1
+            for number in range(1000):
+                server.write(waiting_pod(f"p{number:04}", 10_000))
+            await until(lambda: len(server.done(SetPodCondition)) > 10)
+            began = server.now()
+            server.calls.clear()
+            server.remove("uid-full")
+            await until(lambda: bool(server.done(AdmitPod)))
+            assert server.first(AdmitPod) - began < 0.1 + COALESCE_SECONDS + 0.02
+            assert server.most_under_way <= FIRST_WIDTH + LATER_WIDTH
+            assert not controller.unready
+
+    live(story)
+
+
+def test_what_comes_together_is_looked_at_together() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        async with running(server) as controller:
+            await until(lambda: not controller.unready)
+            await asyncio.sleep(1)
+            began = server.now()
+            for number in range(20):
+                server.write(waiting_pod(f"p{number}", 10_000 if number < 19 else 1000))
+                await asyncio.sleep(0.001)
+            await until(lambda: bool(server.done(AdmitPod)))
+            assert server.first(AdmitPod) - began <= 0.05 + server.seconds
+
+    live(story)
+
+
+def test_at_the_end_what_is_on_its_way_is_finished_and_the_lease_given_back() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        server.write(waiting_pod("p"))
+        server.seconds = 0.5
+        async with running(server):
+            await until(lambda: server.under_way > 0)
+        assert server.under_way == 0
+        assert server.calls
+        assert server.lease is not None
+        assert server.lease.holder == ""
+
+    live(story)
+
+
+def test_while_a_write_may_still_come_true_the_lease_is_not_given_back() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        server.write(waiting_pod("p"))
+        server.outcome = lambda action: Outcome(Result.UNKNOWN, "lost") if isinstance(action, AdmitPod) else None
+        async with running(server):
+            await until(lambda: bool(server.done(AdmitPod)))
+        assert server.lease is not None
+        assert server.lease.holder == "me"
+
+    live(story)
+
+
+def test_a_bug_in_a_call_ends_the_process() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        def broken(action: Action, outcome: Outcome, now: float) -> list[Action]:
+            raise ZeroDivisionError
+
+        server.write(waiting_pod("p"))
+        loop = asyncio.get_running_loop()
+        controller = QuotaController(FakeQuotaApi(server), "me", monotonic=loop.time, now=server.now)
+        controller.machine.done = broken  # type: ignore[assignment, method-assign]
+        with pytest.raises(ZeroDivisionError):
+            await controller.run()
+
+    live(story)

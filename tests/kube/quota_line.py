@@ -1,0 +1,174 @@
+"""A cluster with a quota tree, and our controller beside it as a process of its own (quota contract 3.2, 4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tests.kube.addresses import free_port
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane
+from tests.kube.deployed import DEPLOY
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
+from tests.kube.kubectl import KubectlError
+from tests.kube.quota_truth import QuotaTruth
+from tests.kube.servers import FAIRLEAD, READY_SECONDS, Page, Server, environment
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+SYSTEM = "fairlead-system"
+ACCOUNT = "fairlead-quota-controller"
+CRD = "quota-crd.yaml"
+FILES = ("namespace.yaml", "quota-controller.yaml", "quota-admission.yaml")
+TREES = "elasticquotatrees.scheduling.sigs.k8s.io"
+
+
+class QuotaController:
+    """One process under the shipped account, with its rights alone; its port and name stay the same over restarts.
+
+    `server`: where it finds the API server, if not at its own address.
+    """
+
+    def __init__(self, cluster: ControlPlane, name: str = "quota-0", server: str = "") -> None:
+        self.port = free_port()
+        token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
+        path = write_kubeconfig(cluster.folder / f"{name}.kubeconfig", server or cluster.server, cluster.authority, token_user(token))
+        argv = [*FAIRLEAD, "quota-controller", f"--listen=127.0.0.1:{self.port}", f"--kubeconfig={path}", f"--identity={name}"]
+        self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
+        self.server = Server(self.component, f"http://127.0.0.1:{self.port}")
+
+    def start(self, seconds: float = READY_SECONDS) -> None:
+        """Start it, and wait until it works (or another does)."""
+        self.component.start()
+        self.component.wait_until(self.server.is_ready, seconds)
+
+    def kill(self) -> None:
+        """As a power cut would, and start it again; does not wait until it works."""
+        self.component.kill()
+        self.component.start()
+
+    def stop(self) -> None:
+        self.component.stop()
+
+    def metrics(self) -> Page:
+        return self.server.metrics()
+
+
+def install(cluster: ControlPlane) -> None:
+    """The shipped files of quota, in the order of the documents."""
+    install_crd(cluster)
+    for file in FILES:
+        cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / file))
+
+
+def install_crd(cluster: ControlPlane) -> None:
+    """The shipped definition of the tree; while there is none, one that takes everything."""
+    if (DEPLOY / CRD).exists():
+        cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
+    else:
+        cluster.admin.apply([_open_definition()])
+    cluster.admin.run("wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}")
+
+
+def _open_definition() -> Object:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": anything}}
+    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
+    names = {"plural": "elasticquotatrees", "singular": "elasticquotatree", "kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": TREES, "annotations": approved},
+        "spec": {"group": "scheduling.sigs.k8s.io", "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+def tree(root: Object) -> Object:
+    metadata = {"name": "elasticquotatree", "namespace": "kube-system"}
+    return {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": metadata, "spec": {"root": root}}
+
+
+def enforce(cluster: ControlPlane, root: Object) -> None:
+    """Apply the tree, and wait until pods of its namespaces are born with the gate."""
+    places = sorted(_namespaces(root))
+    cluster.admin.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place}} for place in places])
+    cluster.admin.apply([tree(root)])
+    for place in places:
+        wait_until(f"the gate stands in {place}", lambda place=place: _gates(cluster, place))  # type: ignore[misc]
+
+
+def _namespaces(node: Object) -> set[str]:
+    return {*node.get("namespaces", ()), *(place for child in node.get("children", ()) for place in _namespaces(child))}
+
+
+def _gates(cluster: ControlPlane, place: str) -> bool:
+    """Whether a pod would be born with the gate there; the namespace's own account may still be missing."""
+    try:
+        made = cluster.admin.run(
+            *("run", "probe", "-n", place, "--image=app:1", "--restart=Never", "--dry-run=server"),
+            *("-o", "jsonpath={.spec.schedulingGates[*].name}"),
+        )
+    except KubectlError:
+        return False
+    return "fairlead.io/quota" in made
+
+
+def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) -> Object:
+    """`metadata` is of its pods."""
+    labels = {"app": name, **metadata.pop("labels", {})}
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"labels": labels, **metadata}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0) -> None:
+    """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError with what was seen instead."""
+
+    def is_so() -> bool:
+        return truth.running() == wanted and truth.is_quiet()
+
+    try:
+        while True:
+            wait_until(f"{wanted} run", is_so, seconds)
+            limit = time.monotonic() + still
+            while time.monotonic() < limit and is_so():
+                time.sleep(0.05)
+            if is_so():
+                return
+    except TimeoutError as error:
+        reasons = {place: truth.reasons(place) for place in truth.above}
+        raise AssertionError(f"{truth.running()} run, not {wanted}; {reasons}; evicted: {sorted(truth.evicted.values())}") from error
+
+
+def bounded(name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()) -> Object:
+    """A node of the tree that is about cpu alone."""
+    node: Object = {"name": name, "min": {"cpu": str(low)}, "max": {"cpu": str(high)}}
+    return {**node, **({"namespaces": list(namespaces)} if namespaces else {}), **({"children": list(children)} if children else {})}
+
+
+DEMO = bounded(
+    "root",
+    40,
+    40,
+    children=[
+        bounded("root.a", 20, 40, children=[bounded("root.a.1", 10, 20, ["namespace1"]), bounded("root.a.2", 10, 20, ["namespace2"])]),
+        bounded("root.b", 20, 40, children=[bounded("root.b.1", 10, 20, ["namespace3"]), bounded("root.b.2", 10, 20, ["namespace4"])]),
+    ],
+)
+"""The tree of quota contract 4."""
+STEPS = ((4,), (4, 4), (3, 3, 2), (2, 2, 2, 2))
+"""So many pods run in each namespace after each step."""
+EVICTIONS = (0, 0, 2, 4)
+"""So many were evicted by then."""
+
+
+def big_node(name: str, cpu: int) -> Object:
+    amounts = {"cpu": str(cpu), "memory": "512Gi", "pods": "500"}
+    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}

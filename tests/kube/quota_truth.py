@@ -1,0 +1,199 @@
+"""What does the API server say about quota, write after write? A watch of its own that sees every version of every pod.
+
+It shares no code with ours: what a pod asks, who is admitted and what a quota node may use is read from the objects here, once more.
+What a newcomer gets wrong: polling would miss an instant. A watch delivers each write in order, also over an API server that was away.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from tests.kube.control_plane import ControlPlane
+
+Object = dict[str, Any]
+GATE = "fairlead.io/quota"
+CONDITION = "fairlead.io/QuotaAdmitted"
+
+
+class QuotaTruth:
+    """`faults`: what must never be. `evicted`: uids of pods that the eviction API has stopped.
+
+    `stopped`: of all that were deleted, in namespaces of the tree. `tree`: the object's `spec.root`. Amounts are thousandths.
+    """
+
+    def __init__(self, cluster: ControlPlane, tree: Object) -> None:
+        self._cluster = cluster
+        self._context = ssl.create_default_context(cafile=str(cluster.authority))
+        self._context.load_cert_chain(*cluster.admin_pair)
+        self.max: dict[tuple[str, str], int] = {}
+        self.above: dict[str, list[str]] = {}
+        self._learn(tree, [])
+        self.pods: dict[str, Object] = {}
+        self.evicted: dict[str, str] = {}
+        self.stopped: dict[str, str] = {}
+        self.faults: list[str] = []
+        self.used: Counter[tuple[str, str]] = Counter()
+        self.most: Counter[tuple[str, str]] = Counter()
+        self._charged: dict[str, Counter[tuple[str, str]]] = {}
+        self._version = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._list()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(timeout=20)
+
+    def running(self) -> dict[str, int]:
+        """Admitted, unfinished pods that are not stopping, by namespace of the tree."""
+        return self._by_place(lambda pod: is_admitted(pod) and not is_stopping(pod) and not _is_finished(pod))
+
+    def waiting(self) -> dict[str, int]:
+        return self._by_place(lambda pod: not is_admitted(pod))
+
+    def _by_place(self, counts: Callable[[Object], bool]) -> dict[str, int]:
+        return dict(Counter(_place(pod) for pod in list(self.pods.values()) if _place(pod) in self.above and counts(pod)))
+
+    def reasons(self, namespace: str) -> dict[str, int]:
+        """Why those wait who wait, as their conditions say."""
+        waiting = [pod for pod in list(self.pods.values()) if _place(pod) == namespace and not is_admitted(pod)]
+        return dict(Counter(str(said(pod).get("reason", "")) for pod in waiting))
+
+    def is_quiet(self) -> bool:
+        """Whether nothing is on its way out."""
+        return not any(is_stopping(pod) for pod in list(self.pods.values()))
+
+    def _learn(self, node: Object, path: list[str]) -> None:
+        way = [*path, node["name"]]
+        for resource, amount in node.get("max", {}).items():
+            self.max[node["name"], resource] = thousandths(amount)
+        for place in node.get("namespaces", ()):
+            self.above[place] = way
+        for child in node.get("children", ()):
+            self._learn(child, way)
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection("127.0.0.1", self._cluster.port, timeout=5, context=self._context)
+
+    def _list(self) -> None:
+        connection = self._connection()
+        connection.request("GET", "/api/v1/pods")
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        if answer.status != 200:  # just started, it may be busy
+            raise OSError(body)
+        listing = json.loads(body)
+        for uid in list(self._charged):
+            self._charge(uid, Counter())
+        self.pods = {}
+        for each in listing["items"]:
+            self._see("ADDED", each)
+        self._version = listing["metadata"]["resourceVersion"]
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._watch()
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.2)
+
+    def _watch(self) -> None:
+        connection = self._connection()
+        try:
+            path = f"/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=30&resourceVersion={self._version}"
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise OSError(answer.read())
+            while not self._stopped.is_set():
+                line = answer.readline()
+                if not line:
+                    return
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self._list()
+                    return
+                self._see(event["type"], event["object"])
+        except TimeoutError:  # a quiet while
+            return
+        finally:
+            connection.close()
+
+    def _see(self, kind: str, pod: Object) -> None:
+        self._version = pod["metadata"]["resourceVersion"]
+        if kind == "BOOKMARK":
+            return
+        uid, name = pod["metadata"]["uid"], f"{_place(pod)}/{pod['metadata']['name']}"
+        if is_stopping(pod) and is_admitted(pod) and _place(pod) in self.above:
+            self.stopped[uid] = name
+        if any(each["type"] == "DisruptionTarget" and each["reason"] == "EvictionByEvictionAPI" for each in _conditions(pod)):
+            self.evicted[uid] = name
+        if kind == "DELETED":
+            self.pods.pop(uid, None)
+            self._charge(uid, Counter())
+            return
+        self.pods[uid] = pod
+        self._charge(uid, self._charge_of(pod))
+
+    def _charge_of(self, pod: Object) -> Counter[tuple[str, str]]:
+        charge: Counter[tuple[str, str]] = Counter()
+        if is_admitted(pod) and not _is_finished(pod):
+            for node in self.above.get(_place(pod), ()):
+                for container in pod["spec"]["containers"]:
+                    for resource, amount in container.get("resources", {}).get("requests", {}).items():
+                        charge[node, resource] += thousandths(amount)
+        return charge
+
+    def _charge(self, uid: str, charge: Counter[tuple[str, str]]) -> None:
+        """What the pod costs now, in the place of what it cost."""
+        before = self._charged.pop(uid, Counter())
+        if charge:
+            self._charged[uid] = charge
+        for key in {*before, *charge}:
+            self.used[key] += charge[key] - before[key]
+            self.most[key] = max(self.most[key], self.used[key])
+            if self.used[key] > self.max.get(key, self.used[key]) and charge[key] > before[key]:
+                self.faults.append(
+                    f"version {self._version}: {key[0]} is charged {self.used[key]} of {self.max[key]} {key[1]} (thousandths)"
+                )
+
+
+def thousandths(amount: str | int) -> int:
+    """Of a quantity as these tests write them: `5`, `500m`."""
+    text = str(amount)
+    return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+
+
+def said(pod: Object) -> Object:
+    """What the pod's quota condition says."""
+    return next((each for each in _conditions(pod) if each["type"] == CONDITION), {})
+
+
+def is_admitted(pod: Object) -> bool:
+    return all(gate["name"] != GATE for gate in pod["spec"].get("schedulingGates", ()))
+
+
+def is_stopping(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_finished(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _conditions(pod: Object) -> list[Object]:
+    found: list[Object] = pod.get("status", {}).get("conditions", [])
+    return found
+
+
+def _place(pod: Object) -> str:
+    return str(pod["metadata"]["namespace"])

@@ -1,0 +1,127 @@
+"""The demo of document 004 on the real thing: real Deployments, a real scheduler, one node of 56 cpu, so that quota alone holds the line.
+
+After each step as many pods run as the contract says, exactly four are evicted in all, and no instant shows more charged than a max allows
+(quota contract 4). In the storms the controller is killed at random points, and a tenth of its calls fails.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.fault_proxy import FaultProxy, running_fault_proxy
+from tests.kube.kwok_stages import DELETE_DELAY, READY_DELAY
+from tests.kube.quota_line import DEMO, EVICTIONS, STEPS, QuotaController, big_node, deployment, enforce, install, settled
+from tests.kube.quota_truth import QuotaTruth
+from tests.waiting import wait_until
+
+PLACES = ("namespace1", "namespace2", "namespace3", "namespace4")
+STORMS = range(1, 4)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        install(made)
+        made.admin.create([big_node("only", 56)])
+        yield made
+
+
+@pytest.fixture(scope="module")
+def proxy(cluster: ControlPlane) -> Iterator[FaultProxy]:
+    with running_fault_proxy(cluster, as_admin=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
+    made = QuotaController(cluster)
+    try:
+        made.start()
+        enforce(cluster, DEMO)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def truth(cluster: ControlPlane, controller: QuotaController) -> Iterator[QuotaTruth]:
+    made = QuotaTruth(cluster, DEMO)
+    try:
+        yield made
+    finally:
+        made.stop()
+        clear(cluster)
+
+
+def clear(cluster: ControlPlane) -> None:
+    for place in PLACES:
+        cluster.admin.run("delete", "deployments", "--all", "-n", place, "--wait=false")
+    for place in PLACES:
+        cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+    wait_until("nothing is left", lambda: not any(cluster.admin.get("pods", "-n", place) for place in PLACES))
+
+
+def wanted(step: int) -> dict[str, int]:
+    return {place: count for place, count in zip(PLACES, STEPS[step], strict=False) if count}
+
+
+def test_the_demo_of_the_documents(cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController) -> None:
+    for step, place in enumerate(PLACES):
+        cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5")])
+        settled(truth, wanted(step))
+        assert len(truth.evicted) == EVICTIONS[step], truth.evicted
+    assert truth.stopped == truth.evicted
+    assert truth.faults == []
+    assert truth.most["root", "cpu"] == 40_000
+    assert truth.waiting() == dict.fromkeys(PLACES, 3)
+    assert {reason for place in PLACES for reason in truth.reasons(place)} == {"WaitingForIdleQuota"}
+
+
+def test_while_the_controller_is_down_new_pods_wait_and_what_runs_is_left_alone(
+    cluster: ControlPlane, truth: QuotaTruth, controller: QuotaController
+) -> None:
+    cluster.admin.create([deployment("before", "namespace1", 2, "5")])
+    settled(truth, {"namespace1": 2})
+    controller.stop()
+    elsewhere = deployment("elsewhere", "default", 2, "1")
+    cluster.admin.create([deployment("after", "namespace2", 2, "5"), elsewhere])
+    wait_until("pods wait at the gate", lambda: truth.waiting() == {"namespace2": 2})
+    cluster.admin.run("rollout", "status", "deployment/elsewhere", "-n", "default", "--timeout=60s", seconds=70)
+    cluster.admin.run("delete", "deployment", "elsewhere", "-n", "default")
+    assert truth.running() == {"namespace1": 2}
+    controller.start()
+    settled(truth, {"namespace1": 2, "namespace2": 2})
+    assert truth.stopped == {}
+
+
+@pytest.mark.parametrize("seed", STORMS)
+def test_the_demo_in_a_storm(cluster: ControlPlane, proxy: FaultProxy, truth: QuotaTruth, controller: QuotaController, seed: int) -> None:
+    """Pods take their time to start and to stop, a tenth of all calls fails, and the controller dies at random points."""
+    controller.stop()
+    stormy = QuotaController(cluster, f"storm-{seed}", server=proxy.server)
+    chance = random.Random(seed)
+    try:
+        stormy.start()
+        proxy.fail(0.1, random.Random(-seed))
+        for step, place in enumerate(PLACES):
+            slow = {DELETE_DELAY: f"{chance.randint(0, 2500)}ms", READY_DELAY: f"{chance.randint(0, 1500)}ms"}
+            cluster.admin.create([deployment(f"nginx{step + 1}", place, 5, "5", annotations=slow)])
+            for _ in range(chance.randint(0, 2)):
+                time.sleep(chance.uniform(0.0, 1.5))
+                stormy.kill()
+            settled(truth, wanted(step), seconds=120.0, still=2.0)
+            assert len(truth.evicted) == EVICTIONS[step], truth.evicted
+        assert truth.stopped == truth.evicted
+        assert truth.faults == []
+        assert proxy.failed > 0
+    except AssertionError as error:
+        again = f"python -m pytest tests/kube/test_quota_demo.py -k 'storm and {seed}'"
+        raise AssertionError(f"storm {seed}: {error}; again: {again}\n{stormy.component.log_tail()}") from error
+    finally:
+        proxy.forget()
+        stormy.stop()
+        controller.start()
