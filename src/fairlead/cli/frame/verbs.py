@@ -108,6 +108,7 @@ VERBS: Final = (
     Verb(("place",), "nodes.place", "say where pods that share a GPU would go, and what would have to go for them to fit"),
     Verb(("quota", "plan"), "quota.plan", "say what the quota controller would do, now or if the tree or the pods were others"),
     Verb(("quota", "why"), "quota.why", "say why a pod or a job waits for quota, or what it has of it"),
+    Verb(("quota", "doctor"), "quota.doctor", "say what keeps quota from working, and how it is mended"),
     Verb(("time",), "servers.simulated_time", "show and move the time of the laptop's simulated cluster"),
     Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
