@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from fairlead.model.actions import Action, Outcome
+from fairlead.model.actions import Action, Manifest, ObjectRef, Outcome
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import GpuReading
 from fairlead.model.node import Node
@@ -306,6 +306,30 @@ class QuotaApi(LeaseApi, Protocol):
         ...
 
     async def apply(self, action: Action, left: Callable[[], float] | None = None) -> Outcome:
+        """See `Cluster.apply`."""
+        ...
+
+
+class AdmissionApi(Protocol):
+    """The API server, for the admission webhook. Every call raises OutsideError when it cannot be asked."""
+
+    async def get_namespace(self, name: str) -> Namespace | None: ...
+
+    async def get_tree(self) -> QuotaTree | None:
+        """The one tree of a cluster."""
+        ...
+
+    async def list_namespaces(self) -> Sequence[str]: ...
+
+    async def list_pods(self, namespace: str) -> Sequence[Pod]:
+        """Those in phase Running."""
+        ...
+
+    async def get(self, target: ObjectRef) -> Manifest | None:
+        """An object as it is, None where there is none."""
+        ...
+
+    async def apply(self, action: Action) -> Outcome:
         """See `Cluster.apply`."""
         ...
 

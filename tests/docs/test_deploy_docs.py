@@ -67,7 +67,13 @@ def test_accounts_leases_and_namespace_are_those_of_the_rules() -> None:
     accounts = {name for kind, name in NAMES if kind == "serviceaccount"}
     assert SCHEDULER in {user.rpartition(":")[2] for user in GRANT_WRITERS} & accounts
     assert {each["metadata"].get("namespace", SYSTEM_NAMESPACE) for each in OBJECTS} == {SYSTEM_NAMESPACE, "kube-system"}
-    leases = {name for each in OBJECTS for rule in each.get("rules", ()) for name in rule.get("resourceNames", ())}
+    leases = {
+        name
+        for each in OBJECTS
+        for rule in each.get("rules", ())
+        if "leases" in rule["resources"]
+        for name in rule.get("resourceNames", ())
+    }
     assert leases == {SHARE_LEASE, QUOTA_LEASE, SCHEDULER}
     assert all(f"`{name}`" in PAGE + QUOTA_PAGE for name in leases)
 

@@ -6,17 +6,16 @@ has no address that reaches them, so the webhook's is an ExternalName of `localh
 
 from __future__ import annotations
 
-import base64
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from tests.kube.addresses import free_port, is_listening
+from tests.kube.addresses import free_port
 from tests.kube.component import Component
 from tests.kube.control_plane import ControlPlane
+from tests.kube.kubeconfigs import token_user, write_kubeconfig
 from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment
 
 Object = dict[str, Any]
@@ -40,36 +39,42 @@ def of_kind(found: list[Object], kind: str) -> Object:
 
 
 def webhook_objects() -> list[Object]:
-    """What a person applies: the certificate is filled in."""
-    script = DEPLOY / "gpushare-webhook.sh"
-    return objects(subprocess.run(["sh", str(script)], capture_output=True, text=True, timeout=60, check=True).stdout)
+    """The webhook, and all that it may be asked about shared GPUs."""
+    return [*of_file("admission-webhook.yaml"), *of_file("gpushare-webhook.yaml")]
 
 
 @contextmanager
 def running_webhook(cluster: ControlPlane, found: list[Object]) -> Iterator[Component]:
-    """`found` applied, and the webhook that it asks, started as the Deployment says."""
-    port = free_port()
-    folder = cluster.folder / f"webhook-{port}"
-    folder.mkdir()
-    for name, data in of_kind(found, "Secret")["data"].items():
-        (folder / name).write_bytes(base64.b64decode(data))
-    (container,) = of_kind(found, "Deployment")["spec"]["template"]["spec"]["containers"]
-    flags = [flag.replace("/etc/fairlead/tls", str(folder)).replace(":8443", f"127.0.0.1:{port}") for flag in container["args"]]
-    webhook = Component(
-        "fairlead admission-webhook", [*FAIRLEAD, *container["command"][1:], *flags], cluster.logs / "admission-webhook.log", environment()
-    )
+    """`found` applied, and the webhook that it asks, started as the Deployment says under the account that it names."""
     try:
-        webhook.start()
-        webhook.wait_until(lambda: is_listening(port), READY_SECONDS)
-        cluster.admin.apply([_on_this_machine(each, port) for each in found])
-        yield webhook
+        port = free_port()
+        cluster.admin.apply([on_this_machine(each, port) for each in found])
+        with webhook_process(cluster, port) as webhook:
+            yield webhook
     finally:
-        webhook.stop()
         for kind in ("mutatingwebhookconfiguration", "validatingwebhookconfiguration"):
             cluster.admin.run("delete", kind, "-l", "app.kubernetes.io/part-of=fairlead")
 
 
-def _on_this_machine(obj: Object, port: int) -> Object:
+@contextmanager
+def webhook_process(cluster: ControlPlane, port: int) -> Iterator[Component]:
+    """One replica, ready: it has a certificate, and the API server knows of it."""
+    deployment = of_kind(of_file("admission-webhook.yaml"), "Deployment")["spec"]["template"]["spec"]
+    (container,) = deployment["containers"]
+    token = cluster.admin.run("create", "token", deployment["serviceAccountName"], "-n", "fairlead-system").strip()
+    kubeconfig = write_kubeconfig(cluster.folder / f"webhook-{port}.kubeconfig", cluster.server, cluster.authority, token_user(token))
+    flags = [*(flag.replace(":8443", f"127.0.0.1:{port}") for flag in container["args"]), f"--kubeconfig={kubeconfig}"]
+    log = cluster.logs / f"admission-webhook-{port}.log"
+    webhook = Component("fairlead admission-webhook", [*FAIRLEAD, *container["command"][1:], *flags], log, environment())
+    try:
+        webhook.start()
+        webhook.wait_until(lambda: "certificate: another one is shown" in webhook.log_tail(), READY_SECONDS)
+        yield webhook
+    finally:
+        webhook.stop()
+
+
+def on_this_machine(obj: Object, port: int) -> Object:
     if obj["kind"] == "Service":
         return {**obj, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     for hook in obj.get("webhooks", ()):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -59,6 +57,13 @@ QUOTA_EVERYWHERE = {
 }
 QUOTA_EVERYWHERE |= {f"patch {what}" for what in ("/pods", "/pods/status", "/namespaces", *SUSPENDED)}
 QUOTA_EVERYWHERE |= {"delete /pods", "create /pods/eviction", "create /events"}
+WEBHOOK_EVERYWHERE = {"get /namespaces", "list /namespaces", "list /pods", f"get {TREES}"}
+WEBHOOK_EVERYWHERE |= {
+    f"{verb} admissionregistration.k8s.io/{kind}webhookconfigurations fairlead-{name}"
+    for verb in ("get", "patch")
+    for kind, names in (("mutating", ("gpu-scheduler", "quota-gate")), ("validating", ("gpu-grants", "quota-guard", "quota-tree")))
+    for name in names
+}
 RIGHTS = {
     (EXTENDER, "default"): EVERYWHERE,
     (EXTENDER, "kube-system"): {*EVERYWHERE, "list /configmaps", "watch /configmaps"},
@@ -72,7 +77,12 @@ RIGHTS = {
             *("ray.io/rayjobs", "scheduling.sigs.k8s.io/elasticquotatrees"),
         )
     },
-    (WEBHOOK, SYSTEM): set(),
+    (WEBHOOK, "default"): WEBHOOK_EVERYWHERE,
+    (WEBHOOK, SYSTEM): {
+        *WEBHOOK_EVERYWHERE,
+        "create /secrets",
+        *(f"{verb} /secrets fairlead-admission-webhook" for verb in ("get", "patch")),
+    },
     (QUOTA, "default"): QUOTA_EVERYWHERE,
     (QUOTA, "kube-system"): {*QUOTA_EVERYWHERE, f"list {TREES}", f"watch {TREES}", f"patch {TREES}/status"},
     (QUOTA, SYSTEM): {*QUOTA_EVERYWHERE, f"create {LEASES}", *(f"{verb} {LEASES} fairlead-quota" for verb in ("get", "update"))},
@@ -117,7 +127,7 @@ def cluster() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def rights(cluster: ControlPlane) -> dict[str, Any]:
     """What accounts may do before kube-scheduler's roles come: exactly `RIGHTS`."""
-    for file in ("gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml"):
+    for file in ("admission-webhook.yaml", "gpushare-extender.yaml", "quota-controller.yaml", "reader.yaml"):
         cluster.admin.run("apply", "-f", str(DEPLOY / file))
     api = ApiClient("real", cluster.kubeconfig)
     until_allowed(api, EXTENDER, "create", "events", "default")
@@ -136,7 +146,7 @@ def deployed(cluster: ControlPlane, rights: dict[str, Any]) -> ControlPlane:
     cluster.admin.create([*(as_real(node) for node in world.cluster.list(NODES)), *plain, master])
     wait_until("the nodes are ready", lambda: len(ready(cluster)) == 4)
     for file in FILES:
-        if file != "gpushare-webhook.yaml":
+        if file not in ("gpushare-webhook.yaml", "quota-webhook.yaml"):
             cluster.admin.run("apply", "-f", str(DEPLOY / file))
     return cluster
 
@@ -171,7 +181,7 @@ def _all_rights(api: ApiClient, user: str, namespace: str) -> set[str]:
 # --- the files -------------------------------------------------------------------------------------------------------------------------
 
 
-STORED_WITH_A_WARNING = ("gpushare-admission.yaml", "gpushare-webhook.yaml", "quota-admission.yaml")
+STORED_WITH_A_WARNING = ("gpushare-admission.yaml", "gpushare-webhook.yaml", "quota-admission.yaml", "quota-webhook.yaml")
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -398,18 +408,3 @@ def test_the_readers_rights_are_enough(deployed: ControlPlane, file: str) -> Non
     with running(verb, *flags, f"--kubeconfig={kubeconfig}", log=deployed.logs / f"shipped-{verb}.log") as server:
         assert server.is_ready()
         assert "forbidden" not in server.log().lower()
-
-
-def test_the_certificate_script_says_what_it_lacks(tmp_path: Path) -> None:
-    """Without openssl nothing is printed that could be applied."""
-    sh = shutil.which("sh")
-    assert sh
-    (tmp_path / "mktemp").symlink_to(str(shutil.which("mktemp")))
-    (tmp_path / "rm").symlink_to(str(shutil.which("rm")))
-    (tmp_path / "cat").symlink_to(str(shutil.which("cat")))
-    answer = subprocess.run(
-        [sh, str(DEPLOY / "gpushare-webhook.sh")], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
-    )
-    assert answer.returncode
-    assert answer.stdout == ""
-    assert "openssl" in answer.stderr

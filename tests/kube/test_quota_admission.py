@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.contracts.api_client import APPLY, JSON_PATCH, Answer, ApiClient, until
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.deployed import DEPLOY
+from tests.kube.deployed import DEPLOY, of_file, running_webhook
 from tests.kube.programs import program
 from tests.kube.quota_admission_cases import (
     ALICE,
@@ -141,7 +141,7 @@ def surroundings() -> list[Object]:
     ]
 
 
-@pytest.fixture(scope="module", params=["policies"])
+@pytest.fixture(scope="module", params=["policies", "webhook"])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     with PLACES[request.param](request.getfixturevalue("cluster")) as place:
         yield place
@@ -160,7 +160,15 @@ def behind_policies(cluster: ControlPlane) -> Iterator[Place]:
         cluster.admin.run("delete", "--ignore-not-found", "-f", file)
 
 
-PLACES = {"policies": behind_policies}
+@contextmanager
+def behind_a_webhook(cluster: ControlPlane) -> Iterator[Place]:
+    with running_webhook(cluster, [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]):
+        place = Place("webhook", ApiClient("real", cluster.kubeconfig), 'admission webhook "guard.quota.fairlead.io" denied the request')
+        until_in_force(place)
+        yield place
+
+
+PLACES = {"policies": behind_policies, "webhook": behind_a_webhook}
 
 
 def until_in_force(place: Place) -> None:
@@ -328,22 +336,29 @@ def test_controllers_make_pods_that_wait(cluster: ControlPlane, place: Place) ->
         cluster.admin.run("delete", "replicaset,daemonset", "--all", "-n", "team")
 
 
-def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane) -> None:
-    """With kubectl alone: the commands of docs/quota-operations.md, typed as printed."""
-    page = (DEPLOY.parent / "docs" / "quota-operations.md").read_text(encoding="utf-8")
-    (block,) = (each for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL) if "get pods" in each)
-    with behind_policies(cluster) as place:
-        for name in ("waits", "waits-too"):
-            place.make(name, {}, admitted=False)
-        script = re.sub(r"^\$ ", "", block, flags=re.MULTILINE)
-        environment = {"KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}"}
-        subprocess.run(["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True)
-        for name in ("waits", "waits-too"):
-            assert "schedulingGates" not in place.api.get(f"{PODS}/{name}").body["spec"]
-            place.remove(name)
-        until("new pods have no gate", lambda: gates(place.bear(BIRTHS["a pod"])) == ())
-
-
 def test_everybody_of_the_table_is_somebody_else() -> None:
     users = {each.who.user for each in (*BIRTHS.values(), *CHANGES.values())}
     assert {ALICE.user, BOB.user, CONTROLLER.user, DAEMONS.user, KUBELET.user} <= users
+
+
+def test_it_is_switched_off_as_the_page_says(cluster: ControlPlane, place: Place) -> None:
+    """With kubectl alone: the commands of docs/quota-operations.md, typed as printed. Last of those that need the place."""
+    page = (DEPLOY.parent / "docs" / "quota-operations.md").read_text(encoding="utf-8")
+    (block,) = (each for each in re.findall(r"```console\n(.+?)```", page, re.DOTALL) if "get pods" in each)
+    for name in ("waits", "waits-too"):
+        place.make(name, {}, admitted=False)
+    script = re.sub(r"^\$ ", "", block, flags=re.MULTILINE)
+    if place.name == "webhook":
+        policies, webhook = "-f deploy/quota-admission.yaml", "-f deploy/quota-webhook.yaml -l fairlead.io/admission=quota"
+        assert policies in script and webhook in script
+        script = script.replace(policies, webhook)
+    environment = {
+        "HOME": str(cluster.folder),
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "PATH": f"{program('kubectl').parent}:{os.environ['PATH']}",
+    }
+    subprocess.run(["bash", "-euc", script], cwd=DEPLOY.parent, env=environment, timeout=60, check=True)
+    for name in ("waits", "waits-too"):
+        assert "schedulingGates" not in place.api.get(f"{PODS}/{name}").body["spec"]
+        place.remove(name)
+    assert gates(place.bear(BIRTHS["a pod"])) == ()

@@ -1,14 +1,15 @@
-"""The admission webhook: our admission rules over HTTPS, for API servers that have no admission policies.
+"""The admission webhook: our admission rules over HTTPS, for API servers that have no admission policies, and
+the judge of quota trees.
 
-Two questions, two paths. Nothing here decides (`rules/sharing/admission` does), and nothing here is secret:
-whoever asks learns only what our rules say of a pod that they sent themselves. The API server trusts the
-answer because of the certificate.
+A question, a path. Nothing here decides (`rules/sharing/admission`, `rules/quota` do), and hardly anything is
+secret: whoever asks learns what our rules say of an object that they sent themselves, and why a tree does not
+fit the cluster. The API server trusts the answer because of the certificate.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.applications import Starlette
@@ -16,18 +17,23 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.apps.quota_questions import QuotaQuestions
 from fairlead.apps.service import Probes
+from fairlead.ports import AdmissionApi
 from fairlead.rules.sharing.admission import refuse_grants, scheduler_for
 from fairlead.wire.kube.admission_review import CREATE, BadReview, Review, parse_review, parse_written_pod, render_allowed, render_refused
 
 SCHEDULER_PATH: Final = "/scheduler"
 GRANTS_PATH: Final = "/grants"
+GATE_PATH: Final = "/quota-gate"
+GUARD_PATH: Final = "/quota-guard"
+TREE_PATH: Final = "/quota-tree"
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 """Old and new object, 3 MiB each at most, and what stands around them."""
 _log = logging.getLogger(__name__)
 
 
-def answer_scheduler(review: Review) -> bytes:
+async def answer_scheduler(review: Review) -> bytes:
     """Which scheduler a new pod is for."""
     if (review.operation, review.resource) != (CREATE, "pods"):
         return render_allowed(review)
@@ -41,23 +47,27 @@ def answer_scheduler(review: Review) -> bytes:
     return render_allowed(review, [{"op": "add", "path": "/spec/schedulerName", "value": scheduler}])
 
 
-def answer_grants(review: Review) -> bytes:
+async def answer_grants(review: Review) -> bytes:
     """Whether the writer may leave these annotations behind. What is deleted is left to whoever deletes."""
     refusal = refuse_grants(review.before, review.after, review.user) if review.operation != "DELETE" else None
     return render_refused(review, refusal.reason) if refusal is not None else render_allowed(review)
 
 
-def webhook_app() -> Starlette:
-    return Starlette(
-        routes=[
-            Route(SCHEDULER_PATH, _answering(answer_scheduler), methods=["POST"]),
-            Route(GRANTS_PATH, _answering(answer_grants), methods=["POST"]),
-            *(Route(path, page) for path, page in Probes().pages().items()),
-        ]
-    )
+def webhook_app(api: AdmissionApi | None = None) -> Starlette:
+    """Without an `api` some questions about quota are not answered."""
+    quota = QuotaQuestions(api)
+    answers = {
+        SCHEDULER_PATH: answer_scheduler,
+        GRANTS_PATH: answer_grants,
+        GATE_PATH: quota.gate,
+        GUARD_PATH: quota.guard,
+        TREE_PATH: quota.tree,
+    }
+    questions = (Route(path, _answering(answer), methods=["POST"]) for path, answer in answers.items())
+    return Starlette(routes=[*questions, *(Route(path, page) for path, page in Probes().pages().items())])
 
 
-def _answering(answer: Callable[[Review], bytes]) -> Callable[[Request], object]:
+def _answering(answer: Callable[[Review], Awaitable[bytes]]) -> Callable[[Request], object]:
     async def respond(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _refused(415, "send an AdmissionReview as `application/json`")
@@ -65,7 +75,7 @@ def _answering(answer: Callable[[Review], bytes]) -> Callable[[Request], object]
         if body is None:
             return _refused(413, f"the review is larger than {BODY_BYTES_MAX} bytes")
         try:
-            return Response(answer(parse_review(body)), media_type="application/json")
+            return Response(await answer(parse_review(body)), media_type="application/json")
         except BadReview as error:
             return _refused(400, str(error))
 

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import secrets
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,6 +35,7 @@ from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.quota_api import KubeQuotaApi
 from fairlead.edge.kube.sharing_api import KubeSharingApi
+from fairlead.edge.queries.admission_api import KubeAdmissionApi
 from fairlead.errors import FairleadError, UserError
 from fairlead.model.resources import MemoryUnit
 from fairlead.model.sharing import Placement
@@ -98,10 +100,34 @@ async def _run_cluster_exporter(asked: Invocation) -> None:
 async def _run_admission_webhook(asked: Invocation) -> None:
     args = asked.args
     address = parse_address(args.listen)
-    certificate = ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file))
+    own = _serving_certificate(args)
+    connection = find_connection(asked.options.kubeconfig or None, asked.options.context or None, env=asked.env)
+    if own is None:
+        connection = _required_connection(asked)
     sock = bind_socket(*address)
-    said = f"admission webhook on {url_of(sock, 'https')}/scheduler and /grants"
-    await run(ServedApp(app=webhook_app(), sock=sock, tls=certificate), on_ready=lambda: asked.messages.info(said))
+    said = f"admission webhook on {url_of(sock, 'https')}/"
+    if connection is None:
+        await run(ServedApp(app=webhook_app(), sock=sock, tls=own), on_ready=lambda: asked.messages.info(said))
+        return
+    async with KubeApi(connection) as api:
+        admission = KubeAdmissionApi(api)
+        service = ServedApp(app=webhook_app(admission), sock=sock, tls=own) if own else _certified(admission, sock)
+        await run(service, on_ready=lambda: asked.messages.info(said))
+
+
+def _certified(admission: KubeAdmissionApi, sock: socket.socket) -> ServedApp:
+    """The webhook that makes its own certificate, and answers nobody before the API server trusts it."""
+    from fairlead.apps.webhook_certificate import WebhookCertificate  # a library of certificates: no other server needs it
+
+    certificate = WebhookCertificate(admission, time.time)
+    return ServedApp(
+        app=webhook_app(admission),
+        sock=sock,
+        loops=(certificate.run,),
+        tls=certificate.context,
+        opens=certificate.is_ready,
+        reload=certificate.look_now,
+    )
 
 
 async def _run_scheduler_extender(asked: Invocation) -> None:
@@ -148,11 +174,12 @@ def _serving_certificate(args: argparse.Namespace) -> ServingCertificate | None:
 
     Who shows a certificate of `--client-ca-file` may place pods, others may read.
     """
-    if not args.tls_cert_file and not args.tls_private_key_file and not args.client_ca_file:
+    client_ca_file = getattr(args, "client_ca_file", "")
+    if not args.tls_cert_file and not args.tls_private_key_file and not client_ca_file:
         return None
     if not args.tls_cert_file or not args.tls_private_key_file:
         raise UserError("TLS needs a certificate and its key", "add `--tls-cert-file FILE --tls-private-key-file FILE`")
-    client_ca = Path(args.client_ca_file) if args.client_ca_file else None
+    client_ca = Path(client_ca_file) if client_ca_file else None
     return ServingCertificate(Path(args.tls_cert_file), Path(args.tls_private_key_file), client_ca)
 
 

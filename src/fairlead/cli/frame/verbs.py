@@ -66,7 +66,7 @@ VERBS: Final = (
     Verb(
         ("admission-webhook",),
         "servers.admission_webhook",
-        "answer an API server's questions about pods that share GPUs (servers before 1.36)",
+        "answer an API server's questions about quota trees, and about pods (servers before 1.36)",
     ),
     Verb(("submit", "mpijob"), "submit.mpijob", "submit an MPIJob", is_arenas=True, aliases=("mpi", "mj")),
     Verb(("submit", "tfjob"), "submit.tfjob", "submit a TFJob", is_arenas=True, aliases=("tf",)),

@@ -1,5 +1,5 @@
-"""`fairlead admission-webhook`: the admission rules of shared GPUs for API servers that have no admission
-policies of version v1.
+"""`fairlead admission-webhook`: the judge of quota trees, and the admission rules of quota and of shared GPUs
+for API servers that have no admission policies of version v1.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from fairlead.cli.servers.flags import add_listen
 
 NAME = "admission-webhook"
 READS_A_CLUSTER = False
-HELP = """Answer an API server's AdmissionReviews (v1): /scheduler sends new pods that ask for shared GPU memory and name no scheduler to
-fairlead-scheduler, /grants refuses annotations that only Fairlead writes. For servers older than 1.36, which have no
-MutatingAdmissionPolicy v1; docs/gpu-sharing.md says how to install it.
+HELP = """Answer an API server's AdmissionReviews (v1): /quota-tree refuses a quota tree with a fault. For servers older than 1.36, which
+have no MutatingAdmissionPolicy v1: /scheduler sends new pods that ask for shared GPU memory and name no scheduler to
+fairlead-scheduler, /grants refuses annotations that only Fairlead writes, /quota-gate gives new pods the gate of quota, and
+/quota-guard refuses what would cheat quota. docs/gpu-sharing.md and docs/quota-operations.md say how to install it.
 
-It needs no cluster and no rights. The certificate is read again when its files change."""
+Its certificate is made and renewed by itself, kept in the Secret fairlead-admission-webhook of fairlead-system, and put into the
+webhook configurations. With a certificate of your own, which is read again when its files change, it does none of that."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_listen(parser, ":8443")
-    parser.add_argument("--tls-cert-file", metavar="FILE", required=True, help="certificate (PEM) for the name of its Service")
-    parser.add_argument("--tls-private-key-file", metavar="FILE", required=True, help="the key of the certificate (PEM)")
+    parser.add_argument("--tls-cert-file", metavar="FILE", default="", help="a certificate of your own (PEM), for the name of its Service")
+    parser.add_argument("--tls-private-key-file", metavar="FILE", default="", help="the key of that certificate (PEM)")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

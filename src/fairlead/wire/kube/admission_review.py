@@ -14,7 +14,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.model.pod import Pod
+from fairlead.model.quota.written import Writer, Written
+from fairlead.model.resources import Amounts
 from fairlead.wire.kube.objects import WirePod, parse_pod
+from fairlead.wire.kube.quantity import parse_amounts
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
@@ -28,7 +31,7 @@ class BadReview(ValueError):
 class Review(Struct, frozen=True):
     """One question. `resource` has its subresource: `pods`, `pods/binding`.
 
-    `before`, `after`: annotations; {} = no object.
+    `before`, `after`: annotations; {} = no object. `replaced`: what stands there now, `null` = nothing.
     """
 
     uid: str
@@ -38,6 +41,13 @@ class Review(Struct, frozen=True):
     before: Mapping[str, str]
     after: Mapping[str, str]
     written: Raw
+    replaced: Raw = Raw(b"null")
+    groups: tuple[str, ...] = ()
+    namespace: str = ""
+
+    @property
+    def writer(self) -> Writer:
+        return Writer(self.user, self.groups)
 
 
 class _Resource(Struct):
@@ -46,6 +56,7 @@ class _Resource(Struct):
 
 class _User(Struct):
     username: str = ""
+    groups: list[str] | None = None
 
 
 class _Meta(Struct):
@@ -56,12 +67,47 @@ class _Annotated(Struct):
     metadata: _Meta | None = None
 
 
+class _Labelled(Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Gate(Struct):
+    name: str = ""
+
+
+class _Asked(Struct):
+    requests: dict[str, str | int | float] | None = None
+
+
+class _Part(Struct, rename="camel"):
+    resources: _Asked | None = None
+    restart_policy: str | None = None
+
+
+class _Spec(Struct, rename="camel"):
+    scheduling_gates: list[_Gate] | None = None
+    node_name: str | None = None
+    containers: list[_Part] | None = None
+    init_containers: list[_Part] | None = None
+    resources: _Asked | None = None
+
+
+class _Object(Struct):
+    metadata: _Labelled | None = None
+
+
+class _Pod(_Object):
+    spec: _Spec | None = None
+
+
 class _Request(Struct, rename="camel"):
     uid: str
     operation: str
     resource: _Resource
     user_info: _User
     sub_resource: str | None = None
+    namespace: str | None = None
     object: Raw = Raw(b"null")
     old_object: Raw = Raw(b"null")
 
@@ -75,6 +121,8 @@ class _Review(Struct, rename="camel"):
 _reviews: Final = msgspec.json.Decoder(_Review)
 _annotated: Final = msgspec.json.Decoder(_Annotated | None)
 _pods: Final = msgspec.json.Decoder(WirePod)
+_objects: Final = msgspec.json.Decoder(_Object | None)
+_gated: Final = msgspec.json.Decoder(_Pod | None)
 
 
 def parse_review(body: bytes) -> Review:
@@ -95,7 +143,18 @@ def parse_review(body: bytes) -> Review:
             raise BadReview("the review has no request with a uid")
         resource = f"{asked.resource.resource}/{asked.sub_resource}" if asked.sub_resource else asked.resource.resource
         before, after = _annotations(asked.old_object), _annotations(asked.object)
-        return Review(asked.uid, asked.operation, resource, asked.user_info.username, before, after, asked.object)
+        return Review(
+            uid=asked.uid,
+            operation=asked.operation,
+            resource=resource,
+            user=asked.user_info.username,
+            before=before,
+            after=after,
+            written=asked.object,
+            replaced=asked.old_object,
+            groups=tuple(asked.user_info.groups or ()),
+            namespace=asked.namespace or "",
+        )
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadReview(f"the body is no {KIND}: {error}") from None
 
@@ -108,9 +167,40 @@ def parse_written_pod(review: Review) -> Pod:
         raise ValueError(f"the pod cannot be read: {error}") from None
 
 
-def render_allowed(review: Review, patch: Sequence[Mapping[str, Any]] = ()) -> bytes:
-    """Yes; with `patch` (JSON patch) the object is changed first."""
+def parse_written(review: Review) -> tuple[Written, Written]:
+    """What stands there and what it becomes, as quota sees it. Raises ValueError for what is no object.
+
+    Of an object that is no pod: its labels and annotations.
+    """
+    decoder = _gated if review.resource.partition("/")[0] == "pods" and review.resource != "pods/binding" else _objects
+    try:
+        return _seen(decoder.decode(review.replaced)), _seen(decoder.decode(review.written))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"the object cannot be read: {error}") from None
+
+
+def _seen(found: _Object | None) -> Written:
+    metadata = (found and found.metadata) or _Labelled()
+    spec = (isinstance(found, _Pod) and found.spec) or _Spec()
+    gates = tuple(gate.name for gate in spec.scheduling_gates or ())
+    return Written(metadata.labels or {}, metadata.annotations or {}, gates, spec.node_name or "", _requests(spec))
+
+
+def _requests(spec: _Spec) -> Amounts:
+    """Of the containers that stay, summed up; what is said of the whole pod wins."""
+    total: dict[str, int] = {}
+    staying = (part for part in spec.init_containers or () if part.restart_policy == "Always")
+    for part in (*(spec.containers or ()), *staying):
+        for name, amount in parse_amounts(part.resources.requests if part.resources else None).items():
+            total[name] = total.get(name, 0) + amount
+    return {**total, **parse_amounts(spec.resources.requests if spec.resources else None)}
+
+
+def render_allowed(review: Review, patch: Sequence[Mapping[str, Any]] = (), warnings: Sequence[str] = ()) -> bytes:
+    """Yes; with `patch` (JSON patch) the object is changed first. `warnings` are shown to the person."""
     answer: dict[str, Any] = {"uid": review.uid, "allowed": True}
+    if warnings:
+        answer["warnings"] = list(warnings)
     if patch:
         answer |= {"patchType": "JSONPatch", "patch": base64.b64encode(msgspec.json.encode(patch)).decode()}
     return _render(answer)

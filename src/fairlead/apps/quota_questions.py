@@ -1,0 +1,146 @@
+"""What the admission webhook answers about quota. Nothing here decides: `rules/quota` does.
+
+A question leaves some things open, such as on which leaf a namespace is: the API server is asked for them,
+and only where the answer depends on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.errors import FairleadError, UserError
+from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA_NAME
+from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.written import Written
+from fairlead.model.refusal import Refusal
+from fairlead.ports import AdmissionApi
+from fairlead.rules.quota.admission import additions, refuse_binding, refuse_change, refuse_new, refuse_resize, refuse_stamp, stamp
+from fairlead.rules.quota.validate import validate, validate_deletion
+from fairlead.wire.kube.admission_review import CREATE, Review, parse_written, render_allowed, render_refused
+from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
+
+DELETE: Final = "DELETE"
+BINDINGS: Final = ("pods/binding", "bindings")
+_trees: Final = msgspec.json.Decoder(WireQuotaTree | None)
+
+
+class QuotaQuestions:
+    """Without an `api` only questions are answered that leave nothing open."""
+
+    def __init__(self, api: AdmissionApi | None = None) -> None:
+        self._api = api
+
+    async def gate(self, review: Review) -> bytes:
+        """What is added to a new pod, or to an owner of pods."""
+        if review.operation != CREATE:
+            return render_allowed(review)
+        try:
+            _, new = parse_written(review)
+        except ValueError as error:
+            return render_refused(review, str(error), 400, "BadRequest")
+        if review.resource != "pods":
+            return render_allowed(review, _labelling(new, dict(stamp(review.writer))))
+        added = additions(new, review.writer)
+        patch = _labelling(new, dict(added.labels))
+        if added.gate and new.gates:
+            patch.append({"op": "add", "path": "/spec/schedulingGates/-", "value": {"name": added.gate}})
+        elif added.gate:
+            patch.append({"op": "add", "path": "/spec/schedulingGates", "value": [{"name": added.gate}]})
+        return render_allowed(review, patch)
+
+    async def guard(self, review: Review) -> bytes:
+        """Whether it may be written as it stands."""
+        try:
+            before, after = parse_written(review)
+            refusal = await self._refused(review, before, after)
+        except ValueError as error:
+            return render_refused(review, str(error), 400, "BadRequest")
+        except FairleadError as error:
+            return render_refused(review, f"quota cannot be judged: {error.what}", 503, "ServiceUnavailable")
+        return render_allowed(review) if refusal is None else render_refused(review, refusal.reason)
+
+    async def _refused(self, review: Review, before: Written, after: Written) -> Refusal | None:
+        writer = review.writer
+        if review.operation == DELETE:
+            return None
+        if review.resource == "pods/resize":
+            tree = await self._reached().get_tree()
+            managed = tree.root.resources if tree is not None and tree.root is not None else ()
+            return refuse_resize(before, after, writer, managed)
+        if review.resource not in ("pods", "pods/status", *BINDINGS):
+            return refuse_stamp(before, after, writer)
+        leaf = await self._leaf(review.namespace) if LABEL_QUOTA_NAME in after.labels else ""
+        if review.resource in BINDINGS:
+            return refuse_binding(after, writer, leaf)
+        if review.operation == CREATE:
+            return refuse_new(after, writer, leaf)
+        return refuse_change(before, after, writer, leaf)
+
+    async def tree(self, review: Review) -> bytes:
+        """Whether the tree may be written, or go. What is only odd is told."""
+        try:
+            old = _parse_tree(review.replaced)
+            if review.operation == DELETE:
+                violations = validate_deletion(old) if old is not None else ()
+            else:
+                violations = await self._validated(_parse_tree(review.written), old)
+        except ValueError as error:
+            return render_refused(review, f"the tree cannot be read: {error}", 400, "BadRequest")
+        except FairleadError as error:
+            return render_refused(review, f"the tree cannot be judged: {error.what}", 503, "ServiceUnavailable")
+        errors = [each for each in violations if each.is_error]
+        if errors:
+            return render_refused(review, "; ".join(f"{each.code}: {each.message}" for each in errors))
+        return render_allowed(review, warnings=[f"{each.code}: {each.message}" for each in violations])
+
+    async def _validated(self, tree: QuotaTree | None, old: QuotaTree | None) -> tuple[Violation, ...]:
+        if tree is None:
+            return ()
+        api = self._reached()
+        moved = _namespaces(tree) ^ _namespaces(old) | _moved(tree, old)
+        pods = [pod for name in sorted(moved) for pod in await api.list_pods(name)]
+        return validate(tree, old, await api.list_namespaces(), pods)
+
+    async def _leaf(self, namespace: str) -> str:
+        found = await self._reached().get_namespace(namespace)
+        return found.annotations.get(ANNOTATION_LEAF, "") if found is not None else ""
+
+    def _reached(self) -> AdmissionApi:
+        if self._api is None:
+            raise UserError("the webhook knows no cluster", "start it with a kubeconfig or in a pod")
+        return self._api
+
+
+def _parse_tree(written: msgspec.Raw) -> QuotaTree | None:
+    try:
+        wire = _trees.decode(written)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    return None if wire is None else parse_quota_tree(wire)
+
+
+def _namespaces(tree: QuotaTree | None) -> set[str]:
+    return set(_leaf_of(tree))
+
+
+def _moved(tree: QuotaTree, old: QuotaTree | None) -> set[str]:
+    """Namespaces that are on another leaf than before."""
+    was = _leaf_of(old)
+    return {name for name, leaf in _leaf_of(tree).items() if was.get(name, leaf) != leaf}
+
+
+def _leaf_of(tree: QuotaTree | None) -> dict[str, str]:
+    leaves = tree.root.leaves() if tree is not None and tree.root is not None else ()
+    return {name: leaf.name for leaf in leaves for name in leaf.namespaces}
+
+
+def _labelling(obj: Written, labels: dict[str, str]) -> list[dict[str, Any]]:
+    missing = {key: value for key, value in labels.items() if obj.labels.get(key) != value}
+    if not missing:
+        return []
+    if not obj.labels:
+        return [{"op": "add", "path": "/metadata/labels", "value": missing}]
+    escaped = {key.replace("~", "~0").replace("/", "~1"): value for key, value in missing.items()}
+    return [{"op": "add", "path": f"/metadata/labels/{key}", "value": value} for key, value in escaped.items()]

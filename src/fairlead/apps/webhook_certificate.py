@@ -1,0 +1,167 @@
+"""The certificate of the admission webhook, made and renewed by the webhook itself.
+
+It is kept in a Secret, which all replicas share: whoever comes first makes it. The bundle goes into the
+webhook configurations before the certificate is shown, so that the API server never meets one that it does
+not trust.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import logging
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import structs
+
+from fairlead.apps.issued_certificate import IssuedCertificate, is_due, issue
+from fairlead.errors import OutsideError
+from fairlead.model.actions import CreateObject, Manifest, ObjectRef, PatchObject, Result
+from fairlead.ports import AdmissionApi
+from fairlead.settings import SYSTEM_NAMESPACE
+
+NAME: Final = "fairlead-admission-webhook"
+"""Of the Service, of the Secret, of the account."""
+HOST: Final = f"{NAME}.{SYSTEM_NAMESPACE}.svc"
+SECRET: Final = ObjectRef("v1", "Secret", NAME, SYSTEM_NAMESPACE, plural="secrets")
+_REGISTRATION: Final = "admissionregistration.k8s.io/v1"
+CONFIGURATIONS: Final = (
+    *(
+        ObjectRef(_REGISTRATION, "MutatingWebhookConfiguration", name, plural="mutatingwebhookconfigurations")
+        for name in ("fairlead-gpu-scheduler", "fairlead-quota-gate")
+    ),
+    *(
+        ObjectRef(_REGISTRATION, "ValidatingWebhookConfiguration", name, plural="validatingwebhookconfigurations")
+        for name in ("fairlead-gpu-grants", "fairlead-quota-guard", "fairlead-quota-tree")
+    ),
+)
+LOOK_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 1.0
+_FIELDS: Final = {"ca.crt": "bundle", "ca.key": "authority_key", "tls.crt": "certificate", "tls.key": "key"}
+_log = logging.getLogger(__name__)
+
+
+class WebhookCertificate:
+    """`context` shows the newest certificate; `is_ready` is set once there is one and the API server has been
+    told. `now`: epoch seconds."""
+
+    def __init__(self, api: AdmissionApi, now: Callable[[], float], look_seconds: float = LOOK_SECONDS) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.is_ready = asyncio.Event()
+        self._api = api
+        self._now = now
+        self._look_seconds = look_seconds
+        self._shown: IssuedCertificate | None = None
+        self._asked = asyncio.Event()
+
+    def look_now(self) -> None:
+        """Do not wait for the next look."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Look again and again; what fails is logged and tried again."""
+        while True:
+            pause = self._look_seconds
+            try:
+                await self.look()
+            except OutsideError as error:
+                _log.warning("certificate: %s", error.log_line)
+                pause = min(pause, _RETRY_SECONDS)
+            try:
+                await asyncio.wait_for(self._asked.wait(), pause)
+                self._asked.clear()
+            except TimeoutError:
+                pass
+
+    async def look(self) -> None:
+        """Read the Secret, renew what is due, tell the API server, show it. Raises OutsideError."""
+        secret = await self._api.get(SECRET)
+        kept = parse_secret(secret)
+        if kept is None or is_due(kept, HOST, self._now()):
+            kept = await self._renew(secret, kept or self._forgotten())
+        if kept is None:
+            self.look_now()  # another replica was quicker: its certificate is read
+            return
+        for target in CONFIGURATIONS:
+            await self._tell(target, kept.bundle)
+        if kept != self._shown:
+            show(self.context, kept)
+            self._shown = kept
+            _log.info("certificate: another one is shown")
+        self.is_ready.set()
+
+    def _forgotten(self) -> IssuedCertificate | None:
+        """What is shown though its Secret is gone or spoiled.
+
+        Its authority signs nothing more, and is trusted until every replica has read the next.
+        """
+        return structs.replace(self._shown, authority_key=b"") if self._shown is not None else None
+
+    async def _renew(self, secret: Manifest | None, before: IssuedCertificate | None) -> IssuedCertificate | None:
+        """None: somebody else wrote the Secret in the meantime."""
+        issued = await asyncio.to_thread(issue, HOST, self._now(), before)
+        data = render_data(issued)
+        if secret is None:
+            metadata = {"name": NAME, "namespace": SYSTEM_NAMESPACE, "labels": {"app.kubernetes.io/part-of": "fairlead"}}
+            made = CreateObject({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls", "data": data})
+            outcome = await self._api.apply(made)
+            return None if outcome.expect(Result.THERE).result == Result.THERE else issued
+        version = {"resourceVersion": secret["metadata"]["resourceVersion"]}
+        outcome = await self._api.apply(PatchObject(SECRET, {"metadata": version, "data": data}))
+        if outcome.result == Result.GONE or _is_stale(outcome.reason):
+            return None
+        outcome.expect()
+        return issued
+
+    async def _tell(self, target: ObjectRef, bundle: bytes) -> None:
+        """Put the bundle where the configuration names our Service; a person may not have applied it."""
+        found = await self._api.get(target)
+        if found is None:
+            return
+        text = base64.b64encode(bundle).decode()
+        hooks = [_with_bundle(each, text) for each in found.get("webhooks") or ()]
+        if hooks == (found.get("webhooks") or []):
+            return
+        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        (await self._api.apply(PatchObject(target, {"metadata": version, "webhooks": hooks}))).expect(Result.GONE)
+        _log.info("certificate: %s %s trusts it", target.kind, target.name)
+
+
+def parse_secret(secret: Manifest | None) -> IssuedCertificate | None:
+    """None for one that is not complete."""
+    data = (secret or {}).get("data") or {}
+    try:
+        return IssuedCertificate(**{field: base64.b64decode(data[key], validate=True) for key, field in _FIELDS.items()})
+    except (KeyError, binascii.Error):
+        return None
+
+
+def render_data(issued: IssuedCertificate) -> Mapping[str, str]:
+    return {key: base64.b64encode(getattr(issued, field)).decode() for key, field in _FIELDS.items()}
+
+
+def show(context: ssl.SSLContext, issued: IssuedCertificate) -> None:
+    """From now on new connections get it. The TLS library reads nothing but files: this one is in memory."""
+    file = os.memfd_create("certificate")
+    try:
+        os.write(file, issued.certificate + issued.key)
+        context.load_cert_chain(f"/proc/self/fd/{file}", password="")
+    finally:
+        os.close(file)
+
+
+def _with_bundle(hook: Mapping[str, Any], bundle: str) -> Mapping[str, Any]:
+    client = hook["clientConfig"]
+    service = client.get("service") or {}
+    if (service.get("namespace"), service.get("name")) != (SYSTEM_NAMESPACE, NAME):
+        return hook
+    return {**hook, "clientConfig": {**client, "caBundle": bundle}}
+
+
+def _is_stale(reason: str) -> bool:
+    return "the object has been modified" in reason

@@ -1,0 +1,134 @@
+"""The webhook on a real API server, with the certificate that it makes itself: replicas, renewal, and the quota tree judged by it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.contracts.api_client import Answer, ApiClient, until
+from tests.kube.addresses import free_port
+from tests.kube.component import Component
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.deployed import DEPLOY, Object, of_file, on_this_machine, webhook_process
+from tests.kube.test_quota_admission import definition
+
+TREES = "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+SECRET = "/api/v1/namespaces/fairlead-system/secrets/fairlead-admission-webhook"
+CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/fairlead-quota-tree"
+
+
+class Replicas:
+    def __init__(self, cluster: ControlPlane, ports: tuple[int, int], processes: tuple[Component, Component]) -> None:
+        self.cluster = cluster
+        self.api = ApiClient("real", cluster.kubeconfig)
+        self.ports = ports
+        self.processes = processes
+
+    def shown(self) -> list[str]:
+        return [ssl.get_server_certificate(("127.0.0.1", port), timeout=10) for port in self.ports]
+
+    def propose(self, root: Object, name: str = "elasticquotatree") -> Answer:
+        tree = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree", "metadata": {"name": name}}
+        return self.api.post(TREES, {**tree, "spec": {"root": root}}, dryRun="All")
+
+
+@pytest.fixture(scope="module")
+def replicas() -> Iterator[Replicas]:
+    """Two replicas that start one after the other; the API server asks the first."""
+    with running_control_plane() as cluster:
+        cluster.admin.run("apply", "-f", str(DEPLOY / "namespace.yaml"))
+        cluster.admin.apply([definition()])
+        ports = (free_port(), free_port())
+        found = [*of_file("admission-webhook.yaml"), *of_file("quota-webhook.yaml")]
+        cluster.admin.apply([on_this_machine(each, ports[0]) for each in found])
+        with webhook_process(cluster, ports[0]) as one, webhook_process(cluster, ports[1]) as other:
+            both = Replicas(cluster, ports, (one, other))
+            until("trees are judged", lambda: both.propose(broken()).status == 403)
+            yield both
+
+
+def root(*children: Object) -> Object:
+    return {"name": "root", "min": {"cpu": "40"}, "max": {"cpu": "40"}, "children": list(children)}
+
+
+def leaf(name: str, cpu: str, *namespaces: str, **more: Any) -> Object:
+    return {"name": name, "min": {"cpu": cpu}, "max": {"cpu": "40"}, "namespaces": list(namespaces), **more}
+
+
+def broken() -> Object:
+    return root(leaf("root.a", "25"), leaf("root.b", "20"))
+
+
+def test_replicas_show_one_certificate(replicas: Replicas) -> None:
+    assert len(set(replicas.shown())) == 1
+
+
+def test_a_fault_is_refused_in_one_sentence(replicas: Replicas) -> None:
+    answer = replicas.propose(broken())
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+    begins = 'admission webhook "quota-tree.fairlead.io" denied the request: SumOfMinExceedsParent: root: '
+    assert begins in answer.message
+    assert all(word in answer.message for word in ("45 cpu", "root.a 25", "root.b 20", "40"))
+    assert "NotTheTree" in replicas.propose(root(), "another").message
+
+
+def test_what_is_odd_is_told_and_not_refused(replicas: Replicas) -> None:
+    answer = replicas.propose(root(leaf("root.a", "40", "nowhere")))
+    assert answer.status == 201, answer.message
+    assert "NoSuchNamespace" in answer.headers.get("warning", "")
+
+
+def test_a_namespace_with_running_pods_does_not_move(replicas: Replicas) -> None:
+    api, container = replicas.api, {"name": "a", "image": "app:1"}
+    assert api.post("/api/v1/namespaces", {"metadata": {"name": "busy"}}).status == 201
+    until("it has an account", lambda: api.get("/api/v1/namespaces/busy/serviceaccounts/default").status == 200)
+    assert api.post("/api/v1/namespaces/busy/pods", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}).status == 201
+    status = {"status": {"phase": "Running"}}
+    assert api.patch("/api/v1/namespaces/busy/pods/p/status", status).status == 200
+    joined = replicas.propose(root(leaf("root.a", "20", "busy")))
+    assert (joined.status, "NamespaceBusy" in joined.message) == (403, True), joined.message
+    api.ask("DELETE", "/api/v1/namespaces/busy/pods/p", {"gracePeriodSeconds": 0})
+    assert replicas.propose(root(leaf("root.a", "20", "busy"))).status == 201
+
+
+def test_the_tree_does_not_go_while_a_leaf_has_namespaces(replicas: Replicas) -> None:
+    admin, api = replicas.cluster.admin, replicas.api
+    tree = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
+    admin.apply(
+        [{**tree, "metadata": {"name": "elasticquotatree", "namespace": "kube-system"}, "spec": {"root": root(leaf("root.a", "20", "x"))}}]
+    )
+    gone = api.delete(f"{TREES}/elasticquotatree")
+    assert (gone.status, "root.a" in gone.message) == (403, True)
+    emptied = api.patch(f"{TREES}/elasticquotatree", {"spec": {"root": root(leaf("root.a", "20"))}})
+    assert emptied.status == 200, emptied.message
+    assert api.delete(f"{TREES}/elasticquotatree").status == 200
+
+
+def test_a_new_certificate_is_shown_without_a_refused_question(replicas: Replicas) -> None:
+    """The Secret is deleted: one replica makes another certificate, the other reads it, and the API server trusts both all the time."""
+    before, bundle = replicas.shown()[0], replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"]["caBundle"]
+    assert replicas.api.delete(SECRET).status == 200
+    for process in replicas.processes:
+        os.kill(process.pid, signal.SIGHUP)
+
+    def is_renewed() -> bool:
+        assert replicas.propose(broken()).status == 403
+        now = replicas.shown()
+        return now[0] == now[1] != before
+
+    until("another certificate is shown", is_renewed)
+    assert replicas.propose(broken()).status == 403
+    assert replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"]["caBundle"] != bundle
+
+
+def test_a_spoiled_bundle_is_put_right(replicas: Replicas) -> None:
+    configuration = replicas.api.get(CONFIGURATION).body
+    right = configuration["webhooks"][0]["clientConfig"].pop("caBundle")
+    assert replicas.api.put(CONFIGURATION, configuration).status == 200
+    os.kill(replicas.processes[1].pid, signal.SIGHUP)
+    until("it is put right", lambda: replicas.api.get(CONFIGURATION).body["webhooks"][0]["clientConfig"].get("caBundle") == right)
+    until("trees are judged", lambda: replicas.propose(broken()).status == 403)
