@@ -59,7 +59,9 @@ NO_FAULTS = Faults()
 
 
 class FakeCluster:
-    """`evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order."""
+    """`unclaimed`: evictions that came to the API server while no pod there said that it waits for any.
+
+    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order."""
 
     def __init__(self, root: QuotaNode, *, seed: int = 0, grace: float = 30.0, delay: float = 2.0, faults: Faults = NO_FAULTS) -> None:
         self.now = START
@@ -73,6 +75,7 @@ class FakeCluster:
         self.namespaces = {space: Namespace(space, f"ns-{space}") for leaf in root.leaves() for space in leaf.namespaces}
         self.tree: QuotaTree | None = QuotaTree("elasticquotatree", "kube-system", root, "tree-uid")
         self.evictions: list[str] = []
+        self.unclaimed: list[str] = []
         self.calls: list[QuotaAction] = []
         self.crashes = 0
         self.broken: list[str] = []
@@ -296,6 +299,8 @@ class FakeCluster:
                         self.budgets[pod.namespace] = replace(budget, allowed=budget.allowed - 1)
                         self._watch("budget", pod.namespace)
                 if not action.is_trial and pod.deleted_at is None:
+                    if not any(each.reason == "WaitingForEvictions" for one in self.pods.values() for each in one.conditions):
+                        self.unclaimed.append(pod.uid)
                     self.evictions.append(pod.uid)
                     self._stop(pod.uid, action.grace_seconds)
             case DeleteObject():

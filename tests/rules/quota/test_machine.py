@@ -27,6 +27,7 @@ def play_demo(seed: int, faults: Faults) -> FakeCluster:
         world.settle()
         seen.append((world.running(*LEAVES), len(world.evictions)))
     assert seen == [((4, 0, 0, 0), 0), ((4, 4, 0, 0), 0), ((3, 3, 2, 0), 2), ((2, 2, 2, 2), 4)], f"seed {seed}"
+    assert not world.unclaimed, f"seed {seed}"
     return world
 
 

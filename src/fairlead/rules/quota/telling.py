@@ -108,7 +108,7 @@ class Telling:
                 if pod.owner:
                     counts[pod.owner, told[0]] += 1
                     sentences.setdefault((pod.owner, told[0]), row.message)
-        self._waits = counts.keys()
+        self._waits = frozenset(counts)
         for key in [key for key in self._owners if key not in counts]:
             del self._owners[key]
         for key, count in counts.items():

@@ -1,0 +1,239 @@
+"""A model check of the quota machine: two leaves, a pod that borrows, one that arrives, and the replacement: every interleaving.
+
+The first borrows all of the root; the leaf of the second guarantees it. At any time any of these may happen next: an event of the watch
+comes, the machine looks, a call arrives at the API server, its answer comes back, a stopping pod is gone, the controller is replaced by
+a new one that lists everything. States are visited once each, the machine with all it knows among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections import defaultdict, deque
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+from tests.rules.quota.small import tree
+
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition
+from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.node import Condition, Node
+from fairlead.model.pod import Container, Owner, Pod, PodPhase
+from fairlead.model.quota.rows import Namespace
+from fairlead.model.quota.tree import QuotaTree
+from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
+
+NOW = 1_000_000.0
+ROOT = tree("root[1]{a[0] b[1]}")
+NODE = Node("node-1", "node", allocatable={"gpu": 9, "pods": 99}, conditions=(Condition("Ready", "True"),))
+SPACES = {name: Namespace(name, name, {"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name}) for name in ("a", "b")}
+
+
+class Flying(Struct):
+    """A call: sent, or carried out with an answer on its way back."""
+
+    action: QuotaAction
+    outcome: Outcome | None = None
+
+
+class World(Struct):
+    pods: dict[str, Pod]
+    told: list[tuple[str, Pod | None]]
+    calls: list[Flying]
+    machine: QuotaMachine
+    is_news: bool = True
+    crashes: int = 0
+    evictions: int = 0
+
+
+def nothing() -> None:
+    """The machine's `on_change` here: whether it is to look is part of the world."""
+
+
+def pod(namespace: str, name: str, *, runs: bool) -> Pod:
+    gates = () if runs else (QUOTA_GATE,)
+    where = "node-1" if runs else ""
+    phase = PodPhase.RUNNING if runs else PodPhase.PENDING
+    owners = (Owner("ReplicaSet", f"rs-{namespace}", f"rs-{namespace}", True),)
+    asks = (Container("main", requests={"gpu": 1}),)
+    return Pod(namespace, name, f"{namespace}-{name}", owners=owners, gates=gates, containers=asks, node=where, phase=phase, created_at=NOW)
+
+
+def leader(pods: dict[str, Pod]) -> QuotaMachine:
+    machine = QuotaMachine(DEFAULT_SETTINGS, nothing)
+    feed = machine.feed
+    feed.rebuild()
+    feed.nodes.replace({"node": NODE}, ())
+    feed.trees.replace({"tree": QuotaTree("elasticquotatree", "kube-system", ROOT, "tree")}, ())
+    feed.namespaces.replace(dict(SPACES), ())
+    feed.budgets.replace({}, ())
+    feed.pods.replace(dict(pods), ())
+    return machine
+
+
+def beginning() -> World:
+    made = [pod(leaf, name, runs=leaf == "a") for leaf in ("a", "b") for name in ("1",)]
+    pods = {each.uid: each for each in made}
+    return World(pods, [], [], leader(pods))
+
+
+def moves(world: World) -> list[tuple[str, int]]:
+    found = [("deliver", 0)] if world.told else []
+    found += [("look", 0)] if world.is_news else []
+    for place, call in enumerate(world.calls):
+        found.append(("answer" if call.outcome is not None else "arrive", place))
+    found += [("gone", place) for place, uid in enumerate(sorted(world.pods)) if world.pods[uid].deleted_at is not None]
+    if not world.crashes and all(call.outcome is not None for call in world.calls):  # the Lease outlasts every call
+        found.append(("crash", 0))
+    return found
+
+
+def move(world: World, word: str, place: int) -> None:
+    match word:
+        case "deliver":
+            uid, row = world.told.pop(0)
+            feed = world.machine.feed
+            if row is None:
+                feed.pods.remove(uid)
+            else:
+                feed.pods.upsert(uid, row)
+            world.is_news = True
+        case "look":
+            world.is_news = False
+            send(world, world.machine.look(NOW))
+        case "arrive":
+            world.calls[place].outcome = carry_out(world, world.calls[place].action)
+        case "answer":
+            call = world.calls.pop(place)
+            world.is_news = True
+            send(world, world.machine.done(call.action, call.outcome or Outcome(), NOW))
+        case "gone":
+            put(world, sorted(world.pods)[place], None)
+        case "crash":
+            world.crashes += 1
+            world.told.clear()
+            world.calls.clear()
+            world.machine, world.is_news = leader(world.pods), True
+
+
+def send(world: World, actions: list[QuotaAction]) -> None:
+    """What only tells is done at once: nothing follows from it."""
+    for action in actions:
+        is_claim = isinstance(action, SetPodCondition) and action.condition.reason == "WaitingForEvictions"
+        if isinstance(action, AdmitPod | EvictPod) or is_claim:
+            world.calls.append(Flying(action))
+        else:
+            outcome = carry_out(world, action)
+            send(world, world.machine.done(action, outcome, NOW))
+
+
+def carry_out(world: World, action: QuotaAction) -> Outcome:
+    if not isinstance(action, AdmitPod | EvictPod | SetPodCondition):
+        return Outcome()
+    there = world.pods.get(action.target.uid)
+    if there is None:
+        return Outcome(Result.GONE)
+    match action:
+        case AdmitPod():
+            if not there.gates:
+                return Outcome(Result.REFUSED, "the gate is not there")
+            put(world, there.uid, replace(there, gates=(), node="node-1", phase=PodPhase.RUNNING))
+        case EvictPod(is_trial=False):
+            if there.deleted_at is None:
+                world.evictions += 1
+                put(world, there.uid, replace(there, deleted_at=NOW))
+                again = pod(there.namespace, f"{there.name}+", runs=False)
+                put(world, again.uid, again)
+        case SetPodCondition():
+            told = replace(there, conditions=(action.condition,))
+            if action.condition.reason == "WaitingForEvictions":
+                put(world, there.uid, told)
+            else:
+                world.pods[there.uid] = told  # nothing follows from it, also not from seeing it
+    return Outcome()
+
+
+def put(world: World, uid: str, row: Pod | None) -> None:
+    if row is None:
+        del world.pods[uid]
+    else:
+        world.pods[uid] = row
+    world.told.append((uid, row))
+
+
+def charged(world: World) -> int:
+    return sum(1 for each in world.pods.values() if not each.gates)
+
+
+def canonical(value: object) -> object:
+    """The same for states that go on alike, however they came about."""
+    if isinstance(value, Pod):
+        return value.uid, bool(value.gates), value.deleted_at, [each.reason for each in value.conditions]
+    if isinstance(value, dict):
+        return sorted((str(key), canonical(each)) for key, each in value.items() if each)
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, list | tuple | deque):
+        return [canonical(each) for each in value]
+    if isinstance(value, QuotaFeed):
+        return ""
+    if isinstance(value, QuotaMachine):
+        mine = vars(value)
+        is_planned = mine["_planned_version"] == value.feed.version
+        calls = [canonical(vars(mine[name])) for name in ("_calls", "_telling")]
+        return [is_planned, mine["_is_stale"], canonical(value.feed.rows), calls, canonical(mine["_trials"])]
+    if isinstance(value, World | Flying):
+        return [canonical(getattr(value, name)) for name in value.__struct_fields__]
+    if isinstance(value, SetPodCondition):
+        return value.target.uid, value.condition.reason
+    return (type(value).__name__, value.target.uid) if isinstance(value, AdmitPod | EvictPod) else repr(value)
+
+
+def follow(first: World) -> tuple[int, list[World]]:
+    """How many states there are, and those in which nothing happens any more.
+
+    Each state must be able to reach one of these.
+    """
+    frontier = [(digest(first), pickle.dumps(first))]
+    names = {frontier[0][0]}
+    before: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    ends: dict[bytes, World] = {}
+    while frontier:
+        name, here = frontier.pop()
+        world = pickle.loads(here)
+        assert charged(world) <= 1, world.pods
+        possible = moves(world)
+        if not [word for word, _ in possible if word != "crash"]:
+            ends[name] = world
+        for word, place in possible:
+            there = pickle.loads(here)
+            move(there, word, place)
+            other = digest(there)
+            before[other].append(name)
+            if other not in names:
+                names.add(other)
+                frontier.append((other, pickle.dumps(there)))
+    reaching, queue = set(ends), list(ends)
+    while queue:
+        for each in before[queue.pop()]:
+            if each not in reaching:
+                reaching.add(each)
+                queue.append(each)
+    assert reaching == names, "there are states from which it never ends"
+    return len(names), list(ends.values())
+
+
+def digest(world: World) -> bytes:
+    return hashlib.blake2b(repr(canonical(world)).encode(), digest_size=16).digest()
+
+
+@pytest.mark.long
+def test_never_above_max_always_an_end_and_the_fewest_evictions() -> None:
+    states, ends = follow(beginning())
+    assert states > 1000
+    assert ends
+    for world in ends:
+        assert world.evictions == 1
+        assert sorted(each.namespace for each in world.pods.values() if not each.gates) == ["b"]
