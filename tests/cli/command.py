@@ -16,13 +16,15 @@ from fairlead.cli.frame.messages import Messages
 from fairlead.cli.frame.parser import VerbModule, global_options, make_parser, split_verb
 from fairlead.cli.snapshot.jobs import SnapshotJobs
 from fairlead.cli.snapshot.reader import SnapshotReader
+from fairlead.model.quota.setup import QuotaSetup
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.run.machine import OwnMachine
 
 
 class OneWorld:
-    def __init__(self, reader: ClusterReader) -> None:
+    def __init__(self, reader: ClusterReader, setup: QuotaSetup | None = None) -> None:
         self._reader = reader
+        self._setup = setup
 
     def reader(self) -> ClusterReader:
         return self._reader
@@ -35,6 +37,9 @@ class OneWorld:
 
     def servings(self) -> ClusterServings | None:
         return None
+
+    def quota_setup(self) -> QuotaSetup | None:
+        return self._setup
 
     def namespace(self) -> str:
         return "default"
@@ -68,6 +73,7 @@ def run_command(
     program: str = "arena",
     sleep: Callable[[float], None] | None = None,
     env: Mapping[str, str] | None = None,
+    setup: QuotaSetup | None = None,
 ) -> Printed:
     """`line` without the program's name. Errors come as exceptions, as `main` sees them."""
     out, err = KeptOutput(), io.StringIO()
@@ -76,7 +82,7 @@ def run_command(
     module = cast("VerbModule", importlib.import_module(f"fairlead.cli.{verb.module}"))
     args = make_parser(module, program).parse(rest)
     messages = Messages(program, err, now=lambda: 0.0)
-    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"))
+    world = OneWorld(SnapshotReader(snapshot, "a snapshot of the tests"), setup)
     context = Context(
         program, global_options(args), messages, world, out, env or {}, lambda: 0.0, sleep or (lambda _: None), OwnMachine(env or {})
     )

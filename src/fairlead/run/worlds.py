@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.edge.connection.connection import Connection, LaptopPages
     from fairlead.edge.kube.kube_blocking import KubeBlocking
     from fairlead.model.devices.gpu import GpuReading
+    from fairlead.model.quota.setup import QuotaSetup
 
     Readings = Callable[[str], tuple[GpuReading, ...]]
     Now = Callable[[], float]
@@ -92,6 +93,14 @@ class ChosenWorld:
         from fairlead.edge.queries.serving_query import ServingQuery
 
         return ServingQuery(found[0], found[2], self._options.arena_namespace)
+
+    def quota_setup(self) -> QuotaSetup | None:
+        found = None if self._options.snapshot else self._api()
+        if found is None or found[0].connection.laptop is not None:
+            return None
+        from fairlead.edge.queries.quota_setup import read_setup
+
+        return read_setup(found[0])
 
     def crons(self) -> ClusterCrons | None:
         found = None if self._options.snapshot else self._api()
@@ -226,7 +235,7 @@ class ChosenWorld:
         from fairlead.run.invocation import needing_simulation
 
         with needing_simulation("a command without a cluster"):
-            from fairlead.run.sharing_hooks import sharing_world
+            from fairlead.run.hooks.sharing_hooks import sharing_world
             from fairlead_sim.scenario.file import load_scenario
             from fairlead_sim.world.snapshot import take_objects, take_snapshot
         world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)

@@ -200,6 +200,7 @@ LINES: Final = {
     "fairlead --snapshot SAVED place --gpu-mem 200": "",
     "fairlead --snapshot SAVED quota plan": "",
     "fairlead --snapshot SAVED quota why default/waits": "",
+    "fairlead --snapshot SAVED quota doctor": "",
     "fairlead --snapshot SAVED quota tree": SHOWN,
     "fairlead --snapshot SAVED quota tree -o json": JSON,
     "fairlead --snapshot SAVED quota tree -o yaml": YAML,

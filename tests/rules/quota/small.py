@@ -23,8 +23,8 @@ from fairlead.rules.quota.plan import plan_quota
 
 
 def tree(text: str, attributes: Mapping[str, Mapping[str, str]] | None = None, resource: str = "gpu") -> QuotaNode:
-    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written. Numbers count as they stand."""
-    return parse_tree(text, attributes, resource, amount=lambda _, number: int(number))
+    """Each leaf has one namespace, called as the leaf is. Root's max is its min unless it is written."""
+    return parse_tree(text, attributes, resource)
 
 
 class SmallWorld:

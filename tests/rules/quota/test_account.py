@@ -37,14 +37,14 @@ class Follower:
         account.budgets = state.budgets
         account.violations = state.violations
         pods = {pod.uid: pod for pod in state.pods}
-        changes = [uid for uid in {*pods, *self.pods} if pods.get(uid) != self.pods.get(uid)]
+        changes = [uid for uid in sorted({*pods, *self.pods}) if pods.get(uid) != self.pods.get(uid)]
         self.rng.shuffle(changes)
         for uid in changes:
             if uid in pods:
                 account.put(pods[uid])
             else:
                 account.drop(uid)
-        for uid in {*state.workloads, *self.workloads}:
+        for uid in sorted({*state.workloads, *self.workloads}):
             if uid not in state.workloads:
                 account.drop_workload(uid)
             elif state.workloads[uid] != self.workloads.get(uid):

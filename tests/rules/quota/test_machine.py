@@ -85,7 +85,7 @@ def test_an_idle_queue_writes_nothing() -> None:
     world.settle()
     world.run(600)
     before = len(world.calls)
-    world.run(3600)
+    world.run(900)
     assert (world.calls[before:], len(world.waiting("b"))) == ([], 26)
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -124,10 +124,9 @@ def parse_tree(
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     resource: str = "cpu",
     namespaces: Mapping[str, list[str]] | None = None,
-    amount: Callable[[str, str], int] = parse_amount,
 ) -> QuotaNode:
-    """Root's max is its min unless it is written. `amount` reads the numbers of a resource."""
-    found, rest = _Reader(attributes or {}, resource, namespaces or {}, amount).node(text, "", "")
+    """Root's max is its min unless it is written."""
+    found, rest = _Reader(attributes or {}, resource, namespaces or {}).node(text, "", "")
     assert not rest.strip(), rest
     return replace(found, max=found.max or found.min)
 
@@ -136,7 +135,6 @@ class _Reader(Struct):
     attributes: Mapping[str, Mapping[str, str]]
     resource: str
     namespaces: Mapping[str, list[str]]
-    amount: Callable[[str, str], int]
 
     def node(self, text: str, parent: str, path: str) -> tuple[QuotaNode, str]:
         match = _NODE.match(text)
@@ -148,9 +146,9 @@ class _Reader(Struct):
             word, _, numbers = part.strip().rpartition(" ")
             low, _, high = numbers.partition("/")
             each = word or self.resource
-            least[each] = self.amount(each, low)
+            least[each] = parse_amount(each, low)
             if high:
-                most[each] = self.amount(each, high)
+                most[each] = parse_amount(each, high)
         rest, children = text[match.end() :].lstrip(), []
         here = f"{path}.{name}" if path else name
         if rest.startswith("{"):

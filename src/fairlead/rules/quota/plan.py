@@ -114,15 +114,15 @@ class _Planner:
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
-        self.victims_of: dict[int, list[VictimGroup]] = {}
+        self.victims_of: dict[Unit, list[VictimGroup]] = {}
         self.claimed: list[Unit] = []
         self.seen: set[int] = set(account.reread)
         self._woken: set[int] = set()
         self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
-        self._done: set[int] = set()
+        self._done: set[Unit] = set()
         self._heap: list[tuple[tuple[object, ...], int, Line]] = []
         self._count = 0
-        self._behind: defaultdict[int, list[Line]] = defaultdict(list)
+        self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
         self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
 
     def run(self) -> None:
@@ -214,9 +214,9 @@ class _Planner:
     def _restart(self, line: Line) -> None:
         line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, (-1, 0)
         behind = line.units[0].behind
-        if behind is not None and id(behind) not in self._done:
+        if behind is not None and behind not in self._done:
             line.reason = _IDLE
-            self._behind[id(behind)].append(line)
+            self._behind[behind].append(line)
         else:
             self._push(line)
 
@@ -346,12 +346,12 @@ class _Planner:
         self.admitted.append((unit, self.is_guaranteed(unit)))
         self.account.add(unit.leaf, unit.vector)
         self._tally(unit, 1)
-        self._done.add(id(unit))
+        self._done.add(unit)
         line.next += 1
         if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
             is_gang = len(unit.pods) > 1
             self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
-        for waiting in self._behind.pop(id(unit), ()):
+        for waiting in self._behind.pop(unit, ()):
             waiting.reason = None
             self._push(waiting)
 
@@ -359,7 +359,7 @@ class _Planner:
         unit = line.first
         if unit.workload is not None:  # its pods are to claim what it may have
             self.admitted.append((unit, self.is_guaranteed(unit)))
-            self._done.add(id(unit))
+            self._done.add(unit)
             self.account.add(unit.leaf, unit.vector, claim=True)
             line.next += 1
             return
@@ -390,7 +390,7 @@ class _Planner:
                 self._take_back(group.unit)
             else:
                 self.evicted.append((group, unit, unit.key, ""))
-                self.victims_of.setdefault(id(unit), []).append(group)
+                self.victims_of.setdefault(unit, []).append(group)
         if account.sums.blocks(unit.leaf, unit.vector):
             self._claim(line)
         else:
@@ -402,7 +402,7 @@ class _Planner:
         self.account.add(unit.leaf, unit.vector, -1, after=False)
         self._tally(unit, -1)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
-        self._done.discard(id(unit))
+        self._done.discard(unit)
         fresh = self.reclaim.fresh
         fresh[unit.leaf] = [group for group in fresh[unit.leaf] if group.unit is not unit]
         unit.was_displaced = True
@@ -419,7 +419,7 @@ class _Planner:
                 book.needs = None
                 for line in [*book.lines, *self._displaced[place]]:
                     if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
-                        if line.units[0].behind is not None and id(line.units[0].behind) not in self._done:
+                        if line.units[0].behind is not None and line.units[0].behind not in self._done:
                             continue
                         line.reason, line.told, line.ceiling = None, "", None
                         self._push(line)
@@ -479,7 +479,7 @@ class _Planner:
                     turn: tuple[object, ...] = (0, unit.claim_since if unit.claim_since is not None else self.account.now, unit.name)
                 else:
                     turn = 1, not self.is_guaranteed(unit), -unit.priority, self._user_order(unit), unit.age, unit.name
-                if reason is _IDLE and unit.behind is not None and id(unit.behind) not in self._done:
+                if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
                 elif reason is _IDLE and self.sentences.own_ceiling(unit) is not None:
                     reason = Reason.OVER_MAX
@@ -494,7 +494,7 @@ class _Planner:
     def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
-            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(id(unit), ()), self.is_guaranteed(unit))
+            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self.is_guaranteed(unit))
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
 

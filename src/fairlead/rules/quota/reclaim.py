@@ -25,7 +25,7 @@ class Reclaim:
         self.account = account
         self.budgets = dict(account.budgets)
         self.fresh: defaultdict[int, list[VictimGroup]] = defaultdict(list)
-        self._gone: set[int] = set()
+        self._gone: set[VictimGroup] = set()
         self._vouchers = vouchers
         self._is_by_subtree = is_by_subtree
 
@@ -81,12 +81,12 @@ class Reclaim:
 
     def take(self, group: VictimGroup) -> None:
         self.account.after.add(group.leaf, group.vector, -1)
-        self._gone.add(id(group))
+        self._gone.add(group)
         self._count(group, -1)
 
     def spare(self, group: VictimGroup) -> None:
         self.account.after.add(group.leaf, group.vector)
-        self._gone.discard(id(group))
+        self._gone.discard(group)
         self._count(group, 1)
 
     def why_not(self, group: VictimGroup) -> str:
@@ -125,7 +125,7 @@ class Reclaim:
 
     def _free(self, groups: Iterable[VictimGroup], k: int) -> Iterable[VictimGroup]:
         """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
-        return (group for group in groups if group.vector[k] and id(group) not in self._gone and not self.why_not(group))
+        return (group for group in groups if group.vector[k] and group not in self._gone and not self.why_not(group))
 
     def _choose(self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False) -> list[VictimGroup] | None:
         """One victim after the other until it fits, then spare each that is not needed, the most important

@@ -17,7 +17,6 @@ from fairlead.model.keys import (
     GANG_KOORDINATOR_SIZE,
     GANG_VOLCANO,
     LABEL_GANG,
-    LABEL_MANAGED,
     LABEL_OLD_GANG,
     LABEL_POD_GROUP,
     LABEL_POD_GROUP_SIZE,
@@ -36,12 +35,13 @@ from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
+from fairlead.rules.quota.managed import is_exempt
 from fairlead.rules.quota.room import node_rooms
+from fairlead.rules.quota.validate import validate
 
 _RUNNING: Final = PodPhase.RUNNING
 _PENDING: Final = PodPhase.PENDING
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
-_EXEMPT: Final = ("Node", "DaemonSet")
 _SCHEDULES: Final = ("CronJob", "Cron")
 """What they make at each strike is a job of its own."""
 _GROUP: Final = "PodGroup"
@@ -161,17 +161,6 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
     )
 
 
-def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
-
-    Admission marks every other pod, whatever owner it names (quota contract 2.1).
-    """
-    if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
-        return False
-    owner = pod.controller
-    return owner is not None and owner.controller and owner.kind in _EXEMPT
-
-
 def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings = _DEFAULTS) -> QuotaState:
     """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
     tree = snapshot.quota_tree
@@ -183,6 +172,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
         around.put_budget(budget)
     found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
     pods = tuple(pod for pod in found if pod is not None)
+    names = {space.name for space in snapshot.namespaces} if snapshot.was_read("namespaces") else None
     return QuotaState(
         tree=root,
         pods=pods,
@@ -192,7 +182,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
         nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
-        violations=tree.faults if tree else (),
+        violations=validate(tree, tree, names) if tree else (),
     )
 
 

@@ -1,0 +1,148 @@
+"""`fairlead quota doctor`: what keeps quota from working, each with what mends it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fairlead.cli.frame.context import Context
+from fairlead.wire.text.tabwriter import render_rows
+
+if TYPE_CHECKING:
+    from fairlead.model.quota.setup import QuotaSetup
+    from fairlead.model.snapshot import ClusterSnapshot
+
+NAME = "quota doctor"
+HELP = """Look at all that quota needs: the tree and its definition, the policies that gate pods and guard the gates, the labels
+of namespaces, the controller, its Lease and its rights. Each is ok, bad with what mends it, or not asked. The exit status
+is 1 when anything is bad."""
+_OK: Final = "ok"
+_BAD: Final = "BAD"
+_NOT_ASKED: Final = "?"
+_ADMISSION: Final = "kubectl apply -f deploy/quota-admission.yaml (servers before 1.36: `fairlead admission-webhook`)"
+_CONTROLLER: Final = "kubectl apply -f deploy/quota-controller.yaml"
+_FEW: Final = 3
+
+
+class _Check(NamedTuple):
+    state: str
+    name: str
+    found: str
+    fix: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It takes none of its own."""
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    snapshot = context.world.reader().read_all()
+    setup = context.world.quota_setup()
+    checks = [*_tree(snapshot), *_labels(snapshot)]
+    if setup is None:
+        told = "a snapshot or a simulated cluster: nothing is installed there that could be asked"
+        checks += [_Check(_NOT_ASKED, name, told) for name in ("injector", "guard", "controller", "lease", "rights")]
+    else:
+        checks += [*_admission(setup), *_controller(setup, context.now())]
+    context.stdout.write(render_rows([("STATE", "CHECK", "FOUND"), *((each.state, each.name, each.found) for each in checks)]))
+    bad = [each for each in checks if each.state == _BAD]
+    if bad:
+        context.stdout.write("\n" + "".join(render_rows([(f"{each.name}: {each.fix}",)]) for each in bad))
+    return 1 if bad else 0
+
+
+def _tree(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+    from fairlead.cli.quota.cluster_state import TREES
+    from fairlead.rules.quota.validate import validate
+
+    source = snapshot.sources.get(TREES)
+    tree = snapshot.quota_tree
+    if source is not None and source.is_missing:
+        yield _Check(_BAD, "definition", "the cluster serves no ElasticQuotaTree", "kubectl apply -f deploy/quota-crd.yaml")
+        return
+    if tree is None and source is not None and source.is_unread:
+        yield _Check(_NOT_ASKED, "tree", source.message or str(source.state))
+        return
+    if source is not None:
+        yield _Check(_OK, "definition", "ElasticQuotaTree is served")
+    if tree is None or tree.root is None:
+        yield _Check(_BAD, "tree", "there is none", "kubectl apply an ElasticQuotaTree called elasticquotatree in namespace kube-system")
+        return
+    errors = [each for each in validate(tree, tree) if each.is_error]
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        yield _Check(_BAD, "tree", f"{errors[0].code}: {errors[0].message}{more}", "`fairlead quota validate FILE` names every fault")
+        return
+    leaves = list(tree.root.leaves())
+    yield _Check(_OK, "tree", f"{len(leaves)} leaves with {sum(len(leaf.namespaces) for leaf in leaves)} namespaces")
+
+
+def _labels(snapshot: ClusterSnapshot) -> Iterator[_Check]:
+    """Of the namespaces of leaves that exist; and no other one may have the label."""
+    from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED
+
+    if snapshot.quota is None:
+        return
+    if not snapshot.was_read("namespaces"):
+        source = snapshot.sources.get("namespaces")
+        yield _Check(_NOT_ASKED, "labels", source.message or str(source.state) if source else "the snapshot knows no namespaces")
+        return
+    leaf_of = {space: leaf.name for leaf in snapshot.quota.leaves() for space in leaf.namespaces}
+    wrong = []
+    for space in snapshot.namespaces:
+        is_labelled = space.labels.get(LABEL_QUOTA) == QUOTA_ENFORCED
+        leaf = leaf_of.get(space.name)
+        if leaf is None and is_labelled:
+            wrong.append(f"{space.name} is on no leaf and is still enforced")
+        elif leaf is not None and not (is_labelled and space.annotations.get(ANNOTATION_LEAF) == leaf):
+            wrong.append(f"{space.name} is not enforced as {leaf}")
+    if wrong:
+        more = f" (and {len(wrong) - _FEW} more)" if len(wrong) > _FEW else ""
+        yield _Check(_BAD, "labels", f"{', '.join(wrong[:_FEW])}{more}", "the quota controller writes them: see `controller` and `lease`")
+    else:
+        yield _Check(_OK, "labels", f"{sum(space.name in leaf_of for space in snapshot.namespaces)} namespaces are enforced")
+
+
+def _admission(setup: QuotaSetup) -> Iterator[_Check]:
+    for name, kind in (("injector", "Mutating"), ("guard", "Validating")):
+        missing = [each for each in setup.missing if each.startswith(kind)]
+        webhooks = [each for each in setup.webhooks if each.startswith(kind)]
+        unasked = [why for what, why in setup.unasked.items() if what.startswith(kind)]
+        if webhooks and missing:
+            yield _Check(_OK, name, f"{', '.join(webhooks)} in the place of a policy")
+        elif missing:
+            yield _Check(_BAD, name, f"{', '.join(missing)}: not there", _ADMISSION)
+        elif unasked:
+            yield _Check(_NOT_ASKED, name, unasked[0])
+        else:
+            yield _Check(_OK, name, f"{kind}AdmissionPolicy and its binding are there")
+
+
+def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
+    is_held = bool(setup.holder) and now <= setup.renewed_at + setup.lease_seconds
+    if "Deployment" in setup.unasked:
+        yield _Check(_NOT_ASKED, "controller", setup.unasked["Deployment"])
+    elif setup.ready:
+        yield _Check(_OK, "controller", f"{setup.ready} ready")
+    elif setup.ready is None and is_held:
+        yield _Check(_OK, "controller", f"{setup.holder} works, and is no Deployment of this cluster")
+    elif setup.ready is None:
+        yield _Check(_BAD, "controller", "Deployment fairlead-system/fairlead-quota-controller is not there", _CONTROLLER)
+    else:
+        fix = "`kubectl describe pods -n fairlead-system -l app.kubernetes.io/name=fairlead-quota-controller` says why"
+        yield _Check(_BAD, "controller", "none is ready", fix)
+    if "Lease" in setup.unasked:
+        yield _Check(_NOT_ASKED, "lease", setup.unasked["Lease"])
+    elif is_held:
+        yield _Check(_OK, "lease", f"held by {setup.holder}, renewed {max(0, now - setup.renewed_at):.0f} s ago")
+    else:
+        ago = f"{setup.holder} let it go {now - setup.renewed_at:.0f} s ago" if setup.holder else "nobody holds fairlead-quota"
+        fix = f"a running controller takes it: {_CONTROLLER}; does this machine's clock agree with the cluster's?"
+        yield _Check(_BAD, "lease", ago, fix)
+    if "rights" in setup.unasked:
+        yield _Check(_NOT_ASKED, "rights", setup.unasked["rights"])
+    elif setup.denied:
+        yield _Check(_BAD, "rights", f"the controller may not {', '.join(setup.denied)}", _CONTROLLER)
+    else:
+        yield _Check(_OK, "rights", "the controller may do what it has to")

@@ -1,0 +1,136 @@
+"""How quota is installed, asked by one command.
+
+Blocking. What may not be asked is told and keeps nothing else from being asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from fairlead.edge.kube.api_page import ItemReader
+from fairlead.edge.kube.kube_blocking import KubeBlocking, in_parallel
+from fairlead.edge.kube.resource import DEPLOYMENTS, LEASES, Resource
+from fairlead.errors import NotFound, OutsideError
+from fairlead.model.quota.setup import QuotaSetup
+from fairlead.settings import QUOTA_LEASE, SYSTEM_NAMESPACE
+from fairlead.wire.kube.objects import WireMeta
+from fairlead.wire.kube.time import parse_time
+from fairlead.wire.names import QUOTA_GROUP, QUOTA_PLURAL, QUOTA_TREE_NAMESPACE
+
+CONTROLLER: Final = "fairlead-quota-controller"
+GATE: Final = "fairlead-quota-gate"
+GUARD: Final = "fairlead-quota-guard"
+_WEBHOOKS: Final = "fairlead-quota"
+
+
+def _admission(kind: str, plural: str) -> Resource:
+    return Resource("admissionregistration.k8s.io", "v1", plural, is_namespaced=False, kind=kind)
+
+
+_OBJECTS: Final = (
+    (_admission("MutatingAdmissionPolicy", "mutatingadmissionpolicies"), GATE),
+    (_admission("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"), GATE),
+    (_admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies"), GUARD),
+    (_admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"), GUARD),
+)
+_CONFIGURATIONS: Final = (
+    _admission("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    _admission("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+)
+_REVIEWS: Final = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", is_namespaced=False, kind="SubjectAccessReview")
+_RIGHTS: Final = (
+    ("list", "", "pods", ""),
+    ("patch", "", "pods", ""),
+    ("patch", "", "pods/status", ""),
+    ("create", "", "pods/eviction", ""),
+    ("patch", "", "namespaces", ""),
+    ("list", "policy", "poddisruptionbudgets", ""),
+    ("patch", "batch", "jobs", ""),
+    ("create", "", "events", ""),
+    ("list", QUOTA_GROUP, QUOTA_PLURAL, QUOTA_TREE_NAMESPACE),
+    ("patch", QUOTA_GROUP, f"{QUOTA_PLURAL}/status", QUOTA_TREE_NAMESPACE),
+    ("update", "coordination.k8s.io", "leases", SYSTEM_NAMESPACE),
+)
+"""Without these it can admit or evict nobody. Verb, group, resource, and the namespace where it has one."""
+Asked = TypeVar("Asked")
+
+
+class _WireNamed(Struct, gc=False):
+    metadata: WireMeta
+
+
+def read_setup(api: KubeBlocking) -> QuotaSetup:
+    """Raises OutsideError when the API server answers nothing at all."""
+    unasked: dict[str, str] = {}
+
+    def told(what: str, answer: Asked | Exception, otherwise: Asked) -> Asked:
+        if isinstance(answer, OutsideError):
+            unasked[what] = answer.what
+            return otherwise
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    calls: list[Callable[[], Any]] = [partial(_is_there, api, resource, name) for resource, name in _OBJECTS]
+    calls += [partial(_webhooks, api, resource) for resource in _CONFIGURATIONS]
+    calls += [partial(_found, api, LEASES, QUOTA_LEASE), partial(_found, api, DEPLOYMENTS, CONTROLLER)]
+    calls += [partial(_may, api, *right) for right in _RIGHTS]
+    answers = iter(in_parallel(calls))
+    keys = [f"{resource.kind}/{name}" for resource, name in _OBJECTS]
+    there = {key: told(key, next(answers), True) for key in keys}
+    webhooks = [name for resource in _CONFIGURATIONS for name in told(resource.kind, next(answers), [])]
+    lease = told("Lease", next(answers), None)
+    deployment = told("Deployment", next(answers), None)
+    rights = {_right(*right): told("rights", next(answers), True) for right in _RIGHTS}
+    spec = (lease or {}).get("spec") or {}
+    return QuotaSetup(
+        missing=tuple(key for key, is_there in there.items() if not is_there),
+        webhooks=tuple(webhooks),
+        holder=spec.get("holderIdentity") or "",
+        renewed_at=parse_time(spec["renewTime"]) if spec.get("renewTime") else 0.0,
+        lease_seconds=spec.get("leaseDurationSeconds") or 0,
+        ready=None if deployment is None else (deployment.get("status") or {}).get("readyReplicas") or 0,
+        denied=tuple(right for right, may in rights.items() if not may),
+        unasked=unasked,
+    )
+
+
+def _is_there(api: KubeBlocking, resource: Resource, name: str) -> bool:
+    """Not where its kind is not served, too."""
+    try:
+        api.get(resource, name)
+    except NotFound:
+        return False
+    return True
+
+
+def _found(api: KubeBlocking, resource: Resource, name: str) -> Any:
+    try:
+        return api.get(resource, name, SYSTEM_NAMESPACE)
+    except NotFound:
+        return None
+
+
+def _webhooks(api: KubeBlocking, resource: Resource) -> list[str]:
+    reader = ItemReader(resource, _WireNamed, lambda wire: wire.metadata.name or "")
+    return sorted(f"{resource.kind}/{name}" for name in api.list_all(reader).rows.values() if name.startswith(_WEBHOOKS))
+
+
+def _may(api: KubeBlocking, verb: str, group: str, resource: str, namespace: str) -> bool:
+    plural, _, part = resource.partition("/")
+    asked = {"verb": verb, "group": group, "resource": plural, "subresource": part, "namespace": namespace}
+    if plural == "leases":
+        asked["name"] = QUOTA_LEASE
+    account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{CONTROLLER}"
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated"]
+    spec = {"user": account, "groups": groups, "resourceAttributes": {key: value for key, value in asked.items() if value}}
+    review = api.create(_REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
+    return bool((review.get("status") or {}).get("allowed"))
+
+
+def _right(verb: str, group: str, resource: str, namespace: str) -> str:
+    return f"{verb} {resource}{f'.{group}' if group else ''}{f' in {namespace}' if namespace else ''}"

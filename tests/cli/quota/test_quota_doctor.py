@@ -1,0 +1,131 @@
+"""`fairlead quota doctor`: each thing that quota needs, ok, bad with what mends it, or not asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.cli.command import Printed, run_command
+from tests.cli.quota.demo import demo, demo_tree
+
+from fairlead.model.quota.rows import Namespace
+from fairlead.model.quota.setup import QuotaSetup
+from fairlead.model.snapshot import ClusterSnapshot
+from fairlead.model.source import Source, SourceState
+
+WELL = QuotaSetup(holder="controller-1", renewed_at=-3.0, lease_seconds=15, ready=2)
+LEAVES = {"namespace1": "root.a.1", "namespace2": "root.a.2", "namespace3": "root.b.1", "namespace4": "root.b.2"}
+
+
+def enforced(name: str, leaf: str) -> Namespace:
+    return Namespace(name, name, {"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": leaf})
+
+
+def cluster(*more: Namespace, **labels: Namespace) -> ClusterSnapshot:
+    spaces = {name: enforced(name, leaf) for name, leaf in LEAVES.items()} | labels
+    sources = {name: Source(name) for name in ("elasticquotatrees", "namespaces")}
+    return replace(demo(), namespaces=(*spaces.values(), Namespace("default"), *more), sources=sources)
+
+
+def doctor(setup: QuotaSetup | None = WELL, snapshot: ClusterSnapshot | None = None) -> Printed:
+    return run_command("quota doctor", snapshot or cluster(), "fairlead", setup=setup)
+
+
+def test_all_is_well() -> None:
+    printed = doctor()
+    assert printed.status == 0
+    assert printed.out == (
+        "STATE  CHECK       FOUND\n"
+        "ok     definition  ElasticQuotaTree is served\n"
+        "ok     tree        4 leaves with 4 namespaces\n"
+        "ok     labels      4 namespaces are enforced\n"
+        "ok     injector    MutatingAdmissionPolicy and its binding are there\n"
+        "ok     guard       ValidatingAdmissionPolicy and its binding are there\n"
+        "ok     controller  2 ready\n"
+        "ok     lease       held by controller-1, renewed 3 s ago\n"
+        "ok     rights      the controller may do what it has to\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "found", "fix"),
+    [
+        (
+            {"missing": ("MutatingAdmissionPolicy/fairlead-quota-gate",)},
+            "injector    MutatingAdmissionPolicy/fairlead-quota-gate: not there",
+            "injector: kubectl apply -f deploy/quota-admission.yaml",
+        ),
+        (
+            {"missing": ("ValidatingAdmissionPolicyBinding/fairlead-quota-guard",)},
+            "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not there",
+            "guard: kubectl apply -f deploy/quota-admission.yaml",
+        ),
+        ({"ready": 0}, "controller  none is ready", "controller: `kubectl describe pods -n fairlead-system"),
+        (
+            {"ready": None, "holder": ""},
+            "controller  Deployment fairlead-system/fairlead-quota-controller is not there",
+            "controller: kubectl apply",
+        ),
+        ({"holder": ""}, "lease       nobody holds fairlead-quota", "lease: a running controller takes it"),
+        ({"renewed_at": -16.0}, "lease       controller-1 let it go 16 s ago", "lease: a running controller takes it"),
+        (
+            {"denied": ("patch pods", "create pods/eviction")},
+            "rights      the controller may not patch pods, create pods/eviction",
+            "rights: kubectl apply -f deploy/quota-controller.yaml",
+        ),
+    ],
+)
+def test_what_is_bad_comes_with_what_mends_it(change: dict[str, Any], found: str, fix: str) -> None:
+    printed = doctor(replace(WELL, **change))
+    assert printed.status == 1
+    assert f"BAD    {found}\n" in printed.out
+    assert f"\n{fix}" in printed.out
+
+
+def test_a_webhook_stands_for_a_policy_and_a_controller_may_run_elsewhere() -> None:
+    missing = ("MutatingAdmissionPolicy/fairlead-quota-gate", "MutatingAdmissionPolicyBinding/fairlead-quota-gate")
+    printed = doctor(replace(WELL, missing=missing, webhooks=("MutatingWebhookConfiguration/fairlead-quota",), ready=None))
+    assert printed.status == 0
+    assert "injector    MutatingWebhookConfiguration/fairlead-quota in the place of a policy" in printed.out
+    assert "controller  controller-1 works, and is no Deployment of this cluster" in printed.out
+
+
+def test_what_may_not_be_asked_is_neither_ok_nor_bad() -> None:
+    printed = doctor(replace(WELL, unasked={"rights": "you may not ask", "Lease": "forbidden", "ValidatingAdmissionPolicy/x": "no"}))
+    assert printed.status == 0
+    for line in ("?      rights      you may not ask", "?      lease       forbidden", "?      guard       no"):
+        assert line in printed.out
+
+
+def test_labels_that_do_not_follow_the_tree() -> None:
+    printed = doctor(
+        snapshot=cluster(enforced("old", "root.a.9"), namespace1=Namespace("namespace1"), namespace2=enforced("namespace2", "root.b.2"))
+    )
+    assert printed.status == 1
+    assert (
+        "BAD    labels      namespace1 is not enforced as root.a.1, namespace2 is not enforced as root.a.2, "
+        "old is on no leaf and is still enforced\n"
+    ) in printed.out
+
+
+def test_trees_that_are_not_there_not_sound_or_not_defined() -> None:
+    def one(state: SourceState) -> dict[str, Source]:
+        return {"elasticquotatrees": Source("elasticquotatrees", state, "why")}
+
+    none = replace(cluster(), quota=None, quota_tree=None)
+    assert "BAD    tree        there is none\n" in doctor(snapshot=none).out
+    assert (
+        "BAD    definition  the cluster serves no ElasticQuotaTree\n"
+        in doctor(snapshot=replace(none, sources=one(SourceState.MISSING))).out
+    )
+    assert "?      tree        why\n" in doctor(snapshot=replace(none, sources=one(SourceState.FORBIDDEN))).out
+    misnamed = replace(demo_tree(), name="other")
+    printed = doctor(snapshot=replace(cluster(), quota_tree=misnamed))
+    assert "BAD    tree        NotTheTree: " in printed.out
+
+
+def test_a_snapshot_is_told_from_a_cluster_where_nothing_is_installed() -> None:
+    printed = doctor(None)
+    assert printed.status == 0
+    assert printed.out.count("nothing is installed there that could be asked") == 5

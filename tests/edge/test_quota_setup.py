@@ -1,0 +1,78 @@
+"""How quota is installed, asked of a server that tells it in the API server's own shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.edge.scripted import Reply, Seen, status
+from tests.edge.test_cluster_query import cluster
+
+from fairlead.edge.queries.quota_setup import read_setup
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+GATE, GATE_BINDING = (
+    f"{ADMISSION}/mutatingadmissionpolicies/fairlead-quota-gate",
+    f"{ADMISSION}/mutatingadmissionpolicybindings/fairlead-quota-gate",
+)
+GUARD = f"{ADMISSION}/validatingadmissionpolicies/fairlead-quota-guard"
+GUARD_BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/fairlead-quota-guard"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/fairlead-system/leases/fairlead-quota"
+DEPLOYMENT = "/apis/apps/v1/namespaces/fairlead-system/deployments/fairlead-quota-controller"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+THERE = Reply({"metadata": {"name": "x"}})
+HELD = {"spec": {"holderIdentity": "controller-1", "leaseDurationSeconds": 15, "renewTime": "2026-01-05T08:00:00.250000Z"}}
+ALLOWED = Reply({"status": {"allowed": True}}, 201)
+
+
+def hooks(*names: str) -> Reply:
+    return Reply(
+        {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": [{"metadata": {"name": each, "uid": each}} for each in names]}
+    )
+
+
+def script(**changes: Any) -> dict[str, Any]:
+    return {
+        GATE: [THERE],
+        GATE_BINDING: [THERE],
+        GUARD: [THERE],
+        GUARD_BINDING: [THERE],
+        f"{ADMISSION}/mutatingwebhookconfigurations": [hooks("fairlead-quota", "other")],
+        f"{ADMISSION}/validatingwebhookconfigurations": [hooks()],
+        LEASE: [Reply(HELD)],
+        DEPLOYMENT: [Reply({"status": {"readyReplicas": 2}})],
+        REVIEWS: [ALLOWED] * 11,
+    } | changes
+
+
+def test_all_that_is_there_is_found() -> None:
+    with cluster(**script()) as (server, api):
+        setup = read_setup(api)
+        asked: list[Seen] = server.requests_of(REVIEWS)
+
+    assert (setup.missing, setup.denied, setup.unasked) == ((), (), {})
+    assert (setup.holder, setup.renewed_at, setup.lease_seconds, setup.ready) == ("controller-1", 1767600000.25, 15, 2)
+    assert setup.webhooks == ("MutatingWebhookConfiguration/fairlead-quota",)
+    specs = [each.json()["spec"] for each in asked]
+    assert {each["user"] for each in specs} == {"system:serviceaccount:fairlead-system:fairlead-quota-controller"}
+    evict = {"verb": "create", "resource": "pods", "subresource": "eviction"}
+    assert evict in [each["resourceAttributes"] for each in specs]
+
+
+def test_what_is_not_there_or_not_allowed() -> None:
+    gone = [status(404, "NotFound", "not found")]
+    changes = {GATE: gone, GUARD_BINDING: gone, LEASE: gone, DEPLOYMENT: gone, REVIEWS: [Reply({"status": {"allowed": False}}, 201)] * 11}
+    with cluster(**script(**changes)) as (_, api):
+        setup = read_setup(api)
+
+    assert setup.missing == ("MutatingAdmissionPolicy/fairlead-quota-gate", "ValidatingAdmissionPolicyBinding/fairlead-quota-guard")
+    assert (setup.holder, setup.ready, len(setup.denied)) == ("", None, 11)
+    assert "update leases.coordination.k8s.io in fairlead-system" in setup.denied
+
+
+def test_what_may_not_be_asked_is_told() -> None:
+    no = [status(403, "Forbidden", "you may not")] * 11
+    with cluster(**script(**{LEASE: no, REVIEWS: no, GUARD: no})) as (_, api):
+        setup = read_setup(api)
+
+    assert setup.unasked == dict.fromkeys(("ValidatingAdmissionPolicy/fairlead-quota-guard", "Lease", "rights"), "you may not")
+    assert not setup.missing
