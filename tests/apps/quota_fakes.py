@@ -90,7 +90,9 @@ class FakeQuotaServer:
 
 
 class FakeQuotaApi:
-    """One controller's way to the server."""
+    """One controller's way to the server. `most_seconds`: so long at most may a write be under way."""
+
+    most_seconds = 3.0
 
     def __init__(self, server: FakeQuotaServer) -> None:
         self._server = server
@@ -106,6 +108,7 @@ class FakeQuotaApi:
         sinks.budgets.replace({}, ())
         for each in workloads:
             each.replace({}, ())
+        await asyncio.sleep(server.seconds)
         sinks.pods.replace(dict(server.pods), ())
         server.watchers.append(sinks)
         try:
@@ -117,7 +120,7 @@ class FakeQuotaApi:
         server = self._server
         if left is not None and left() < 0.25:
             return Outcome(Result.REFUSED, "the lease has run out")
-        assert left is not None or isinstance(action, TellObjectEvent), action
+        assert isinstance(action, TellObjectEvent) if left is None else left() <= self.most_seconds, action
         server.under_way += 1
         server.most_under_way = max(server.most_under_way, server.under_way)
         try:

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, waiting_pod
+from msgspec import structs
+from tests.apps.quota_fakes import NOW, FakeQuotaApi, FakeQuotaServer, tree, waiting_pod
 from tests.apps.share_fakes import JumpingLoop
 
-from fairlead.apps.quota_controller import COALESCE_SECONDS, FIRST_WIDTH, LATER_WIDTH, TIMES, QuotaController
+from fairlead.apps.quota_controller import COALESCE_SECONDS, TIMES, WIDTH, QuotaController
 from fairlead.model.actions import Action, AdmitPod, Outcome, Result, SetPodCondition
 from fairlead.ports import LeaseRecord
 
@@ -98,22 +99,45 @@ def test_who_cannot_renew_stops_writing_and_lists_anew_afterwards() -> None:
     live(story)
 
 
-def test_calls_decided_before_the_lease_was_lost_are_not_sent_after_it() -> None:
-    """A hundred admissions wait for their turn when the Lease runs out."""
+def test_what_was_known_before_the_lease_was_lost_decides_nothing_after_it() -> None:
+    """Meanwhile a pod of 2 took the place of one of 1, and the leaf grew from 1 to 2: by the old pods there would be room."""
 
     async def story(server: FakeQuotaServer) -> None:
-        server.trees["tree"] = big = server.trees["tree"]
-        assert big.root is not None
-        for number in range(10):
-            server.write(waiting_pod(f"p{number}"))
-        server.seconds = 1.0
+        server.trees["tree"] = tree(1000)
+        server.write(waiting_pod("first"))
         async with running(server) as controller:
-            await until(lambda: server.under_way > 0)
-            server.lease = LeaseRecord("other", 15, "9", version="99")
-            before = len(server.calls) + server.under_way
+            await until(lambda: bool(server.done(AdmitPod)))
+            server.write(waiting_pod("second"))
+            await until(lambda: bool(server.pods["uid-second"].conditions))
+            server.away = True
+            await until(lambda: not controller.leader.is_held)
+            await asyncio.sleep(1)
+            server.remove("uid-first")
+            server.write(structs.replace(waiting_pod("big", 2000), gates=()))
+            server.trees["tree"] = tree(2000)
+            server.seconds = 0.5
+            server.away = False
+            await until(lambda: server.lists == 2)
+            await asyncio.sleep(10)
+            assert len(server.done(AdmitPod)) == 1
+
+    live(story)
+
+
+def test_calls_that_wait_for_their_turn_are_not_sent_without_the_lease() -> None:
+    async def story(server: FakeQuotaServer) -> None:
+        server.trees["tree"] = tree(1_000_000)
+        server.seconds = 1.0
+        for number in range(300):
+            server.write(waiting_pod(f"p{number:03}"))
+        async with running(server) as controller:
+            await until(lambda: server.under_way == WIDTH)
+            server.away = True
             controller.leader.held_until = float("-inf")
-            await asyncio.sleep(5)
-            assert len(server.calls) <= before
+            await asyncio.sleep(20)
+            assert len(server.calls) == WIDTH
+            server.away = False
+            await until(lambda: len(server.done(AdmitPod)) == 300)
 
     live(story)
 
@@ -132,7 +156,7 @@ def test_long_rows_of_conditions_do_not_hold_up_an_admission() -> None:
             server.remove("uid-full")
             await until(lambda: bool(server.done(AdmitPod)))
             assert server.first(AdmitPod) - began < 0.1 + COALESCE_SECONDS + 0.02
-            assert server.most_under_way <= FIRST_WIDTH + LATER_WIDTH
+            assert server.most_under_way <= WIDTH
             assert not controller.unready
 
     live(story)
@@ -155,12 +179,14 @@ def test_what_comes_together_is_looked_at_together() -> None:
 
 def test_at_the_end_what_is_on_its_way_is_finished_and_the_lease_given_back() -> None:
     async def story(server: FakeQuotaServer) -> None:
-        server.write(waiting_pod("p"))
+        server.trees["tree"] = tree(1_000_000)
+        for number in range(300):
+            server.write(waiting_pod(f"p{number:03}"))
         server.seconds = 0.5
         async with running(server):
-            await until(lambda: server.under_way > 0)
+            await until(lambda: server.under_way == WIDTH)
         assert server.under_way == 0
-        assert server.calls
+        assert len(server.calls) == WIDTH, "what waits for its turn is not begun any more"
         assert server.lease is not None
         assert server.lease.holder == ""
 
@@ -189,6 +215,6 @@ def test_a_bug_in_a_call_ends_the_process() -> None:
         controller = QuotaController(FakeQuotaApi(server), "me", monotonic=loop.time, now=server.now)
         controller.machine.done = broken  # type: ignore[assignment, method-assign]
         with pytest.raises(ZeroDivisionError):
-            await controller.run()
+            await asyncio.wait_for(controller.run(), 60)
 
     live(story)

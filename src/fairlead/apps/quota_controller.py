@@ -1,9 +1,8 @@
 """The driver of the quota machine on a real cluster: what the API server tells goes in, API calls come out.
 
 Who does not hold the Lease follows nothing and writes nothing. Calls are sent side by side, in the order in
-which the machine gave them out; what must not be sent before another call has ended, the machine holds back
-until it is told how that one ended. Long rows of conditions and Events do not hold up admissions and
-evictions: they have a lane of their own.
+which the machine gave them out. What must not be sent before another call has ended, the machine holds back
+until it is told how that one ended; so it does with long rows of conditions and Events.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from starlette.responses import Response
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
-from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, TellObjectEvent, WriteTreeStatus
 from fairlead.model.metric import MetricName
-from fairlead.model.quota.plan import QuotaPlan, Reason
+from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import QuotaSettings
 from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
@@ -39,8 +38,8 @@ WRITE_SECONDS: Final = 3.0
 COALESCE_SECONDS: Final = 0.03
 FULL_LOOK_SECONDS: Final = 30.0
 STANDBY_SECONDS: Final = 0.1
-FIRST_WIDTH, LATER_WIDTH = 64, 16
-"""Calls on their way at once, of each lane."""
+WIDTH: Final = 80
+"""So many calls are on their way at once."""
 LISTING: Final = "the cluster is being listed"
 ADMISSIONS: Final = MetricName("fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away.")
 EVICTIONS: Final = MetricName("fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back.")
@@ -50,7 +49,6 @@ REFUSALS: Final = MetricName(
 LEADING: Final = MetricName("fairlead_quota_leading", "gauge", (), "1 when this controller holds the lease and may write.")
 NAMES: Final = (ADMISSIONS, EVICTIONS, REFUSALS, LEADING)
 _LEASE_OVER: Final = Outcome(Result.REFUSED, "the lease has run out")
-_CLAIMING: Final = Reason.WAITING_FOR_EVICTIONS.value
 _log = logging.getLogger(__name__)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -59,7 +57,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class QuotaController:
     """`unready`: why nobody should count on it, "" = it works, or another holds the Lease.
 
-    `monotonic` is of the Lease, `now` gives epoch seconds. A round begins with new lists.
+    `monotonic` is of the Lease, `now` gives epoch seconds.
     """
 
     def __init__(
@@ -79,8 +77,9 @@ class QuotaController:
         self._now = now
         self._monotonic = monotonic
         self._is_new = False
-        self._round = 0
-        self._first, self._later = _Lane(FIRST_WIDTH), _Lane(LATER_WIDTH)
+        self._is_ending = False
+        self._to_send: deque[QuotaAction] = deque()
+        self._calls: set[asyncio.Task[None]] = set()
         self._undecided_until = float("-inf")
         self._created: dict[str, float] = {}
         self._bugs: asyncio.Queue[BaseException] = asyncio.Queue()
@@ -103,10 +102,9 @@ class QuotaController:
         try:
             await together(self.leader.run(), self._follow_for_ever(), self._look_for_ever(), self._fail())
         finally:
-            for lane in (self._first, self._later):
-                lane.close()
-            while tasks := self._first.running | self._later.running:
-                await asyncio.wait(tasks)
+            self._is_ending = True
+            while self._calls:
+                await asyncio.wait(self._calls)
             await self.leader.release()
 
     # --- following ------------------------------------------------------------------------------------------
@@ -116,7 +114,7 @@ class QuotaController:
         while True:
             while not self.leader.is_held:  # noqa: ASYNC110 - time takes it away, nobody tells
                 await asyncio.sleep(STANDBY_SECONDS)
-            self._begin_round()
+            self._begin()
             following = asyncio.ensure_future(self._api.follow(self.machine.feed))
             ending = asyncio.ensure_future(self._until_lost())
             try:
@@ -128,9 +126,8 @@ class QuotaController:
                     task.cancel()
                 await asyncio.wait((following, ending))
 
-    def _begin_round(self) -> None:
-        """What was known may be old, and what was decided then is not done now."""
-        self._round += 1
+    def _begin(self) -> None:
+        """What was known may be old."""
         self._is_new = False
         self._created.clear()
         self.machine.feed.rebuild()
@@ -169,7 +166,7 @@ class QuotaController:
         actions = self.machine.look(self._now())
         self.figures.plan_seconds.observe(time.perf_counter() - began)
         self._note(self.machine.plan)
-        self._send(self._round, actions)
+        self._send(actions)
 
     def _note(self, plan: QuotaPlan) -> None:
         """Since when those have waited who are admitted now."""
@@ -178,44 +175,40 @@ class QuotaController:
 
     # --- sending --------------------------------------------------------------------------------------------
 
-    def _send(self, decided: int, actions: Iterable[QuotaAction]) -> None:
-        for action in actions:
-            (self._later if _can_wait(action) else self._first).waiting.append((decided, action))
-        self._begin(self._first)
-        self._begin(self._later)
+    def _send(self, actions: Iterable[QuotaAction]) -> None:
+        self._to_send.extend(actions)
+        while self._to_send and len(self._calls) < WIDTH and not self._is_ending:
+            task = asyncio.ensure_future(self._try(self._to_send.popleft()))
+            self._calls.add(task)
+            task.add_done_callback(self._ended)
 
-    def _begin(self, lane: _Lane) -> None:
-        while lane.waiting and len(lane.running) < lane.width:
-            decided, action = lane.waiting.popleft()
-            task = asyncio.ensure_future(self._try(decided, action))
-            lane.running.add(task)
-            task.add_done_callback(lambda ended: self._ended(lane, ended))
-
-    def _ended(self, lane: _Lane, task: asyncio.Task[None]) -> None:
-        lane.running.discard(task)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._calls.discard(task)
         bug = task.exception()
         if bug is not None:
             self._bugs.put_nowait(bug)
-        self._begin(lane)
+        self._send(())
 
     async def _fail(self) -> None:
         """A bug met while a call was carried out ends the process."""
         raise await self._bugs.get()
 
-    async def _try(self, decided: int, action: QuotaAction) -> None:
+    async def _try(self, action: QuotaAction) -> None:
         """One call, and what follows from how it ended."""
-        outcome = await self._apply(decided, action)
+        outcome = await self._apply(action)
         if outcome.result is Result.UNKNOWN:
             self._undecided_until = max(self._undecided_until, self._monotonic() + WRITE_SECONDS)
         self._count(action, outcome)
-        self._send(decided, self.machine.done(action, outcome, self._now()))
+        self._send(self.machine.done(action, outcome, self._now()))
 
-    async def _apply(self, decided: int, action: QuotaAction) -> Outcome:
-        def left() -> float:
-            return min(self.leader.left(), WRITE_SECONDS) if self._round == decided else 0.0
-
-        if not left():
+    async def _apply(self, action: QuotaAction) -> Outcome:
+        """Without the Lease no call waits for its turn: it would be an old one when the Lease comes back."""
+        if not self.leader.is_held:
             return _LEASE_OVER
+
+        def left() -> float:
+            return min(self.leader.left(), WRITE_SECONDS)
+
         try:
             outcome = await self._api.apply(action, None if isinstance(action, TellObjectEvent) else left)
         except Exception as error:  # noqa: BLE001 - whatever ended the call (credentials, a key), the API server may have had it
@@ -241,28 +234,7 @@ class QuotaController:
 
     def _is_idle(self) -> bool:
         """Whether the Lease may go to another: no write is on its way or may still come true unseen."""
-        return not self._first.running and not self._later.running and self._monotonic() >= self._undecided_until
-
-
-class _Lane:
-    """Calls that wait their turn, each with the round in which it was decided, and those on their way."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.waiting: deque[tuple[int, QuotaAction]] = deque()
-        self.running: set[asyncio.Task[None]] = set()
-
-    def close(self) -> None:
-        """Nothing more is begun."""
-        self.waiting.clear()
-        self.width = 0
-
-
-def _can_wait(action: QuotaAction) -> bool:
-    """Whether it only tells: a condition that makes no claim, an Event, the tree's status."""
-    if isinstance(action, SetPodCondition):
-        return action.condition.reason != _CLAIMING
-    return isinstance(action, TellObjectEvent | WriteTreeStatus)
+        return not self._calls and self._monotonic() >= self._undecided_until
 
 
 class _Figures:
