@@ -20,6 +20,7 @@ from .twins import connection_to
 
 NODES, PODS, EVENTS = "/api/v1/nodes", "/api/v1/pods", "/api/v1/events"
 MPI, TREES = "/apis/kubeflow.org/v2beta1/mpijobs", "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees"
+BUDGETS, NAMESPACES = "/apis/policy/v1/poddisruptionbudgets", "/api/v1/namespaces"
 HOLD = Stream(then="hold")
 Script = dict[str, list[Reply | Stream]]
 
@@ -61,7 +62,9 @@ def small_cluster(**changes: list[Reply | Stream]) -> Script:
         EVENTS: [page([])],
         MPI: [page([mpi_job("train")])],
         TREES: [page([tree({"name": "root"})])],
-        **{f"watch {path}": [HOLD] for path in (NODES, PODS, EVENTS, MPI, TREES)},
+        NAMESPACES: [page([])],
+        BUDGETS: [page([])],
+        **{f"watch {path}": [HOLD] for path in (NODES, PODS, EVENTS, MPI, TREES, NAMESPACES, BUDGETS)},
     }
     paths = {"VERSION": "/version", "APIS": "/apis", "NODES": NODES, "PODS": PODS, "EVENTS": EVENTS, "MPI": MPI, "TREES": TREES}
     return script | {
@@ -301,3 +304,61 @@ async def test_who_may_not_read_them_or_shares_nothing_misses_nothing() -> None:
     async with living(small_cluster()) as (world, server):
         snapshot = await world.until(is_all_ok)
         assert (snapshot.sources["gpu-withheld"].state, server.requests_of(CONFIG_MAPS)) == ("off", [])
+
+
+REPLICA_SETS = "/apis/apps/v1/replicasets"
+REPLICA_SETS_SERVED = ("apps", "v1", "replicasets")
+
+
+def replica_set(name: str) -> dict[str, Any]:
+    owner = {"kind": "Deployment", "name": "web", "uid": "uid-web", "controller": True}
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1", "ownerReferences": [owner]}
+    return {"metadata": {**meta, "annotations": {"deployment.kubernetes.io/revision": "7"}}, "spec": {}}
+
+
+def with_quota(**changes: list[Reply | Stream]) -> Script:
+    """The small cluster, and what quota reads beside the tree."""
+    budget = {"metadata": {"name": "b", "namespace": "default", "uid": "ub", "generation": 1}, "spec": {"selector": {}}}
+    script: Script = {
+        REPLICA_SETS: [page([replica_set("web-1")])],
+        BUDGETS: [page([{**budget, "status": {"disruptionsAllowed": 2, "observedGeneration": 1}}])],
+        NAMESPACES: [page([{"metadata": {"name": "default", "uid": "ud", "labels": {"fairlead.io/quota": "enforced"}}}])],
+        f"watch {REPLICA_SETS}": [HOLD],
+    }
+    return small_cluster(APIS=[groups(MPI_SERVED, TREES_SERVED, REPLICA_SETS_SERVED)]) | script | changes
+
+
+async def test_where_there_is_a_tree_owners_budgets_and_namespaces_are_read() -> None:
+    async with living(with_quota()) as (world, _):
+        snapshot = await world.until(lambda each: is_all_ok(each) and each.namespaces and each.budgets and len(each.workloads) == 2)
+        assert [(each.kind, each.name, each.owner, each.revision) for each in snapshot.workloads] == [
+            ("MPIJob", "train", "", 0),
+            ("ReplicaSet", "web-1", "uid-web", 7),
+        ], "a training job is read once, and is a workload too"
+        assert [(each.key, each.allowed) for each in snapshot.budgets] == [("default/b", 2)]
+        assert [(each.name, each.labels) for each in snapshot.namespaces] == [("default", {"fairlead.io/quota": "enforced"})]
+        states = {name: snapshot.sources[name].state for name in ("replicasets", "poddisruptionbudgets", "namespaces", "rayclusters")}
+        assert states == {"replicasets": "ok", "poddisruptionbudgets": "ok", "namespaces": "ok", "rayclusters": "missing"}
+        assert not states.keys() & snapshot.main_sources.keys(), "no page is incomplete without"
+
+
+async def test_without_a_tree_nobody_asks_for_them() -> None:
+    async with living(with_quota() | {TREES: [page([])]}) as (world, server):
+        snapshot = await world.until(is_all_ok)
+        await world.until(lambda _: world.cluster.is_ready)
+        assert "replicasets" not in snapshot.sources
+        assert [*server.requests_of(REPLICA_SETS), *server.requests_of(NAMESPACES), *server.requests_of(BUDGETS)] == []
+
+
+async def test_a_tree_that_comes_later_begins_it() -> None:
+    comes = Stream(lines=[event("ADDED", tree({"name": "root"}))], then="hold")
+    async with living(with_quota() | {TREES: [page([])], f"watch {TREES}": [comes]}) as (world, _):
+        snapshot = await world.until(lambda each: each.quota_tree is not None and each.namespaces and len(each.workloads) == 2)
+        assert snapshot.sources["replicasets"].state == "ok"
+
+
+async def test_who_may_not_read_them_is_told_so_and_sees_the_rest() -> None:
+    script = with_quota() | {BUDGETS: [status(403, "Forbidden", "no")]}
+    async with living(script) as (world, _):
+        snapshot = await world.until(lambda each: len(each.workloads) == 2 and each.sources["poddisruptionbudgets"].state == "forbidden")
+        assert (snapshot.budgets, snapshot.sources["replicasets"].state) == ((), "ok")

@@ -63,25 +63,9 @@ def install(cluster: ControlPlane) -> None:
 
 
 def install_crd(cluster: ControlPlane) -> None:
-    """The shipped definition of the tree; while there is none, one that takes everything."""
-    if (DEPLOY / CRD).exists():
-        cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
-    else:
-        cluster.admin.apply([_open_definition()])
+    """The shipped definition of the tree."""
+    cluster.admin.run("apply", "--server-side", "--force-conflicts", "-f", str(DEPLOY / CRD))
     cluster.admin.run("wait", "--for=condition=Established", "--timeout=30s", f"customresourcedefinition/{TREES}")
-
-
-def _open_definition() -> Object:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": anything}}
-    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"}
-    names = {"plural": "elasticquotatrees", "singular": "elasticquotatree", "kind": "ElasticQuotaTree", "listKind": "ElasticQuotaTreeList"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": TREES, "annotations": approved},
-        "spec": {"group": "scheduling.sigs.k8s.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
 
 
 def tree(root: Object) -> Object:
@@ -127,6 +111,33 @@ def deployment(name: str, place: str, replicas: int, cpu: str, **metadata: Any) 
     }
 
 
+def job(name: str, place: str, pods: int, cpu: str, *, is_suspended: bool = False) -> Object:
+    """A Job whose pods run until they are deleted."""
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "suspend": is_suspended, "template": {"spec": spec}},
+    }
+
+
+def stateful_set(name: str, place: str, replicas: int, cpu: str) -> Object:
+    found = deployment(name, place, replicas, cpu)
+    spec = {**found["spec"], "serviceName": name, "podManagementPolicy": "Parallel"}
+    return {**found, "kind": "StatefulSet", "spec": spec}
+
+
+def budget(name: str, place: str, app: str, unavailable: int) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": place},
+        "spec": {"maxUnavailable": unavailable, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
 def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, still: float = 1.0) -> None:
     """Wait until so many run in each namespace, and go on doing so for a moment; AssertionError with what was seen instead."""
 
@@ -144,6 +155,16 @@ def settled(truth: QuotaTruth, wanted: dict[str, int], seconds: float = 60.0, st
     except TimeoutError as error:
         reasons = {place: truth.reasons(place) for place in truth.above}
         raise AssertionError(f"{truth.running()} run, not {wanted}; {reasons}; evicted: {sorted(truth.evicted.values())}") from error
+
+
+def clear(cluster: ControlPlane, places: Sequence[str]) -> None:
+    """Nothing of anybody is left in these namespaces."""
+    owners = "deployments,statefulsets,jobs,poddisruptionbudgets"
+    for place in places:
+        cluster.admin.run("delete", owners, "--all", "-n", place, "--wait=false")
+    for place in places:
+        cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+    wait_until("nothing is left", lambda: not any(cluster.admin.get(f"pods,{owners}", "-n", place) for place in places))
 
 
 def bounded(name: str, low: int, high: int, namespaces: Sequence[str] = (), children: Sequence[Object] = ()) -> Object:

@@ -100,7 +100,8 @@ def test_apply_is_done_when_nothing_changed(gadgets: Kubectl) -> None:
         ("pods", ["The simulated API server knows the fields of this kind and their types"]),
         ("hpa.spec", ["maxReplicas\t<integer>"]),
         ("deployments.spec.strategy.rollingUpdate", ["maxSurge\t<IntOrString>"]),
-        ("elasticquotatrees.spec", ["Whatever is written here is kept"]),
+        ("mpijobs.spec", ["Whatever is written here is kept"]),
+        ("elasticquotatrees.spec.root.children", ["namespaces\t<[]string>", "What the node is guaranteed"]),
         ("crd.spec.versions", ["FIELD: versions <[]CustomResourceDefinitionVersion>", "served\t<boolean>"]),
     ],
 )

@@ -11,7 +11,9 @@ from tests.cli.api_objects import node, pod, reading, snapshot_of, topology_map
 
 from fairlead.errors import UserError
 from fairlead.model.jobs.job import Job, Role
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.node_choice import Expression
+from fairlead.model.quota.rows import Budget, Namespace, Workload
+from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.model.source import Source
 from fairlead.wire.files import snapshot_file
@@ -31,7 +33,21 @@ def whole() -> ClusterSnapshot:
     )
     quota = QuotaNode("root", "root", children=(QuotaNode("root.a", "root.a", "root", {"cpu": 1500}, namespaces=("a",)),))
     jobs = (Job("mpijob", "MPIJob", "kubeflow.org/v2beta1", "a", "j", roles=(Role("worker", 2, {"nvidia.com/gpu": 1}),)),)
-    return msgspec.structs.replace(snapshot, quota=quota, jobs=jobs, taken_at=1767600000.0, version=7)
+    return msgspec.structs.replace(
+        snapshot,
+        quota=quota,
+        quota_tree=QuotaTree("elasticquotatree", "kube-system", quota, "ut", 3),
+        workloads=(Workload("Job", "batch/v1", "a", "j", "uj", can_suspend=True, pods=2, request={"cpu": 1000}, suspended_for="b/p"),),
+        budgets=(
+            Budget("a", "every", "u1", (), 1),
+            Budget("a", "none", "u2", None),
+            Budget("a", "some", "u3", (Expression("app", "In", ("web",)),), 2),
+        ),
+        namespaces=(Namespace("a", "ua", {"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": "root.a"}),),
+        jobs=jobs,
+        taken_at=1767600000.0,
+        version=7,
+    )
 
 
 def test_a_saved_snapshot_comes_back_equal() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
-
 from fairlead.edge.kube.object_actions import tree_status_request
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.quota.plan import QuotaNodeUse
@@ -107,6 +105,6 @@ def test_a_tree_without_a_root_has_no_leaves() -> None:
 def test_it_is_one_write_to_the_status_of_this_very_object() -> None:
     request = tree_status_request(WriteTreeStatus(tree(), USES))
     assert request.path.startswith("/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees/elasticquotatree/status?")
-    body = json.loads(request.body or b"")
-    assert (body["metadata"], body["status"]["leaves"]) == ({"uid": "u"}, 1)
-    assert msgspec.json.encode(body)
+    test, write = json.loads(request.body or b"")
+    assert test == {"op": "test", "path": "/metadata/uid", "value": "u"}
+    assert (write["op"], write["path"], write["value"]["leaves"]) == ("add", "/status", 1)

@@ -141,7 +141,7 @@ class ClusterSnapshot(Struct, frozen=True, dict=True):
     @property
     def main_sources(self) -> Mapping[str, Source]:
         """All but the optional ones: what a page or a metric is incomplete without."""
-        return {name: source for name, source in self.sources.items() if name not in OPTIONAL}
+        return {name: source for name, source in self.sources.items() if name not in OPTIONAL and not source.is_optional}
 
     def was_read(self, source: str) -> bool:
         """Whether the source's contents are in here, so that what is not in here is not in the cluster."""

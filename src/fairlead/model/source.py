@@ -29,6 +29,7 @@ class Source(Struct, frozen=True, gc=False):
     """How well one input was read.
 
     `good_at`: the last moment its contents were known to be current, epoch seconds; None = never.
+    `is_optional`: no page or metric is incomplete without it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Source(Struct, frozen=True, gc=False):
     message: str = ""
     hint: str = ""
     good_at: Moment | None = None
+    is_optional: bool = False
 
     @property
     def is_ok(self) -> bool:

@@ -1,14 +1,15 @@
 """The CustomResourceDefinitions of the kinds whose controllers live here; they stand in every simulated
 cluster.
 
-On a real cluster an operator's installation brings them. Their schemas describe no field: the operators' own
-definitions may be applied over them.
+On a real cluster an operator's installation brings them. Their schemas describe no field, the quota tree's
+excepted: the operators' own definitions may be applied over them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from fairlead.wire.quota.tree_definition import quota_tree_definition
 from fairlead_sim.objects import resources as served
 from fairlead_sim.objects.object_names import ObjectNames
 from fairlead_sim.objects.watch_log import Object
@@ -39,12 +40,6 @@ _COLUMNS: dict[ResourceKind, tuple[dict[str, str], ...]] = {
         {"jsonPath": ".status.state", "name": "status", "type": "string"},
         _AGE,
     ),
-    served.ELASTIC_QUOTA_TREES: (
-        {"jsonPath": '.status.conditions[?(@.type=="Valid")].status', "name": "Valid", "type": "string"},
-        {"jsonPath": ".status.leaves", "name": "Leaves", "type": "integer"},
-        {"jsonPath": ".status.waiting", "name": "Waiting", "type": "integer"},
-        _AGE,
-    ),
 }
 _OTHER_VERSIONS: dict[ResourceKind, tuple[str, ...]] = {served.MPI_JOBS: ("v1",)}
 """Served beside the stored one: the same fields, some of which people of that time wrote in other places
@@ -65,7 +60,21 @@ def builtin_definitions(seed: int) -> list[Object]:
     return [_definition(ref, names.uid()) for ref in served.RESOURCES if ref.is_custom]
 
 
+def _ours(uid: str) -> Object:
+    """The quota tree's definition is ours, and therefore whole."""
+    definition = quota_tree_definition()
+    (version,) = definition["spec"]["versions"]
+    return {
+        **definition,
+        "metadata": {**definition["metadata"], "uid": uid, "generation": 1},
+        "spec": {**definition["spec"], "conversion": {"strategy": "None"}},
+        "status": {"storedVersions": [version["name"]]},
+    }
+
+
 def _definition(ref: ResourceKind, uid: str) -> Object:
+    if ref is served.ELASTIC_QUOTA_TREES:
+        return _ours(uid)
     subresources: Object = {"status": {}} if "status" in ref.subresources else {}
     if ref in _SCALES:
         subresources["scale"] = _SCALES[ref]
@@ -78,8 +87,6 @@ def _definition(ref: ResourceKind, uid: str) -> Object:
     if ref.short_names:
         names["shortNames"] = list(ref.short_names)
     metadata: Object = {"name": ref.group_resource, "uid": uid, "generation": 1}
-    if ref.group.endswith(".k8s.io"):
-        metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a contract between quota tools"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -6,21 +6,24 @@ the model would be a second model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from fairlead.kinds.parts.kind import source_of
 from fairlead.kinds.registry import KINDS, one_per_resource
+from fairlead.kinds.workloads import OWNER_KINDS, workload_of
 from fairlead.model.devices.device import DeviceSample
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.jobs.job import Job
+from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.snapshot import GPU_TELEMETRY, OPTIONAL, ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_topology_map, parse_withheld_map
+from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.kept_objects import KEPT_KINDS, kept_object
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
@@ -31,6 +34,8 @@ from fairlead_sim.world.world import World
 Row = TypeVar("Row")
 _SYSTEM: Final = names.UNHEALTHY_GPUS_NAMESPACE
 """Where both kinds of ConfigMaps about GPUs are."""
+_OF_QUOTA: Final = ("namespaces", "poddisruptionbudgets", *(kind.name for kind in OWNER_KINDS))
+"""Sources that are read where there is a quota tree."""
 
 
 def take_snapshot(world: World) -> ClusterSnapshot:
@@ -39,16 +44,23 @@ def take_snapshot(world: World) -> ClusterSnapshot:
     kinds = [source_of(kind) for kind in one_per_resource(KINDS)]
     maps = [wire for wire in _rows(world, CONFIG_MAPS, WireConfigMap, _itself) if wire.metadata.namespace == _SYSTEM]
     withheld = [parse_withheld_map(wire) for wire in maps]
+    tree, jobs = _quota_tree(world), _jobs(world)
     return build_snapshot(
         nodes=_rows(world, NODES, WireNode, parse_node),
         pods=_rows(world, PODS, WirePod, parse_pod),
-        jobs=_jobs(world),
+        jobs=jobs,
         gpus=(reading_of(sample) for sample in world.devices.sample()),
-        quota_tree=_quota_tree(world),
+        quota_tree=tree,
+        workloads=[*_owners(world), *map(workload_of, jobs)] if tree else (),
+        budgets=(parse_budget(wire) for wire in _of_resource(world, "policy", "poddisruptionbudgets", WireBudget)) if tree else (),
+        namespaces=(parse_namespace(wire) for wire in _of_resource(world, "", "namespaces", WireNamespace)) if tree else (),
         events=_rows(world, EVENTS, WireEvent, parse_event),
         topologies=(parse_topology_map(wire) for wire in maps if (wire.metadata.labels or {}).get(names.LABEL_GPU_SCHEDULE)),
         withheld=((row.node, row.indexes) for row in withheld),
-        sources=(Source(name, good_at=now) for name in ("nodes", "pods", *kinds, names.QUOTA_PLURAL, "events", GPU_TELEMETRY, *OPTIONAL)),
+        sources=[
+            *(Source(name, good_at=now) for name in ("nodes", "pods", *kinds, names.QUOTA_PLURAL, "events", GPU_TELEMETRY, *OPTIONAL)),
+            *(Source(name, good_at=now, is_optional=True) for name in (_OF_QUOTA if tree else ())),
+        ],
         taken_at=now,
     )
 
@@ -99,6 +111,12 @@ def _quota_tree(world: World) -> QuotaTree | None:
     trees = (parse_quota_tree(wire) for wire in _of_resource(world, names.QUOTA_GROUP, names.QUOTA_PLURAL, WireQuotaTree))
     wanted = (names.QUOTA_TREE_NAMESPACE, names.QUOTA_TREE_NAME)
     return next((tree for tree in trees if (tree.namespace, tree.name) == wanted), None)
+
+
+def _owners(world: World) -> Iterator[Workload]:
+    for kind in OWNER_KINDS:
+        for wire in _of_resource(world, kind.group, kind.plural, kind.wire):
+            yield kind.parse(wire, kind.versions[0])
 
 
 def _jobs(world: World) -> list[Job]:

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from msgspec.structs import replace
 from tests.cli.command import Printed, run_command
 
 from fairlead.errors import OutsideError, UserError
 from fairlead.model.node import Node
 from fairlead.model.pod import Container, Pod, PodPhase
+from fairlead.model.quota.rows import Namespace
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
 from fairlead.model.source import Source, SourceState
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
@@ -160,6 +162,15 @@ def test_a_cluster_tells_which_namespaces_are_busy(tmp_path: Path) -> None:
     assert told.out.splitlines()[-1] == "1 error; checked against a snapshot of the tests"
     quiet = check(tmp_path, moved, cluster(manifest(), runs("ns2", "q")))
     assert (quiet.status, quiet.out.splitlines()[-1]) == (0, "valid: 7 nodes, 4 of them leaves; checked against a snapshot of the tests")
+
+
+def test_namespaces_that_are_not_there_are_told_where_they_were_read(tmp_path: Path) -> None:
+    known = replace(
+        cluster(manifest(), sources=(*READ, Source("namespaces"))), namespaces=(Namespace("ns1"), Namespace("ns2"), Namespace("ns3"))
+    )
+    told = check(tmp_path, manifest(), known).out
+    assert told.splitlines()[0] == "WARNING  NoSuchNamespace  root.b.2: namespace ns4 does not exist yet"
+    assert "WARNING" not in check(tmp_path, manifest(), replace(known, sources={})).out
 
 
 def test_pods_that_cannot_be_read_are_warned_of(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, Result, SetPodCondition
 from fairlead.model.keys import ANNOTATION_SUSPENDED_FOR, LABEL_POD_GROUP, LABEL_POD_GROUP_SIZE, QUOTA_GATE
-from fairlead.model.node import Condition
+from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Budget, Namespace, Workload
@@ -26,6 +26,7 @@ from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.rules.quota.machine import QuotaMachine
 
 START = 1_000_000.0
+NODE = Node("node-1", "node", allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000), conditions=(Condition("Ready", "True"),))
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 
 
@@ -119,7 +120,7 @@ class FakeCluster:
 
     def create(self, kind: str, namespace: str, name: str, replicas: int, request: Mapping[str, int] | int, **more: Any) -> str:
         uid = f"{kind}-{namespace}-{name}"
-        asked = {"cpu": request} if isinstance(request, int) else request
+        asked = {"gpu": request} if isinstance(request, int) else request
         self.owners[uid] = Owning(kind, namespace, name, uid, replicas, asked, **more)
         self._tell_owner(uid)
         self.after(0, lambda: self._sync(uid))
@@ -144,7 +145,7 @@ class FakeCluster:
     def set_tree(self, root: QuotaNode | None, **more: Any) -> None:
         self.tree = None if root is None else QuotaTree("elasticquotatree", "kube-system", root, "tree-uid", **more)
         self.root = root or self.root
-        self._watch("tree")
+        self._watch("tree", "tree")
 
     # --- what is there --------------------------------------------------------------------------------------
 
@@ -186,7 +187,10 @@ class FakeCluster:
     def _sync(self, uid: str) -> None:
         owner = self.owners[uid]
         live = self._live(uid)
-        if owner.is_suspended:
+        if owner.kind == "Bare":
+            while owner.made < owner.replicas:
+                self._make(owner, f"{owner.name}-{owner.made:03d}")
+        elif owner.is_suspended:
             for pod in live:
                 self._stop(pod.uid)
         elif owner.kind == "StatefulSet":
@@ -399,7 +403,7 @@ class FakeCluster:
         feed = machine.feed
         for kind in KINDS:
             feed.workloads(kind).replace({uid: self._row(each) for uid, each in self.owners.items() if each.kind == kind}, ())
-        feed.nodes.replace({}, ())
+        feed.nodes.replace({"node": NODE}, ())
         feed.trees.replace({"tree": self.tree} if self.tree else {}, ())
         feed.namespaces.replace(dict(self.namespaces), ())
         feed.budgets.replace(dict(self.budgets), ())
@@ -466,7 +470,7 @@ class FakeCluster:
     def _answer(self, action: QuotaAction, outcome: Outcome, life: int) -> None:
         self._flying -= 1
         if life == self._life and self.machine is not None:
-            more = self.machine.done(action, outcome, self.now)
-            self._send(more)
-            if self.machine.next_at is not None:
-                self._look_by(max(self.machine.next_at, self.now + 0.05))
+            machine = self.machine
+            self._send(machine.done(action, outcome, self.now))
+            if machine is self.machine and machine.next_at is not None:
+                self._look_by(max(machine.next_at, self.now + 0.05))

@@ -115,6 +115,8 @@ class SmallWorld:
                 self._come(pod)
         for waiting in plan.waiting:
             for pod in waiting.pods:
+                if pod.key not in self.pods:  # its job was suspended
+                    continue
                 since = pod.claim_since if pod.claim_since is not None else self.now
                 is_claim = waiting.reason == "WaitingForEvictions"
                 self._set(pod.key, claim_since=since if is_claim else None, said_reason=str(waiting.reason))

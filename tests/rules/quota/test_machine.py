@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
 from tests.rules.quota.fake_cluster import FakeCluster, Faults
+from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
+
+from fairlead.model.actions import AdmitPod, EvictPod, SetPodCondition
+from fairlead.model.quota.tree import Violation
+from fairlead.ports import QuotaSinks
+from fairlead.rules.quota.machine import QuotaMachine
 
 DEMO = "root[40]{a[20/40]{a1[10/20] a2[10/20]} b[20/40]{b1[10/20] b2[10/20]}}"
 LEAVES = ("a1", "a2", "b1", "b2")
 
 
 def play_demo(seed: int, faults: Faults) -> FakeCluster:
-    world = FakeCluster(tree(DEMO, resource="cpu"), seed=seed, faults=faults)
+    world = FakeCluster(tree(DEMO), seed=seed, faults=faults)
     seen = []
     for leaf in LEAVES:
         world.create("Deployment", leaf, "nginx", 5, 5)
@@ -25,3 +34,139 @@ def play_demo(seed: int, faults: Faults) -> FakeCluster:
 def test_the_demo_with_late_watches_and_any_grace(seed: int) -> None:
     world = play_demo(seed, Faults())
     assert world.reasons("a1") == ["WaitingForIdleQuota"] * 3
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(10, 300, 10))])
+def test_the_demo_with_lost_answers_refusals_and_crashes_300_of_300(first: int) -> None:
+    """A tenth of all calls fail, half of those after they were done; one in fifty calls is the controller's last."""
+    for seed in range(first, first + 10):
+        play_demo(seed, Faults(lost=0.1, busy=0.05, crash=0.02))
+
+
+def storm(seed: int) -> FakeCluster:
+    """Random trees, Deployments, StatefulSets, bare pods, gangs, budgets; people scale while things happen."""
+    rng = random.Random(seed)
+    root = random_tree(rng)
+    faults = rng.choice((Faults(), Faults(lost=0.1, busy=0.05, crash=0.02)))
+    world = FakeCluster(root, seed=seed, faults=faults, grace=rng.choice((0.0, 5.0, 60.0)), delay=rng.choice((0.0, 0.5, 5.0)))
+    leaves = [leaf.name for leaf in root.leaves()]
+    made = []
+    for number in range(rng.randint(2, 8)):
+        leaf, kind = rng.choice(leaves), rng.choice(("Deployment", "Deployment", "StatefulSet", "Bare"))
+        request = {each: rng.randint(0, 5) for each in root.min}
+        more = {"priority": rng.choice((0, 0, 10, 100)), "gang": rng.random() < 0.2}
+        made.append(world.create(kind, leaf, f"w{number}", rng.randint(1, 4), request, **more))
+        if rng.random() < 0.4:
+            world.budget(leaf, rng.randint(0, 3))
+        world.run(rng.choice((0, 1, 10, 60)))
+        if rng.random() < 0.3:
+            world.scale(rng.choice(made), rng.randint(0, 4))
+    world.settle()
+    return world
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(20, 1000, 20))])
+def test_storms_end_and_never_exceed_a_max(first: int) -> None:
+    """The auditor of the cluster in memory counts at every admission."""
+    for seed in range(first, first + 20):
+        try:
+            storm(seed)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def one_leaf(**more: object) -> FakeCluster:
+    return FakeCluster(tree("root[20]{a[0] b[20]}"), **more)  # type: ignore[arg-type]
+
+
+def test_an_idle_queue_writes_nothing() -> None:
+    world = one_leaf()
+    world.create("Deployment", "b", "web", 30, 5)
+    world.settle()
+    world.run(600)
+    before = len(world.calls)
+    world.run(900)
+    assert (world.calls[before:], len(world.waiting("b"))) == ([], 26)
+
+
+def test_a_claim_is_written_before_the_first_eviction() -> None:
+    world = one_leaf()
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    before = len(world.calls)
+    world.create("Deployment", "b", "web", 1, 5)
+    world.settle()
+    calls = world.calls[before:]
+    evicted = next(place for place, call in enumerate(calls) if isinstance(call, EvictPod))
+    said = [call.condition.reason for call in calls[:evicted] if isinstance(call, SetPodCondition)]
+    assert "WaitingForEvictions" in said
+    assert world.running("a", "b") == (3, 1)
+
+
+def test_several_victims_are_tried_dry_and_all_go() -> None:
+    world = one_leaf()
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    before = len(world.calls)
+    world.create("Deployment", "b", "big", 1, 15)
+    world.settle()
+    evictions = [call.is_trial for call in world.calls[before:] if isinstance(call, EvictPod)]
+    assert evictions == [True, True, True, False, False, False]
+    assert world.running("a", "b") == (1, 1)
+
+
+def test_a_budget_that_changes_its_mind_is_never_broken() -> None:
+    """The watch still says that one may go when the API server already says no: another victim, or none."""
+    world = one_leaf(delay=10.0)
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    world.budget("a", 3)
+    world.run(60)
+    world.create("Deployment", "b", "web", 2, 5)
+    world.settle()
+    assert world.running("a", "b") == (3, 1)
+    assert len(world.evictions) == 1
+
+
+@pytest.mark.parametrize("more", [{"root": None}, {"faults": (Violation("root.a", "BadShape", "root.a: no", stops=True),)}])
+def test_without_a_valid_tree_nobody_is_admitted_or_evicted_and_everybody_is_told(more: dict[str, Any]) -> None:
+    world = one_leaf()
+    world.create("Deployment", "a", "web", 4, 5)
+    world.settle()
+    root = more.pop("root", world.root)
+    world.set_tree(root, **more)
+    world.run(30)
+    before = len(world.calls)
+    world.create("Deployment", "b", "web", 2, 5)
+    world.settle()
+    assert not [call for call in world.calls[before:] if isinstance(call, AdmitPod | EvictPod)]
+    assert (world.running("a", "b"), world.reasons("b")) == ((4, 0), ["TreeInvalid"] * 2)
+
+
+def test_namespaces_of_leaves_are_marked_and_one_that_leaves_is_let_go() -> None:
+    world = one_leaf()
+    world.settle()
+    marks = {name: (dict(space.labels), dict(space.annotations)) for name, space in world.namespaces.items()}
+    assert marks == {name: ({"fairlead.io/quota": "enforced"}, {"fairlead.io/leaf": name}) for name in ("a", "b")}
+    world.create("Deployment", "b", "web", 6, 5)
+    world.settle()
+    assert world.running("b") == (4,)
+    world.set_tree(tree("root[20]{a[0] c[20]}"))
+    world.settle()
+    assert (world.running("b"), world.namespaces["b"].labels, world.namespaces["b"].annotations) == ((6,), {}, {})
+
+
+def test_a_statefulset_goes_on_where_it_was() -> None:
+    world = one_leaf()
+    world.create("StatefulSet", "a", "db", 4, 5)
+    world.settle()
+    assert world.running("a") == (4,)
+    world.create("Deployment", "b", "web", 2, 5)
+    world.settle()
+    assert (world.running("a", "b"), len(world.evictions)) == ((2, 2), 2)
+    assert [pod.name for pod in world.waiting("a")] == ["db-2"]
+
+
+def test_the_feed_takes_what_the_api_server_tells() -> None:
+    sinks: QuotaSinks = QuotaMachine().feed
+    assert sinks.pods and sinks.workloads("Job")

@@ -22,7 +22,8 @@ LEAVES = (
     QuotaNode("a", "root.a", "root", {"cpu": 4000}, {}, ("team",), user_cap={"cpu": 2000}),
     QuotaNode("b", "root.b", "root", {"cpu": 4000}, {}, ("other", "empty")),
 )
-TREE = QuotaTree("elasticquotatree", "kube-system", QuotaNode("root", "root", "", {"cpu": 8000}, {"cpu": 8000}, children=LEAVES))
+ROOT = QuotaNode("root", "root", "", {"cpu": 8000}, {"cpu": 8000}, children=LEAVES)
+TREE = QuotaTree("elasticquotatree", "kube-system", ROOT)
 READY = (Condition("Ready", "True"),)
 DEPLOYMENT = workload("apps/v1", "Deployment", "web", labels={"arena.kubeflow.org/console-user": "bob"})
 REPLICAS = workload("apps/v1", "ReplicaSet", "web-1", owner=DEPLOYMENT)
@@ -92,6 +93,13 @@ def test_faults_of_the_tree_go_with_the_state() -> None:
     fault = Violation("root.a", "BadShape", "root.a: max of `cpu` is `x`", stops=True)
     state = quota_state(replace(snapshot(**objects()), quota_tree=replace(TREE, faults=(fault,))), NOW)
     assert fault in state.violations
+
+
+def test_what_is_wrong_with_a_tree_that_could_be_read_goes_with_the_state_too() -> None:
+    twice = replace(ROOT, children=(LEAVES[0], replace(LEAVES[1], namespaces=("team",))))
+    state = quota_state(replace(snapshot(**objects()), quota_tree=replace(TREE, root=twice), quota=twice), NOW)
+    assert [each.code for each in state.violations if each.stops] == ["NamespaceInTwoLeaves"]
+    assert plan_quota(state).admit == ()
 
 
 def test_a_jobs_templates_speak_for_it_while_it_is_suspended() -> None:

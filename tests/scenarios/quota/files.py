@@ -126,34 +126,37 @@ def parse_tree(
     namespaces: Mapping[str, list[str]] | None = None,
 ) -> QuotaNode:
     """Root's max is its min unless it is written."""
-    found, rest = _node(text, "", "", attributes or {}, resource, namespaces or {})
+    found, rest = _Reader(attributes or {}, resource, namespaces or {}).node(text, "", "")
     assert not rest.strip(), rest
     return replace(found, max=found.max or found.min)
 
 
-def _node(
-    text: str, parent: str, path: str, attributes: Mapping[str, Mapping[str, str]], resource: str, namespaces: Mapping[str, list[str]]
-) -> tuple[QuotaNode, str]:
-    match = _NODE.match(text)
-    assert match, text
-    name, bounds = match.groups()
-    least: dict[str, int] = {}
-    most: dict[str, int] = {}
-    for part in bounds.split(","):
-        word, _, numbers = part.strip().rpartition(" ")
-        low, _, high = numbers.partition("/")
-        each = word or resource
-        least[each] = parse_amount(each, low)
-        if high:
-            most[each] = parse_amount(each, high)
-    rest, children = text[match.end() :].lstrip(), []
-    here = f"{path}.{name}" if path else name
-    if rest.startswith("{"):
-        rest = rest[1:].lstrip()
-        while not rest.startswith("}"):
-            child, rest = _node(rest, name, here, attributes, resource, namespaces)
-            children.append(child)
-            rest = rest.lstrip()
-        rest = rest[1:]
-    spaces = () if children else tuple(namespaces.get(name, [name.replace(".", "-")]))
-    return QuotaNode(name, here, parent, least, most, spaces, attributes.get(name, {}), tuple(children)), rest
+class _Reader(Struct):
+    attributes: Mapping[str, Mapping[str, str]]
+    resource: str
+    namespaces: Mapping[str, list[str]]
+
+    def node(self, text: str, parent: str, path: str) -> tuple[QuotaNode, str]:
+        match = _NODE.match(text)
+        assert match, text
+        name, bounds = match.groups()
+        least: dict[str, int] = {}
+        most: dict[str, int] = {}
+        for part in bounds.split(","):
+            word, _, numbers = part.strip().rpartition(" ")
+            low, _, high = numbers.partition("/")
+            each = word or self.resource
+            least[each] = parse_amount(each, low)
+            if high:
+                most[each] = parse_amount(each, high)
+        rest, children = text[match.end() :].lstrip(), []
+        here = f"{path}.{name}" if path else name
+        if rest.startswith("{"):
+            rest = rest[1:].lstrip()
+            while not rest.startswith("}"):
+                child, rest = self.node(rest, name, here)
+                children.append(child)
+                rest = rest.lstrip()
+            rest = rest[1:]
+        spaces = () if children else tuple(self.namespaces.get(name, [name.replace(".", "-")]))
+        return QuotaNode(name, here, parent, least, most, spaces, self.attributes.get(name, {}), tuple(children)), rest

@@ -3,7 +3,8 @@
 A resource that is forbidden, not served or failing is a state in the snapshot's `sources`, never an exception
 and never an empty list without a word. Nodes are read before pods, so that a pod may be missing, but not its
 node. ConfigMaps by which an operator takes shared GPUs out are followed from the moment that a node shares
-its GPUs.
+its GPUs. Owners of pods, disruption budgets and namespaces, which quota reads, are followed from the moment
+that there is a quota tree.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -20,13 +21,16 @@ from fairlead.edge.connection.backoff import Backoff
 from fairlead.edge.connection.rate_limit import RateLimit
 from fairlead.edge.kube.api_discovery import Discovery, check_version
 from fairlead.edge.kube.followed import (
+    BUDGET_SUBJECT,
     EVENT_SUBJECT,
+    NAMESPACE_SUBJECT,
     NODE_SUBJECT,
     POD_SUBJECT,
     QUOTA_SUBJECT,
     WITHHELD_SUBJECT,
     Followed,
     job_subject,
+    workload_subject,
 )
 from fairlead.edge.kube.kube_api import KubeApi
 from fairlead.edge.kube.reflector import Reflector
@@ -34,7 +38,9 @@ from fairlead.edge.kube.resource import Resource
 from fairlead.edge.kube.writer import KubeWriter
 from fairlead.errors import FairleadError, Forbidden
 from fairlead.kinds.registry import KINDS, one_per_resource
+from fairlead.kinds.workloads import OWNER_KINDS, workload_of
 from fairlead.model.actions import Action, Outcome
+from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.resources import GPU_MEMORY, counted
 from fairlead.model.snapshot import ClusterSnapshot, build_snapshot
@@ -74,6 +80,10 @@ class KubeCluster:
         self._events = Followed(EVENT_SUBJECT) if with_events else None
         self._withheld = Followed(WITHHELD_SUBJECT)
         self._shares_gpus = asyncio.Event()
+        self._namespaces = Followed(NAMESPACE_SUBJECT)
+        self._budgets = Followed(BUDGET_SUBJECT)
+        self._owners = [Followed(workload_subject(kind)) for kind in OWNER_KINDS]
+        self._has_tree = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._discovery: Discovery | None = None
         self._trouble: FairleadError | None = None
@@ -92,8 +102,15 @@ class KubeCluster:
             self._start(group, self._pods)
             if self._events is not None:
                 self._start(group, self._events)
-            await self._shares_gpus.wait()
-            self._start(group, self._withheld)
+            group.create_task(self._start_after(group, self._shares_gpus, self._withheld))
+            await self._start_after(group, self._has_tree, self._namespaces, self._budgets, *self._owners)
+
+    async def _start_after(self, group: asyncio.TaskGroup, wanted: asyncio.Event, *all_followed: Followed[Any]) -> None:
+        """Those that the server does not serve yet are begun when it does (`_follow`)."""
+        await wanted.wait()
+        for followed in all_followed:
+            if followed.resource is not None and followed.reflector is None:
+                self._start(group, followed)
 
     @property
     def version(self) -> int:
@@ -137,6 +154,11 @@ class KubeCluster:
         return [*self._jobs, self._quota]
 
     @property
+    def _of_quota(self) -> list[Followed[Any]]:
+        """What is read where there is a quota tree."""
+        return [self._namespaces, self._budgets, *self._owners]
+
+    @property
     def _all(self) -> list[Followed[Any]]:
         return [self._nodes, self._pods, *self._extensions, *([self._events] if self._events is not None else [])]
 
@@ -144,11 +166,17 @@ class KubeCluster:
         nodes = self._nodes.mirror.rows()
         if not self._shares_gpus.is_set() and any(counted(node.capacity, GPU_MEMORY) > 0 for node in nodes):
             self._shares_gpus.set()
+        tree = self._tree
+        if tree is not None:
+            self._has_tree.set()
         return build_snapshot(
             nodes=nodes,
             pods=self._pods.mirror.rows(),
             jobs=(job for each in self._jobs for job in each.mirror.rows()),
-            quota_tree=self._tree,
+            quota_tree=tree,
+            workloads=self._workloads() if tree else (),
+            budgets=self._budgets.mirror.rows() if tree else (),
+            namespaces=self._namespaces.mirror.rows() if tree else (),
             events=self._events.mirror.rows() if self._events is not None else (),
             withheld=((row.node, row.indexes) for row in self._withheld.mirror.rows()),
             sources=self._sources(),
@@ -158,12 +186,18 @@ class KubeCluster:
 
     def _sources(self) -> list[Source]:
         followed = [*self._all, self._withheld] if self._withheld.reflector is not None else self._all
-        return [self._source(each) for each in followed]
+        return [self._source(each) for each in (*followed, *(self._of_quota if self._tree else ()))]
+
+    def _workloads(self) -> Iterator[Workload]:
+        for owners in self._owners:
+            yield from owners.mirror.rows()
+        for jobs in self._jobs:
+            yield from map(workload_of, jobs.mirror.rows())
 
     def _source(self, followed: Followed[Any]) -> Source:
         if self._discovery is not None and followed.resource is None:
-            return followed.missing_source()
-        source = followed.source(self._trouble)
+            return msgspec.structs.replace(followed.missing_source(), is_optional=followed.subject.is_optional)
+        source = msgspec.structs.replace(followed.source(self._trouble), is_optional=followed.subject.is_optional)
         if followed is not self._quota or not source.is_ok:
             return source
         tree = self._tree
@@ -198,11 +232,12 @@ class KubeCluster:
     async def _discover(self, group: asyncio.TaskGroup) -> None:
         if self._discovery is None:
             await self._check_version()
-        groups = {each.subject.resource.group for each in self._extensions}
+        offered = [*self._extensions, *self._owners]
+        groups = {each.subject.resource.group for each in offered}
         found = await self._api.discovery(groups)
         is_first = self._discovery is None
         self._discovery, self._trouble = found, None
-        moved = [self._follow(group, each, self._served(found, each)) for each in self._extensions]
+        moved = [self._follow(group, each, self._served(found, each)) for each in offered]
         if is_first or any(moved):
             self._note_change()
 
@@ -225,7 +260,7 @@ class KubeCluster:
         if resource is None:
             log.info("%s is no longer served", followed.subject.resource.label)
             followed.mirror.clear()
-        else:
+        elif followed not in self._owners or self._has_tree.is_set():
             self._start(group, followed)
         return True
 

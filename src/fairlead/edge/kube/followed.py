@@ -11,19 +11,22 @@ from msgspec import Struct
 from fairlead.edge.kube.api_page import ItemReader
 from fairlead.edge.kube.api_request import EVERYTHING, Selection
 from fairlead.edge.kube.reflector import Mirror, Reflector
-from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NODES, PODS, QUOTA_TREES, Resource
+from fairlead.edge.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, QUOTA_TREES, Resource
 from fairlead.errors import FairleadError, Forbidden, NotFound
 from fairlead.kinds.parts.kind import JobKind, source_of
+from fairlead.kinds.workloads import WorkloadKind
 from fairlead.model.event import Event
 from fairlead.model.jobs.job import Job
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
+from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.model.sharing import Withheld
 from fairlead.model.snapshot import GPU_WITHHELD
 from fairlead.model.source import Source, SourceState
 from fairlead.wire import names
 from fairlead.wire.gpus.topology import WireConfigMap, parse_withheld_map
+from fairlead.wire.kube.budgets import WireBudget, WireNamespace, parse_budget, parse_namespace
 from fairlead.wire.kube.objects import WireEvent, WireNode, WirePod, parse_event, parse_node, parse_pod
 from fairlead.wire.quota.elastic_quota import WireQuotaTree, parse_quota_tree
 
@@ -38,6 +41,7 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     """What to follow: under which source name, where, and how objects become rows in which order.
 
     `versions`: acceptable versions, best first; None for the core resources, which every server has.
+    `is_optional`: nothing is incomplete without it.
     """
 
     name: str
@@ -47,6 +51,7 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
     order: Callable[[Row], Any]
     versions: tuple[str, ...] | None = None
     selection: Selection = EVERYTHING
+    is_optional: bool = False
 
     def reader(self, resource: Resource) -> ItemReader[Row]:
         return ItemReader(resource, self.wire, lambda wire: self.parse(wire, resource.version))
@@ -55,6 +60,11 @@ class FollowedKind(Struct, Generic[Row], frozen=True):
 def job_subject(kind: JobKind) -> FollowedKind[Job]:
     resource = Resource(kind.GROUP, kind.VERSIONS[0], kind.PLURAL, kind=kind.KIND)
     return FollowedKind(source_of(kind), resource, kind.WIRE, kind.parse, attrgetter("key"), kind.VERSIONS)
+
+
+def workload_subject(kind: WorkloadKind) -> FollowedKind[Workload]:
+    resource = Resource(kind.group, kind.versions[0], kind.plural, kind=kind.kind)
+    return FollowedKind(kind.name, resource, kind.wire, kind.parse, by_namespace_and_name, kind.versions, is_optional=True)
 
 
 NODE_SUBJECT: FollowedKind[Node] = FollowedKind("nodes", NODES, WireNode, lambda wire, _: parse_node(wire), by_name)
@@ -67,6 +77,17 @@ QUOTA_SUBJECT: FollowedKind[QuotaTree] = FollowedKind(
     by_namespace_and_name,
     (names.QUOTA_VERSION,),
     Selection(namespace=names.QUOTA_TREE_NAMESPACE),
+)
+NAMESPACE_SUBJECT: FollowedKind[Namespace] = FollowedKind(
+    "namespaces", NAMESPACES, WireNamespace, lambda wire, _: parse_namespace(wire), by_name, is_optional=True
+)
+BUDGET_SUBJECT: FollowedKind[Budget] = FollowedKind(
+    "poddisruptionbudgets",
+    Resource("policy", "v1", "poddisruptionbudgets", kind="PodDisruptionBudget"),
+    WireBudget,
+    lambda wire, _: parse_budget(wire),
+    by_namespace_and_name,
+    is_optional=True,
 )
 EVENT_SUBJECT: FollowedKind[Event] = FollowedKind(
     "events", EVENTS, WireEvent, lambda wire, _: parse_event(wire), by_namespace_and_name, selection=Selection(fields="type=Warning")

@@ -108,9 +108,13 @@ def pod_request(action: AdmitPod | EvictPod | SetPodCondition) -> ApiRequest:
 
 
 def tree_status_request(action: WriteTreeStatus) -> ApiRequest:
+    """By a JSON patch: the API server does not look at the uid of a custom object whose status is merged."""
     tree = action.tree
-    body = {"metadata": {"uid": tree.uid}, "status": render_tree_status(action)}
-    return patch_request(QUOTA_TREES, tree.name, body, tree.namespace, subresource="status")
+    patch = [
+        {"op": "test", "path": "/metadata/uid", "value": tree.uid},
+        {"op": "add", "path": "/status", "value": render_tree_status(action)},
+    ]
+    return patch_request(QUOTA_TREES, tree.name, patch, tree.namespace, kind="json", subresource="status")
 
 
 def outcome_of_answer(action: ObjectAction, body: bytes) -> Outcome:

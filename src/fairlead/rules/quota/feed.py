@@ -1,23 +1,28 @@
 """What quota knows of the cluster, as the API server's lists and watches tell it, object by object.
 
-Pods are kept as quota sees them (`QuotaPod`), without their containers; all else as its own lean row.
+A pod is kept twice: as a lean row, and as quota sees it (`QuotaPod`), which follows from its owners and
+budgets, too, and is made again when those change.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaSettings
 from fairlead.model.quota.tree import QuotaTree
-from fairlead.rules.quota.seen import quota_pod
+from fairlead.rules.quota.room import holes_of, is_schedulable, node_room, taken_by
+from fairlead.rules.quota.sight import QuotaSight, quota_pod
 
 Row = TypeVar("Row")
+POD_GROUP: Final = "PodGroup"
 
 
 class _Sink(Protocol):
@@ -42,12 +47,20 @@ class QuotaFeed:
         self.waiting: dict[str, int] = {}
         self.restless: set[str] = set()
         self.pods_of: Counter[str] = Counter()
-        self.workload_of: dict[str, Workload] = {}
+        self.rows: dict[str, Pod] = {}
+        self.sight = QuotaSight(settings)
+        self.touched_nodes: set[str] = set()
+        self._in_namespace: defaultdict[str, set[str]] = defaultdict(set)
+        self._on_node: defaultdict[str, set[str]] = defaultdict(set)
+        self._rooms: dict[str, NodeRoom] = {}
+        self._leaf_spaces: frozenset[str] = frozenset()
+        self._doubted_spaces: set[str] = set()
+        self._doubted_owners: dict[str, set[str]] = {}
         self.pods = PodSink(self)
-        self.nodes: Rows[Node] = Rows(self)
-        self.trees: Rows[QuotaTree] = Rows(self)
+        self.nodes = NodeSink(self)
+        self.trees = TreeSink(self)
         self.namespaces: Rows[Namespace] = Rows(self)
-        self.budgets: Rows[Budget] = Rows(self)
+        self.budgets = BudgetSink(self)
         self._workloads: dict[str, WorkloadSink] = {}
         self._asked: set[str] = set()
         self._missing: set[object] = set()
@@ -81,6 +94,110 @@ class QuotaFeed:
     def changed(self) -> None:
         self.version += 1
         self.on_change()
+
+    # --- pods as quota sees them ----------------------------------------------------------------------------
+
+    def put_pod(self, uid: str, row: Pod) -> bool:
+        """Whether that changed anything that quota sees."""
+        if row.is_finished:
+            return self.drop_pod(uid)
+        row = _lean(row)
+        before = self.rows.get(uid)
+        if before == row:
+            return False
+        self.rows[uid] = row
+        self._in_namespace[row.namespace].add(uid)
+        if row.node and (before is None or before.node != row.node or before.containers != row.containers):
+            self._on_node[row.node].add(uid)
+            self.touched_nodes.add(row.node)
+        return self._see(uid, row)
+
+    def drop_pod(self, uid: str) -> bool:
+        row = self.rows.pop(uid, None)
+        if row is None:
+            return False
+        self._in_namespace[row.namespace].discard(uid)
+        if row.node:
+            self._on_node[row.node].discard(uid)
+            self.touched_nodes.add(row.node)
+        self._know(uid, None)
+        return True
+
+    def _see(self, uid: str, row: Pod) -> bool:
+        pod = quota_pod(row, self.sight)
+        if pod is not None and not pod.is_admitted:
+            self.waiting[uid] = row.gates.index(QUOTA_GATE)
+        return self._know(uid, pod)
+
+    def _know(self, uid: str, pod: QuotaPod | None) -> bool:
+        before = self.known.get(uid)
+        if before == pod:
+            return False
+        if before is not None:
+            self.pods_of[before.owner] -= 1
+            if not self.pods_of[before.owner]:
+                del self.pods_of[before.owner]
+        if pod is None:
+            del self.known[uid]
+        else:
+            self.known[uid] = pod
+            self.pods_of[pod.owner] += 1
+        if pod is None or pod.is_admitted:
+            self.waiting.pop(uid, None)
+        if pod is not None and (pod.is_stopping or (pod.is_admitted and not pod.node)):
+            self.restless.add(uid)
+        else:
+            self.restless.discard(uid)
+        return True
+
+    def doubt_pods_of(self, workload: Workload) -> None:
+        """Its pods may look different now; they are looked at again before the next plan."""
+        if workload.kind == POD_GROUP:
+            self.doubt_namespace(workload.namespace)
+        else:
+            self._doubted_owners.setdefault(workload.namespace, set()).add(workload.uid)
+
+    def doubt_namespace(self, namespace: str) -> None:
+        self._doubted_spaces.add(namespace)
+
+    def settle(self) -> None:
+        """Look again at pods whose owners or budgets have changed."""
+        for space in self._doubted_spaces:
+            for uid in self._in_namespace[space]:
+                self._see(uid, self.rows[uid])
+        for space, owners in self._doubted_owners.items():
+            for uid in self._in_namespace[space] if space not in self._doubted_spaces else ():
+                row, known = self.rows[uid], self.known.get(uid)
+                controller = row.controller
+                if (controller is not None and controller.uid in owners) or (known is not None and known.owner in owners):
+                    self._see(uid, row)
+        self._doubted_spaces.clear()
+        self._doubted_owners.clear()
+
+    # --- the cluster around them ----------------------------------------------------------------------------
+
+    def rooms(self, leaf_spaces: frozenset[str], now: float) -> tuple[NodeRoom, ...]:
+        """The nodes; what pods ask that quota does not count is taken."""
+        nodes = {node.name: node for node in self.nodes.rows.values()}
+        touched = set(nodes) if leaf_spaces != self._leaf_spaces else self.touched_nodes
+        self._leaf_spaces = leaf_spaces
+        for name in touched | {name for name in self._rooms if not self._rooms[name].is_schedulable}:
+            node = nodes.get(name)
+            if node is None:
+                self._rooms.pop(name, None)
+                continue
+            bound = [self.rows[uid] for uid in self._on_node[name]]
+            strange = [pod for pod in bound if pod.namespace not in leaf_spaces or pod.uid not in self.known]
+            self._rooms[name] = node_room(node, taken_by(strange), holes_of(node, bound), now)
+        for name, node in nodes.items():
+            if self._rooms[name].is_schedulable and not is_schedulable(node, now):
+                self._rooms[name] = replace(self._rooms[name], is_schedulable=False)
+        self.touched_nodes = set()
+        return tuple(self._rooms[name] for name in sorted(self._rooms))
+
+    @property
+    def workload_of(self) -> dict[str, Workload]:
+        return self.sight.workloads
 
     @property
     def tree(self) -> QuotaTree | None:
@@ -128,16 +245,59 @@ class Rows(Generic[Row]):
         return self.rows.pop(key, None) is not None
 
 
+class TreeSink(Rows[QuotaTree]):
+    """Takes the quota tree. Its status is our own writing, and no news."""
+
+    def put(self, key: str, row: QuotaTree) -> bool:
+        return super().put(key, replace(row, status={}))
+
+
 class WorkloadSink(Rows[Workload]):
-    """Takes the workloads of one kind; all kinds together are found by uid."""
+    """Takes the workloads of one kind, which pods may be seen by."""
 
     def put(self, key: str, row: Workload) -> bool:
-        self._feed.workload_of[key] = row
+        if self._feed.sight.put(row):
+            self._feed.doubt_pods_of(row)
         return super().put(key, row)
 
     def drop(self, key: str) -> bool:
-        self._feed.workload_of.pop(key, None)
+        before = self._feed.sight.drop(key)
+        if before is not None:
+            self._feed.doubt_pods_of(before)
         return super().drop(key)
+
+
+class BudgetSink(Rows[Budget]):
+    """Takes PodDisruptionBudgets."""
+
+    def put(self, key: str, row: Budget) -> bool:
+        if self._feed.sight.put_budget(row):
+            self._feed.doubt_namespace(row.namespace)
+        return super().put(key, row)
+
+    def drop(self, key: str) -> bool:
+        before = self._feed.sight.drop_budget(key)
+        if before is not None:
+            self._feed.doubt_namespace(before.namespace)
+        return super().drop(key)
+
+
+class NodeSink(Rows[Node]):
+    """Takes nodes; heartbeats change nothing."""
+
+    def put(self, key: str, row: Node) -> bool:
+        before = self.rows.get(key)
+        self.rows[key] = row
+        if before is not None and _looks(before) == _looks(row):
+            return False
+        self._feed.touched_nodes.add(row.name)
+        return True
+
+    def drop(self, key: str) -> bool:
+        row = self.rows.pop(key, None)
+        if row is not None:
+            self._feed.touched_nodes.add(row.name)
+        return row is not None
 
 
 class PodSink:
@@ -149,44 +309,27 @@ class PodSink:
 
     def replace(self, rows: dict[str, Pod], unreadable: Collection[str]) -> None:
         self.unreadable = frozenset(unreadable)
-        for uid in [uid for uid in self._feed.known if uid not in rows and uid not in self.unreadable]:
-            self._put(uid, None)
+        for uid in [uid for uid in self._feed.rows if uid not in rows and uid not in self.unreadable]:
+            self._feed.drop_pod(uid)
         for uid, pod in rows.items():
-            self._see(uid, pod)
+            self._feed.put_pod(uid, pod)
         self._feed.listed(self)
 
     def upsert(self, key: str, row: Pod) -> None:
-        if self._see(key, row):
+        if self._feed.put_pod(key, row):
             self._feed.changed()
 
     def remove(self, key: str) -> None:
-        if self._put(key, None):
+        if self._feed.drop_pod(key):
             self._feed.changed()
 
-    def _see(self, uid: str, row: Pod) -> bool:
-        pod = quota_pod(row)
-        if pod is not None and not pod.is_admitted:
-            self._feed.waiting[uid] = row.gates.index(QUOTA_GATE)
-        return self._put(uid, pod)
 
-    def _put(self, uid: str, pod: QuotaPod | None) -> bool:
-        feed = self._feed
-        before = feed.known.get(uid)
-        if before == pod:
-            return False
-        if before is not None:
-            feed.pods_of[before.owner] -= 1
-            if not feed.pods_of[before.owner]:
-                del feed.pods_of[before.owner]
-        if pod is None:
-            del feed.known[uid]
-        else:
-            feed.known[uid] = pod
-            feed.pods_of[pod.owner] += 1
-        if pod is None or pod.is_admitted:
-            feed.waiting.pop(uid, None)
-        if pod is not None and (pod.is_stopping or (pod.is_admitted and not pod.node)):
-            feed.restless.add(uid)
-        else:
-            feed.restless.discard(uid)
-        return True
+def _looks(node: Node) -> tuple[object, ...]:
+    """The parts of a node that quota reads; most changes are heartbeats."""
+    conditions = tuple((each.type, each.status, each.at) for each in node.conditions if each.type == "Ready")
+    return node.labels, node.taints, node.capacity, node.allocatable, node.unschedulable, conditions, node.gpus
+
+
+def _lean(pod: Pod) -> Pod:
+    """Without what quota does not read: most of the memory of a pod."""
+    return replace(pod, statuses=(), init_statuses=(), host_ip="", pod_ip="", reason="", message="")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.model.actions import (
     AdmitPod,
@@ -24,16 +25,20 @@ from fairlead.model.actions import (
     Result,
     SetPodCondition,
     TellObjectEvent,
+    WriteTreeStatus,
 )
 from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
-from fairlead.model.quota.tree import QuotaNode, QuotaTree
+from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.calls import Calls
 from fairlead.rules.quota.feed import QuotaFeed
+from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.plan import plan_quota
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
+from fairlead.rules.quota.told_status import TreeStatus
+from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
 """While anybody waits, stops or is unbound, a plan is made so often without any change."""
@@ -80,6 +85,8 @@ class QuotaMachine:
         self._is_stale = True
         self._calls_due: float | None = None
         self._broken = ""
+        self._validated: tuple[QuotaTree | None, frozenset[str], tuple[Violation, ...]] | None = None
+        self._status = TreeStatus()
 
     def look(self, now: float) -> list[QuotaAction]:
         """All that is to be done now, in the order in which it is to be done."""
@@ -89,6 +96,7 @@ class QuotaMachine:
         actions: list[QuotaAction] = list(self._calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
+        actions += self._status.next(now)
         actions += self._telling.next(now)
         self._calls_due = self._calls.next_after(now)
         self.next_at = self._next_after(now)
@@ -104,6 +112,8 @@ class QuotaMachine:
                 self._telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
                 self._tried(action, outcome, now)
+            case WriteTreeStatus():
+                self._status.done(outcome, now)
             case PatchObject() if action.target.kind == "Namespace":
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
@@ -127,7 +137,7 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self._telling.next_after(now)]
+        times = [self._calls_due, self._telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         return min((at for at in times if at is not None), default=None)
@@ -140,12 +150,16 @@ class QuotaMachine:
 
     def _replan(self, now: float) -> Iterator[QuotaAction]:
         self._is_stale, self._planned_version, self._planned_at = False, self.feed.version, now
-        tree, root = self.feed.tree, self._root(self.feed.tree)
+        self.feed.settle()
+        tree = self.feed.tree
+        violations = self._violations(tree)
+        root = tree.root if tree is not None and not any(each.stops for each in violations) else None
         if tree is None or root is None:
-            yield from self._break(tree, now)
+            self._break(tree, violations, now)
             return
         self._broken = ""
-        self.plan = plan = plan_quota(self._state(root, now))
+        state = self._state(root, now)
+        self.plan = plan = replace(plan_quota(state), violations=violations)
         rows = {row.unit: row for row in plan.waiting}
         claims = [row for row in plan.waiting if row.reason == _CLAIMS]
         self._telling.want(plan.waiting, now)
@@ -155,10 +169,16 @@ class QuotaMachine:
         yield from self._admit(plan, root, now)
         yield from self._return(plan, now)
         yield from self._enforce(root, now)
+        nodes = plan.nodes or node_uses(state, plan.claims)
+        self._status.want(tree, nodes, violations, self._not_enforced(root), now)
 
-    def _root(self, tree: QuotaTree | None) -> QuotaNode | None:
-        """The tree to plan by; None when there is none, or none that can be planned by."""
-        return None if tree is None or any(each.stops for each in tree.faults) else tree.root
+    def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
+        """Of the tree as it stands; validated again only when it, or the set of namespaces, has changed."""
+        names = frozenset(space.name for space in self.feed.namespaces.rows.values())
+        if self._validated is None or self._validated[0] is not tree or self._validated[1] != names:
+            found = validate(tree, tree, names) if tree is not None else ()
+            self._validated = tree, names, found
+        return self._validated[2]
 
     def _state(self, root: QuotaNode, now: float) -> QuotaState:
         """What the watch shows, with our calls laid over it."""
@@ -167,31 +187,32 @@ class QuotaMachine:
             pod = pods.get(uid)
             if pod is not None:
                 pods[uid] = self._calls.over(self._telling.over(pod))
+        turned = {uid: self._calls.over_workload(feed.workload_of[uid]) for uid in self._calls.turning if uid in feed.workload_of}
+        leaf_spaces = frozenset(name for leaf in root.leaves() for name in leaf.namespaces)
         return QuotaState(
             root,
-            tuple(pods.values()),
-            budgets={each.key: each.allowed for each in feed.budgets.rows.values()},
+            tuple(pod for pod in pods.values() if pod.namespace in leaf_spaces),
+            budgets=feed.sight.allowed(),
             now=now,
             settings=self._settings,
-            workloads={uid: self._calls.over_workload(each) for uid, each in feed.workload_of.items()},
+            nodes=feed.rooms(leaf_spaces, now),
+            workloads={**feed.workload_of, **turned},
         )
 
-    def _break(self, tree: QuotaTree | None, now: float) -> Iterator[QuotaAction]:
+    def _break(self, tree: QuotaTree | None, violations: tuple[Violation, ...], now: float) -> None:
         """Without a tree, or with one that cannot be planned by, nobody is admitted and nobody evicted."""
-        violations = tree.faults if tree is not None else ()
         first = next((each.message for each in violations if each.stops), "it has no root")
         sentence = NO_TREE if tree is None else f"the quota tree is invalid: {first}"
-        rows = [
-            QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence)
-            for pod in (self._telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
-        ]
+        pods = (self._telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
+        rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self.plan = QuotaPlan(waiting=tuple(rows), violations=violations)
         self._telling.want(rows, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
             self._telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
         self._broken = sentence
-        yield from ()
+        if tree is not None:
+            self._status.want(tree, (), violations, "the tree is invalid", now)
 
     # --- what it asks for -----------------------------------------------------------------------------------
 
@@ -293,6 +314,13 @@ class QuotaMachine:
                 continue
             self._patched[space.name] = space, now
             yield PatchObject(ObjectRef("v1", "Namespace", space.name, "", space.uid), patch)
+
+    def _not_enforced(self, root: QuotaNode) -> str:
+        """Which namespaces of leaves are not marked yet, "" = none."""
+        leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
+        spaces = [each for each in self.feed.namespaces.rows.values() if each.name in leaf_of]
+        left = sorted(each.name for each in spaces if namespace_patch(each, leaf_of[each.name]))
+        return f"namespaces without the label {LABEL_QUOTA}: {', '.join(left)}" if left else ""
 
     # --- how they ended -------------------------------------------------------------------------------------
 

@@ -1,144 +1,255 @@
-"""Who is admitted, who is evicted for whom, and who waits: the plan of quota contract 2, from one state,
-without memory.
+"""Who is admitted, who is evicted for whom, and who waits: the plan of quota contract 2, without memory.
 
 One predicate (`is_guaranteed`) says both who goes first and who may have others evicted. Whoever has victims
 chosen for him holds a claim on what they leave, so that nobody else takes it.
+
+Units of a leaf that are alike stand in a line (`units.Line`): where its first cannot proceed, the line is set
+aside. It is looked at again when its leaf loses a victim, and in later plans when something changed that it
+depends on: that is what makes a plan after one event cheap.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from typing import Final
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 
-from fairlead.model.quota.plan import QuotaAdmission, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.plan import (
+    How,
+    QuotaAdmission,
+    QuotaClaim,
+    QuotaEviction,
+    QuotaPlan,
+    QuotaResume,
+    QuotaReturn,
+    QuotaWaiting,
+    Reason,
+)
+from fairlead.model.quota.state import QuotaState
+from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
+from fairlead.rules.quota.node_use import node_uses
+from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.sentences import Sentences
-from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
-from fairlead.rules.quota.units import Unit, VictimGroup, group_of, groups_of, waiting_units
+from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
-RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
-PREEMPT_POLICY: Final = "preempt-policy"
+DRAIN = "fairlead.io/drain-over-max"
+USER_ORDER = "fairlead.io/user-order"
+_IDLE = Reason.WAITING_FOR_IDLE_QUOTA
+_CLAIMS = Reason.WAITING_FOR_EVICTIONS
 
 
 def plan_quota(state: QuotaState) -> QuotaPlan:
     """The plan for this state; the order of its lists does not matter. Total for every tree, valid or not."""
-    return _Planner(state).run()
+    account = account_of(state)
+    planned = plan_account(account, state.now)
+    plan = planned.plan()
+    units: defaultdict[str, int] = defaultdict(int)
+    for row in plan.waiting:
+        units[row.leaf] += 1
+    nodes = node_uses(state, plan.claims, units)
+    return QuotaPlan(
+        plan.admit, plan.evict, plan.waiting, plan.claims, plan.returned, plan.resume, nodes=nodes, violations=state.violations
+    )
+
+
+def plan_account(account: QuotaAccount, now: float) -> Planned:
+    """The plan for what the account holds now. What it says holds until the account is told something."""
+    account.settle(now)
+    planner = _Planner(account)
+    planner.run()
+    return Planned(planner)
+
+
+class Planned:
+    """What came of it. Who waits is told when somebody asks."""
+
+    def __init__(self, planner: _Planner) -> None:
+        self._planner = planner
+        names = planner.index.names
+        told = planner.sentences.told
+        self.admit = tuple(QuotaAdmission(pod, names[unit.leaf], sure) for unit, sure in planner.admitted for pod in unit.pods)
+        self.resume = tuple(QuotaResume(unit.workload, names[unit.leaf]) for unit, _ in planner.admitted if unit.workload is not None)
+        self.evict = tuple(
+            each for group, unit, key, why in planner.evicted for each in _evictions(planner, group, key, told(group, unit, why))
+        )
+        self.claims = tuple(
+            QuotaClaim(unit.key, names[unit.leaf], planner.amounts(unit), unit.pods, any(pod.claim_since is None for pod in unit.pods))
+            for unit in planner.claimed
+        )
+        self.returned = tuple(
+            QuotaReturn(pod, names[book.place], is_told=not pod.owner)
+            for book in planner.account.books.values()
+            for pod in sorted(book.unbound, key=lambda pod: pod.key)
+            if not planner.is_stopped
+        )
+
+    def waiting(self) -> tuple[QuotaWaiting, ...]:
+        """All that wait, leaf by leaf, in the order in which each leaf's are tried."""
+        return tuple(row for place in self._planner.account.books for row in self.waiting_in(place))
+
+    def waiting_in(self, place: int) -> tuple[QuotaWaiting, ...]:
+        return self._planner.rows(self._planner.account.books[place])
+
+    def reasons(self) -> dict[str, Reason]:
+        """By unit, of the leaves that were looked at: all others wait for what they waited for before."""
+        planner = self._planner
+        places = sorted(planner.seen | (planner.account.dirty & set(planner.account.books)))
+        return {unit.key: reason for place in places for unit, reason, _ in planner.verdicts(place)}
+
+    def plan(self) -> QuotaPlan:
+        return QuotaPlan(
+            self.admit, self.evict, self.waiting(), self.claims, self.returned, self.resume, violations=self._planner.account.violations
+        )
 
 
 class _Planner:
-    """One plan in the making. `now`: charged today, claims included; `after`: when who stops has stopped."""
+    """One plan in the making."""
 
-    def __init__(self, state: QuotaState) -> None:
-        self.state = state
-        self.order: list[Unit] = []
-        self.done: set[Unit] = set()
-        self.index = index = TreeIndex(state.tree, state.capacity)
-        self.pods = sorted((pod for pod in state.pods if pod.namespace in index.leaf_of), key=lambda pod: (pod.key, pod.uid))
-        self.now, self.after, self.claims = Sums(index), Sums(index), Sums(index)
-        self.budgets = dict(state.budgets)
-        self.is_by_subtree = state.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
-        self.firm = [[0] * len(index.resources) for _ in index.nodes]
-        by_leaf: defaultdict[int, list[QuotaPod]] = defaultdict(list)
-        for pod in self.pods:
-            leaf = index.leaf_of[pod.namespace]
-            by_leaf[leaf].append(pod)
-            if pod.is_admitted:
-                self._charge(leaf, pod)
-        self.groups = {leaf: groups_of(index, leaf, pods) for leaf, pods in by_leaf.items()}
-        self.fresh: dict[int, list[VictimGroup]] = defaultdict(list)
-        self.user_use = self._use_of_users()
-        self.units = waiting_units(index, self.pods)
-        self.contested = self._contested()
-        self.set_aside: dict[Unit, tuple[Reason, str]] = {}
-        self.evicted: list[tuple[VictimGroup, Unit]] = []
-        self.victims_of: dict[Unit, list[VictimGroup]] = {}
+    def __init__(self, account: QuotaAccount) -> None:
+        self.account = account
+        self.index = account.index
+        self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
+        self.is_stopped = any(each.stops for each in account.violations)
+        self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
+        self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
-        self.sentences = Sentences(state, index, self.now, self.claims)
+        self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
+        self.victims_of: dict[Unit, list[VictimGroup]] = {}
+        self.claimed: list[Unit] = []
+        self.seen: set[int] = set(account.reread)
+        self._woken: set[int] = set()
+        self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
+        self._done: set[Unit] = set()
+        self._heap: list[tuple[tuple[object, ...], int, Line]] = []
+        self._count = 0
+        self._behind: defaultdict[Unit, list[Line]] = defaultdict(list)
+        self._displaced: defaultdict[int, list[Line]] = defaultdict(list)
 
-    def run(self) -> QuotaPlan:
-        waiting = self._hopeful()
-        while ready := [unit for unit in waiting if unit.behind is None or unit.behind in self.done]:
-            unit = min(ready, key=self._turn)
-            waiting.remove(unit)
-            for displaced in self._decide(unit):
-                self.set_aside.pop(displaced, None)
-                waiting.append(displaced)
-            if unit not in self.done:
-                self.order.append(unit)
-        for unit in waiting:
-            self.set_aside[unit] = (Reason.WAITING_FOR_IDLE_QUOTA, self.sentences.behind(unit))
-        return self._plan()
+    def run(self) -> None:
+        if self.is_stopped:
+            return
+        account = self.account
+        for place, book in account.books.items():
+            for late in book.late:
+                account.add(place, late, claim=True)
+        self._drain()
+        self._wake()
+        while (line := self._next()) is not None:
+            before = len(account.undo)
+            self._decide(line)
+            if line.reason is None and line.next < len(line.units):
+                self._push(line)
+            if self.is_by_subtree and len(account.undo) > before:
+                self._improved(())
+        for place in self._woken:
+            account.books[place].needs = self._needs(account.books[place])
 
-    # --- what there is --------------------------------------------------------------------------------------
+    # --- who is looked at -----------------------------------------------------------------------------------
 
-    def _charge(self, leaf: int, pod: QuotaPod) -> None:
-        vector = self.index.vector(pod.request)
-        self.now.add(leaf, vector)
-        if not pod.is_stopping:
-            self.after.add(leaf, vector)
-        if not pod.is_preemptible:
-            self._add_firm(leaf, vector)
-
-    def _add_firm(self, leaf: int, vector: Vector, sign: int = 1) -> None:
-        for k, amount in enumerate(vector):
-            self.firm[leaf][k] += sign * amount
-
-    def _use_of_users(self) -> dict[tuple[int, str], list[int]]:
-        use: dict[tuple[int, str], list[int]] = {}
-        for pod in self.pods:
-            if pod.is_admitted and pod.user:
-                key = self.index.leaf_of[pod.namespace], pod.user
-                mine = use.setdefault(key, [0] * len(self.index.resources))
-                for k, amount in enumerate(self.index.vector(pod.request)):
-                    mine[k] += amount
-        return use
-
-    def _contested(self) -> list[tuple[int, ...]]:
-        """By node: resources of which some proper ancestor has more demand than its max.
-
-        Moves between running and waiting keep it, so it holds for the whole plan.
-        """
-        index = self.index
-        width = range(len(index.resources))
-        used = [[0] * len(index.resources) for _ in index.nodes]
-        asked = [[0] * len(index.resources) for _ in index.nodes]
-        for pod in self.pods:
-            if pod.is_admitted and not pod.is_stopping:
-                _add(used[index.leaf_of[pod.namespace]], index.vector(pod.request))
-        for unit in self.units:
-            if not unit.missing and self._never_fits(unit) is None and self._capped(unit) is None:
-                _add(asked[unit.leaf], unit.vector)
-        demand = [list(map(sum, zip(*pair, strict=True))) for pair in zip(used, asked, strict=True)]
-        for place in reversed(range(len(index.nodes))):
-            parent = index.parent[place]
-            if parent < 0:
+    def _wake(self) -> None:
+        """All lines of leaves that changed; of others those for which there is room where there was none."""
+        account, own, most = self.account, self.account.sums.own, self.index.max
+        roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        for leaf, book in account.books.items():
+            if not book.lines:
                 continue
-            for k in width:
-                most = index.max[place][k]
-                capped = demand[place][k] if most is None else max(min(demand[place][k], most), used[place][k])
-                demand[parent][k] += capped
-                used[parent][k] += used[place][k]
-        self.full = full = [
-            {k for k in width if (most := index.max[place][k]) is not None and demand[place][k] > most} for place in range(len(index.nodes))
-        ]
-        return [tuple(k for k in width if any(k in full[above] for above in path[1:])) for path in index.up]
+            if book.needs is None:
+                self.seen.add(leaf)
+                self._woken.add(leaf)
+                for line in book.lines:
+                    self._restart(line)
+            elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
+                for line in book.lines:
+                    if line.ceiling is not None:
+                        place, k = line.ceiling
+                        if own[place][k] + line.units[0].vector[k] <= (most[place][k] or 0):
+                            self._count += 1
+                            roomy[line.ceiling].append((self._turn(line), self._count, line))
+        for ceiling, lines in roomy.items():
+            heapify(lines)
+            self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
+
+    def _next(self) -> Line | None:
+        """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
+        own, most = self.account.sums.own, self.index.max
+        while True:
+            heap = self._heap
+            for (place, k), need, lines in self._roomy:
+                if own[place][k] + need > (most[place][k] or 0):
+                    lines.clear()
+                elif lines and (not heap or lines[0] < heap[0]):
+                    heap = lines
+            if not heap:
+                return None
+            turn, _, line = heappop(heap)
+            if heap is not self._heap:
+                if line.ceiling is None:  # it stands with the others by now
+                    continue
+                place, k = line.ceiling
+                if own[place][k] + line.units[0].vector[k] > (most[place][k] or 0):
+                    continue
+                line.reason = None
+                self._woken.add(line.units[0].leaf)
+            elif line.reason is not None or line.next >= len(line.units):
+                continue
+            if self._turn(line) == turn:
+                return line
+            self._push(line)
+
+    def _needs(self, book: LeafBook) -> list[tuple[int, int, int]] | None:
+        """What it lacks, if room is all that it lacks: (node, resource, the least that is asked)."""
+        if book.place in self.account.dirty:
+            return None
+        needs: dict[tuple[int, int], int] = {}
+        for line in book.lines:
+            if line.ceiling is not None:
+                need = line.units[0].vector[line.ceiling[1]]
+                needs[line.ceiling] = min(need, needs.get(line.ceiling, need))
+            elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN):
+                return None
+        return [(place, k, need) for (place, k), need in needs.items()]
 
     # --- whose turn it is -----------------------------------------------------------------------------------
 
-    def _turn(self, unit: Unit) -> tuple[object, ...]:
-        key = unit.pods[0].namespace, unit.pods[0].name
+    def _restart(self, line: Line) -> None:
+        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, (-1, 0)
+        behind = line.units[0].behind
+        if behind is not None and behind not in self._done:
+            line.reason = _IDLE
+            self._behind[behind].append(line)
+        else:
+            self._push(line)
+
+    def _push(self, line: Line, turn: tuple[object, ...] | None = None) -> None:
+        self._count += 1
+        heappush(self._heap, (self._turn(line) if turn is None else turn, self._count, line))
+
+    def _turn(self, line: Line) -> tuple[object, ...]:
+        """The sooner, the smaller. It stays as it is while nothing changes in its leaf or beside it."""
+        unit = line.first
         if unit.claim_since is not None:
-            return 0, unit.claim_since, key
-        return 1, not self.is_guaranteed(unit), -unit.priority, self._shares(unit.leaf), self._user_order(unit), unit.age, key
+            return 0, unit.claim_since, unit.name
+        leaf = unit.leaf
+        version, at = self.account.after.version, 0
+        for place in self.index.up[leaf][:-1]:
+            at += version[place]
+        if line.turn_at != (at, line.next) or self.is_by_subtree:
+            order = self._user_order(unit)
+            line.turn = 1, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
+            line.turn_at = at, line.next
+        return line.turn
 
     def is_guaranteed(self, unit: Unit) -> bool:
         """Whether its leaf's min covers it in all that is scarce for it (quota contract 2.4)."""
-        asked = [k for k in self.contested[unit.leaf] if unit.vector[k]] or [k for k, amount in enumerate(unit.vector) if amount]
-        return all(any(self.after.is_within(node, unit.vector, [k]) for node in self._vouchers(unit, k)) for k in asked)
+        leaf, vector = unit.leaf, unit.vector
+        asked = [k for k in self.account.contested[leaf] if vector[k]] or [k for k, amount in enumerate(vector) if amount]
+        after = self.account.after
+        if not self.is_by_subtree:
+            own, least = after.own[leaf], self.index.min[leaf]
+            return all(own[k] + vector[k] <= least[k] for k in asked)
+        return all(any(after.is_within(node, vector, [k]) for node in self.vouchers(unit, k)) for k in asked)
 
-    def _vouchers(self, unit: Unit, k: int) -> Sequence[int]:
+    def vouchers(self, unit: Unit, k: int) -> Sequence[int]:
         """Whose min may speak for it: the leaf's.
 
         By subtree also its ancestors' below the node at stake, never root's.
@@ -146,323 +257,252 @@ class _Planner:
         path = self.index.up[unit.leaf]
         if not self.is_by_subtree:
             return path[:1]
-        stake = next((place for place, each in self.now.blocks(unit.leaf, unit.vector) if each == k), None)
+        stake = next((place for place, each in self.account.sums.blocks(unit.leaf, unit.vector) if each == k), None)
         if stake is None:
-            over = [place for place in path[1:] if k in self.full[place]]
+            over = [place for place in path[1:] if k in self.account.full[place]]
             stake = over[-1] if over else path[-1]
         return [place for place in path[: max(1, path.index(stake))] if self.index.parent[place] >= 0 or place == unit.leaf]
 
-    def _shares(self, leaf: int) -> tuple[Fraction, ...]:
+    def _shares(self, leaf: int, at: int) -> tuple[int, ...]:
         """What each level borrows, from root's child down, as a part of root's max: the least borrowed goes
-        first.
+        first. `at`: the version of those levels' sums.
         """
-        index = self.index
-        return tuple(
-            max((Fraction(self.after.over(place, k), most) for k in self.contested[leaf] if (most := index.max[0][k])), default=Fraction(0))
-            for place in reversed(index.up[leaf][:-1])
-        )
+        index, book = self.index, self.account.books[leaf]
+        if book.shares_at != at:
+            scarce = [(k, index.weight[k]) for k in self.account.contested[leaf] if index.weight[k]]
+            own, least = self.account.after.own, index.min
+            levels = reversed(index.up[leaf][:-1])
+            book.shares = tuple([max([(own[n][k] - least[n][k]) * weight for k, weight in scarce], default=0) for n in levels])
+            book.shares_at = at
+        return book.shares
 
-    def _user_order(self, unit: Unit) -> Fraction:
-        if self.index.nodes[unit.leaf].attributes.get("fairlead.io/user-order") != "fair":
-            return Fraction(0)
-        mine = self.user_use.get((unit.leaf, unit.pods[0].user), [0] * len(self.index.resources))
-        return max((Fraction(mine[k], most) for k in range(len(mine)) if (most := self.index.max[0][k])), default=Fraction(0))
+    def _user_order(self, unit: Unit) -> int:
+        if self.index.nodes[unit.leaf].attributes.get(USER_ORDER) != "fair":
+            return 0
+        mine = self.account.books[unit.leaf].users.get(unit.user, ())
+        return max((amount * self.index.weight[k] for k, amount in enumerate(mine)), default=0)
 
     # --- one unit -------------------------------------------------------------------------------------------
 
-    def _hopeful(self) -> list[Unit]:
-        """Those that may proceed in this plan; the others are set aside with their reason."""
-        hopeful: list[Unit] = []
-        for unit in self.units:
-            never = self._never_fits(unit)
-            if never is not None:
-                self.set_aside[unit] = (Reason.NEVER_FITS, self.sentences.never_fits(unit, never))
-            elif unit.missing:
-                self.set_aside[unit] = (Reason.GANG_INCOMPLETE, unit.missing)
+    def _decide(self, line: Line) -> None:
+        """Admit the line's first, claim for it, or set the line aside."""
+        account, unit = self.account, line.first
+        line.ceiling = None
+        if (why := self._not_now(unit)) is not None:
+            line.reason, line.told = why
+            return
+        blocked = account.sums.blocks(unit.leaf, unit.vector)
+        if not blocked:
+            self._admit(line)
+            return
+        is_guaranteed = self.is_guaranteed(unit)
+        if not account.after.blocks(unit.leaf, unit.vector):
+            if is_guaranteed or unit.claim_since is not None:
+                self._claim(line)
             else:
-                hopeful.append(unit)
-        return hopeful
+                self._set_aside(line, blocked)
+            return
+        chosen = self.reclaim.from_others(unit) if is_guaranteed else None
+        if chosen is None:
+            chosen = self.reclaim.in_leaf(unit)
+        if chosen is None:
+            if is_guaranteed:
+                line.reason, line.told = self.sentences.why_nobody(unit)
+            else:
+                self._set_aside(line, blocked)
+            return
+        self._make_room(line, chosen)
 
-    def _never_fits(self, unit: Unit) -> tuple[int, int] | None:
-        """The node and resource whose ceiling it exceeds by itself."""
-        index = self.index
-        for place in index.up[unit.leaf]:
-            for k, amount in enumerate(unit.vector):
-                most = index.max[place][k]
-                if amount and most is not None and amount > most:
-                    return place, k
+    def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
+        """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
+        index, unit = self.index, line.first
+        line.reason = _IDLE
+        if self.is_by_subtree or index.max_jobs or unit.behind is not None or unit.claim_since is not None:
+            return
+        place, k = blocked[0]
+        if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
+            line.ceiling = place, k
+
+    def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
+        """Caps and counts that nobody is evicted for (quota contract 2.11)."""
+        account = self.account
+        if (cap := account.capped(unit)) is not None:
+            return Reason.USER_CAP, self.sentences.over_cap(unit, *cap)
+        book = account.books[unit.leaf]
         if not unit.is_preemptible:
+            least = self.index.min[unit.leaf]
             for k, amount in enumerate(unit.vector):
-                if amount > index.min[unit.leaf][k] and index.max[0][k] is not None:
-                    return unit.leaf, k
+                if amount and book.firm[k] + amount > least[k] and self.index.max[0][k] is not None:
+                    return Reason.NON_PREEMPTIBLE_OVER_MIN, self.sentences.over_firm_min(unit, k, book.firm[k])
+        if self.index.max_jobs and unit.owner not in book.owners:
+            for place in self.index.up[unit.leaf]:
+                most = self.index.max_jobs.get(place)
+                if most is not None and (jobs := account.jobs_at(place)) >= most:
+                    return Reason.OVER_MAX, f"{self.index.names[place]} runs {jobs} of at most {most} jobs"
         return None
 
-    def _capped(self, unit: Unit) -> int | None:
-        """The resource in which its user's cap in the leaf is reached."""
-        user = unit.pods[0].user
-        cap = self.state.user_caps.get((self.index.names[unit.leaf], user)) if user else None
-        if cap is None:
-            return None
-        mine = self.user_use.get((unit.leaf, user), [0] * len(unit.vector))
-        pairs = enumerate(self.index.resources)
-        return next((k for k, each in pairs if each in cap and unit.vector[k] and mine[k] + unit.vector[k] > cap[each]), None)
-
-    def _decide(self, unit: Unit) -> list[Unit]:
-        """Admit it, claim for it, or set it aside; the units of this plan that it displaced."""
-        if (k := self._capped(unit)) is not None:
-            used = self.user_use.get((unit.leaf, unit.pods[0].user), [0] * len(unit.vector))[k]
-            cap = self.state.user_caps[self.index.names[unit.leaf], unit.pods[0].user][self.index.resources[k]]
-            self.set_aside[unit] = (Reason.USER_CAP, self.sentences.over_cap(unit, k, used, cap))
-            return []
-        if not unit.is_preemptible and (k := self._exceeds_firm_min(unit)) is not None:
-            told = self.sentences.over_firm_min(unit, k, self.firm[unit.leaf][k])
-            self.set_aside[unit] = (Reason.NON_PREEMPTIBLE_OVER_MIN, told)
-            return []
-        if not self.now.blocks(unit.leaf, unit.vector):
-            self._admit(unit)
-            return []
-        is_guaranteed = self.is_guaranteed(unit)
-        if not self.after.blocks(unit.leaf, unit.vector):
-            if is_guaranteed or unit.claim_since is not None:
-                self._claim(unit)
-            else:
-                self.set_aside[unit] = (Reason.WAITING_FOR_IDLE_QUOTA, "")
-            return []
-        chosen = self._reclaim(unit) if is_guaranteed else None
-        if chosen is None:
-            chosen = self._preempt_in_leaf(unit)
-        if chosen is None:
-            self.set_aside[unit] = self._why_blocked(unit, is_guaranteed)
-            return []
-        displaced = [group.unit for group in chosen if group.unit is not None]
-        for each in displaced:
-            self._take_back(each)
-        for group in chosen:
-            if group.unit is None:
-                self.evicted.append((group, unit))
-                self.victims_of.setdefault(unit, []).append(group)
-                self.groups[group.leaf].remove(group)
-        if self.now.blocks(unit.leaf, unit.vector):
-            self._claim(unit)
-        else:
-            self._admit(unit)
-        return displaced
-
-    def _exceeds_firm_min(self, unit: Unit) -> int | None:
-        least, firm = self.index.min[unit.leaf], self.firm[unit.leaf]
-        return next((k for k, amount in enumerate(unit.vector) if amount and firm[k] + amount > least[k]), None)
-
-    def _why_blocked(self, unit: Unit, is_guaranteed: bool) -> tuple[Reason, str]:
-        if self._exceeds_own_max(unit):
-            return Reason.OVER_MAX, ""
-        protected = self._protected(unit) if is_guaranteed else {}
-        if not protected:
-            return Reason.WAITING_FOR_IDLE_QUOTA, ""
-        return Reason.PDB_BLOCKED, self.sentences.protected(unit, protected, self.budgets)
-
-    def _protected(self, unit: Unit) -> dict[tuple[int, str], list[VictimGroup]]:
-        """By leaf and PodDisruptionBudget: who would make room and may not be evicted."""
-        found: defaultdict[tuple[int, str], list[VictimGroup]] = defaultdict(list)
-        _, k = self.after.blocks(unit.leaf, unit.vector)[0]
-        for leaf, groups in self.groups.items():
-            if leaf != unit.leaf and self.after.over(leaf, k) > 0:
-                for group in groups:
-                    budgets = {budget for pod in group.pods for budget in pod.budgets}
-                    if group.vector[k] and budgets and not self._may_go(group):
-                        found[leaf, min(budgets)].append(group)
-        return found
-
-    def _exceeds_own_max(self, unit: Unit) -> bool:
-        """Whether its leaf's own use reaches the ceiling in its way, whatever others do."""
-        blocked = self.now.blocks(unit.leaf, unit.vector)
-        if not blocked:
-            return False
-        place, k = blocked[0]
-        return self.now.own[unit.leaf][k] + unit.vector[k] > (self.index.max[place][k] or 0)
-
-    def _admit(self, unit: Unit) -> None:
-        is_guaranteed = self.is_guaranteed(unit)
-        self.now.add(unit.leaf, unit.vector)
-        self.after.add(unit.leaf, unit.vector)
-        self._count(unit, 1)
-        self.admitted.append((unit, is_guaranteed))
-        self.done.add(unit)
-        if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible:
+    def _admit(self, line: Line) -> None:
+        unit = line.first
+        self.admitted.append((unit, self.is_guaranteed(unit)))
+        self.account.add(unit.leaf, unit.vector)
+        self._tally(unit, 1)
+        self._done.add(unit)
+        line.next += 1
+        if unit.claim_since is None and not unit.was_displaced and unit.is_preemptible and unit.pods:
             is_gang = len(unit.pods) > 1
-            self.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
+            self.reclaim.fresh[unit.leaf].append(group_of(self.index, unit.leaf, unit.pods, is_gang=is_gang, unit=unit))
+        for waiting in self._behind.pop(unit, ()):
+            waiting.reason = None
+            self._push(waiting)
+
+    def _claim(self, line: Line) -> None:
+        unit = line.first
+        if unit.workload is not None:  # its pods are to claim what it may have
+            self.admitted.append((unit, self.is_guaranteed(unit)))
+            self._done.add(unit)
+            self.account.add(unit.leaf, unit.vector, claim=True)
+            line.next += 1
+            return
+        self.claimed.append(unit)
+        self.account.add(unit.leaf, unit.vector, claim=True)
+        if not unit.is_preemptible:
+            for k, amount in enumerate(unit.vector):
+                self.account.books[unit.leaf].firm[k] += amount
+        if len(line.units) == 1:
+            line.reason = _CLAIMS
+            return
+        self._displaced[unit.leaf].append(Line([unit], reason=_CLAIMS))
+        line.next += 1
+
+    def _make_room(self, line: Line, chosen: Sequence[VictimGroup]) -> None:
+        account, unit = self.account, line.first
+        undo = account.undo
+        losing = {group.leaf for group in chosen}
+        if unit.workload is not None and any(group.unit is None for group in chosen):
+            for group in chosen:  # a suspended job has nobody stopped: its pods will, once it is resumed
+                self.reclaim.spare(group)
+            self._claim(line)
+            return
+        for group in chosen:
+            undo.append((account.after, group.leaf, group.vector, -1))
+            account.dirty.add(group.leaf)
+            if group.unit is not None:
+                self._take_back(group.unit)
+            else:
+                self.evicted.append((group, unit, unit.key, ""))
+                self.victims_of.setdefault(unit, []).append(group)
+        if account.sums.blocks(unit.leaf, unit.vector):
+            self._claim(line)
+        else:
+            self._admit(line)
+        self._improved(losing)
 
     def _take_back(self, unit: Unit) -> None:
         """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
-        self.now.add(unit.leaf, unit.vector, -1)
-        self._count(unit, -1)
+        self.account.add(unit.leaf, unit.vector, -1, after=False)
+        self._tally(unit, -1)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
-        self.done.discard(unit)
-        self.fresh[unit.leaf] = [group for group in self.fresh[unit.leaf] if group.unit is not unit]
+        self._done.discard(unit)
+        fresh = self.reclaim.fresh
+        fresh[unit.leaf] = [group for group in fresh[unit.leaf] if group.unit is not unit]
         unit.was_displaced = True
+        again = Line([unit])
+        self._displaced[unit.leaf].append(again)
+        self._push(again)
 
-    def _count(self, unit: Unit, sign: int) -> None:
+    def _improved(self, leaves: Iterable[int]) -> None:
+        """These leaves lost somebody: their lines are looked at again; neighbours may go sooner."""
+        up = self.index.up
+        nearest = {up[leaf][-2] if len(up[leaf]) > 1 else leaf for leaf in leaves}
+        for place, book in self.account.books.items():
+            if place in leaves:
+                book.needs = None
+                for line in [*book.lines, *self._displaced[place]]:
+                    if line.reason is not None and line.reason is not _CLAIMS and line.next < len(line.units):
+                        if line.units[0].behind is not None and line.units[0].behind not in self._done:
+                            continue
+                        line.reason, line.told, line.ceiling = None, "", None
+                        self._push(line)
+                    elif line.reason is None and line.next < len(line.units):
+                        self._push(line)
+                self.seen.add(place)
+            elif self.is_by_subtree or (len(up[place]) > 1 and up[place][-2] in nearest):
+                for line in [*book.lines, *self._displaced[place]]:
+                    if line.reason is None and line.next < len(line.units):
+                        self._push(line)
+
+    def _tally(self, unit: Unit, sign: int) -> None:
+        book = self.account.books[unit.leaf]
         if not unit.is_preemptible:
-            self._add_firm(unit.leaf, unit.vector, sign)
-        if unit.pods[0].user:
-            mine = self.user_use.setdefault((unit.leaf, unit.pods[0].user), [0] * len(unit.vector))
+            for k, amount in enumerate(unit.vector):
+                book.firm[k] += sign * amount
+        if unit.user:
+            mine = book.users.setdefault(unit.user, [0] * len(unit.vector))
             for k, amount in enumerate(unit.vector):
                 mine[k] += sign * amount
+        count = book.owners.get(unit.owner, 0) + sign
+        if count:
+            book.owners[unit.owner] = count
+        else:
+            del book.owners[unit.owner]
 
-    def _claim(self, unit: Unit) -> None:
-        self.now.add(unit.leaf, unit.vector)
-        self.after.add(unit.leaf, unit.vector)
-        self.claims.add(unit.leaf, unit.vector)
-        if not unit.is_preemptible:
-            self._add_firm(unit.leaf, unit.vector)
-        self.set_aside[unit] = (Reason.WAITING_FOR_EVICTIONS, "")
-
-    # --- making room ----------------------------------------------------------------------------------------
-
-    def _reclaim(self, unit: Unit) -> list[VictimGroup] | None:
-        """Victims in other leaves (quota contract 2.7): complete, or None.
-
-        What this plan admitted is tried alone first.
-        """
-        return self._choose(unit, lambda taken: self._from_others(unit, self._fresh_groups, taken)) or self._choose(
-            unit, lambda taken: self._from_others(unit, self._all_groups, taken)
-        )
-
-    def _preempt_in_leaf(self, unit: Unit) -> list[VictimGroup] | None:
-        """Victims of lower priority in its own leaf (quota contract 2.8)."""
-        if self.index.nodes[unit.leaf].attributes.get(PREEMPT_POLICY) == "Never":
-            return None
-
-        def first(source: Callable[[int], Iterable[VictimGroup]]) -> Callable[[list[VictimGroup]], VictimGroup | None]:
-            def choose(taken: list[VictimGroup]) -> VictimGroup | None:
-                _, k = self.after.blocks(unit.leaf, unit.vector)[0]
-                return next((group for group in self._free(source(unit.leaf), taken, k) if self._gives_way(group, unit)), None)
-
-            return choose
-
-        return self._choose(unit, first(self._fresh_groups)) or self._choose(unit, first(self._all_groups))
-
-    def _gives_way(self, group: VictimGroup, unit: Unit) -> bool:
-        """Lower priority.
-
-        Or an older revision of the same Deployment, once the newer pod has waited a while.
-        """
-        if max(pod.priority for pod in group.pods) < unit.priority:
-            return True
-        new, old = unit.pods[0], group.pods[0]
-        is_older = bool(new.deployment) and new.deployment == old.deployment and old.revision < new.revision
-        has_waited = self.state.now - new.created_at >= self.state.settings.surge_wait_seconds
-        return is_older and len(group.pods) == 1 and not new.waits_for_surge and has_waited and old.priority <= new.priority
-
-    def _fresh_groups(self, leaf: int) -> list[VictimGroup]:
-        return sorted(self.fresh.get(leaf, ()), key=lambda group: group.rank)
-
-    def _all_groups(self, leaf: int) -> list[VictimGroup]:
-        return sorted([*self.groups.get(leaf, ()), *self.fresh.get(leaf, ())], key=lambda group: group.rank)
-
-    def _choose(self, unit: Unit, choose: Callable[[list[VictimGroup]], VictimGroup | None]) -> list[VictimGroup] | None:
-        """Take one victim after the other until it fits, then spare each that is not needed, the most
-        important first.
-
-        None, and nothing taken, when it cannot fit completely.
-        """
-        taken: list[VictimGroup] = []
-        while self.after.blocks(unit.leaf, unit.vector):
-            group = choose(taken)
-            if group is None:
-                for each in taken:
-                    self._spare(each)
-                return None
-            self._take(group)
-            taken.append(group)
-        for group in sorted(taken, key=lambda each: each.rank, reverse=True):
-            if group.gang is not None and not group.is_whole and any(each.is_whole and each.gang == group.gang for each in taken):
-                continue  # its gang goes
-            self._spare(group)
-            if self.after.blocks(unit.leaf, unit.vector):
-                self._take(group)
-            else:
-                taken.remove(group)
-        return taken or None
-
-    def _take(self, group: VictimGroup) -> None:
-        self.after.add(group.leaf, group.vector, -1)
-        self._count_budgets(group, -1)
-
-    def _spare(self, group: VictimGroup) -> None:
-        self.after.add(group.leaf, group.vector)
-        self._count_budgets(group, 1)
-
-    def _count_budgets(self, group: VictimGroup, sign: int) -> None:
-        if group.unit is None:
-            for pod in group.pods:
-                for budget in pod.budgets:
-                    self.budgets[budget] = self.budgets.get(budget, 0) + sign
-
-    def _free(self, groups: Iterable[VictimGroup], taken: list[VictimGroup], k: int) -> Iterable[VictimGroup]:
-        """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
-        return (group for group in groups if group.vector[k] and group not in taken and self._may_go(group))
-
-    def _may_go(self, group: VictimGroup) -> bool:
-        if group.unit is not None:
-            return True
-        needs: defaultdict[str, int] = defaultdict(int)
-        for pod in group.pods:
-            if len(pod.budgets) > 1:  # the eviction API refuses it
-                return False
-            if pod.refused_at is not None and self.state.now - pod.refused_at < self.state.settings.refusal_seconds:
-                return False
-            for budget in pod.budgets:
-                needs[budget] += 1
-        return all(self.budgets.get(budget, 0) >= count for budget, count in needs.items())
-
-    def _from_others(self, unit: Unit, source: Callable[[int], list[VictimGroup]], taken: list[VictimGroup]) -> VictimGroup | None:
-        place, k = self.after.blocks(unit.leaf, unit.vector)[0]
-        vouchers = [node for node in self._vouchers(unit, k) if self.after.is_within(node, unit.vector, [k])]
-        fence = vouchers[-1] if self.is_by_subtree and vouchers else unit.leaf
-        return self._descend(place, k, unit, fence, source, taken)
-
-    def _descend(
-        self, place: int, k: int, unit: Unit, fence: int, source: Callable[[int], list[VictimGroup]], taken: list[VictimGroup]
-    ) -> VictimGroup | None:
-        """The first victim below the node: from the child that is most above its min, and so on down.
-
-        Who is at or under its min is protected as a whole, unless the way to the unit leads through it;
-        `fence` is never entered.
-        """
-        if place == fence:
-            return None
-        if not self.index.children[place]:
-            return next(iter(self._free(source(place), taken, k)), None)
-        by_over: defaultdict[int, list[int]] = defaultdict(list)
-        for child in self.index.children[place]:
-            over = self.after.over(child, k)
-            if over > 0 or child in self.index.up[unit.leaf]:
-                by_over[over].append(child)
-        for over in sorted(by_over, reverse=True):
-            found = [(self._descend(child, k, unit, fence, source, taken), self.index.names[child]) for child in by_over[over]]
-            groups = [(-group.newest, name, group) for group, name in found if group is not None]
-            if groups:
-                return min(groups, key=lambda each: each[:2])[2]
-        return None
+    def _drain(self) -> None:
+        """Where a max was lowered under what is used, and the tree says so: evict down to it (2.14)."""
+        for place, node in enumerate(self.index.nodes):
+            if node.attributes.get(DRAIN) != "true":
+                continue
+            for k in range(len(self.index.resources)):
+                for group in self.reclaim.over_max(place, k):
+                    self.account.undo.append((self.account.after, group.leaf, group.vector, -1))
+                    self.account.dirty.add(group.leaf)
+                    self.account.books[group.leaf].needs = None
+                    self.evicted.append((group, None, node.name, self.sentences.drained(place, k)))
 
     # --- what came of it ------------------------------------------------------------------------------------
 
-    def _plan(self) -> QuotaPlan:
-        names = self.index.names
-        admit = [QuotaAdmission(pod, names[unit.leaf], is_guaranteed) for unit, is_guaranteed in self.admitted for pod in unit.pods]
-        evict = [QuotaEviction(pod, names[group.leaf], unit.key) for group, unit in self.evicted for pod in group.pods]
-        tried = {unit: place for place, unit in enumerate(self.order)}
-        waits = sorted((unit for unit in self.units if unit not in self.done), key=lambda unit: (tried.get(unit, len(tried)), unit.key))
-        positions: defaultdict[int, int] = defaultdict(int)
-        waiting: list[QuotaWaiting] = []
-        for unit in waits:
-            positions[unit.leaf] += 1
-            reason, message = self.set_aside[unit]
-            victims = self.victims_of.get(unit, ())
-            waiting.append(self.sentences.waiting(unit, reason, message, positions[unit.leaf], self.after, victims))
-        return QuotaPlan(tuple(admit), tuple(evict), tuple(waiting))
+    def amounts(self, unit: Unit) -> dict[str, int]:
+        return {name: amount for name, amount in zip(self.index.resources, unit.vector, strict=True) if amount}
+
+    def verdicts(self, place: int) -> list[tuple[Unit, Reason, str]]:
+        """Who waits in a leaf, in the order in which they are tried, the hopeless last.
+
+        With a sentence where it is made already.
+        """
+        book, found = self.account.books[place], list[tuple[tuple[object, ...], Unit, Reason, str]]()
+        if self.is_stopped:
+            told = self.sentences.invalid()
+            return [(unit, Reason.TREE_INVALID, told) for unit in sorted(book.units, key=lambda unit: (unit.age, unit.name))]
+        for line in [*book.lines, *self._displaced[place]]:
+            for unit in line.units[line.next :]:
+                told, reason = line.told, line.reason or _IDLE
+                if reason is _CLAIMS or unit.claim_since is not None:
+                    turn: tuple[object, ...] = (0, unit.claim_since if unit.claim_since is not None else self.account.now, unit.name)
+                else:
+                    turn = 1, not self.is_guaranteed(unit), -unit.priority, self._user_order(unit), unit.age, unit.name
+                if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
+                    told = self.sentences.behind(unit)
+                elif reason is _IDLE and self.sentences.own_ceiling(unit) is not None:
+                    reason = Reason.OVER_MAX
+                found.append((turn, unit, reason, told))
+        found.sort(key=lambda each: each[0])
+        rows = [each[1:] for each in found]
+        for unit, at in sorted(book.hopeless, key=lambda pair: (pair[0].age, pair[0].name)):
+            never = Reason.NEVER_FITS, "" if at is None else self.sentences.never_fits(unit, at)
+            rows.append((unit, *(never if at is not None else (Reason.GANG_INCOMPLETE, unit.missing))))
+        return rows
+
+    def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
+        leaf = self.index.names[book.place]
+        return tuple(
+            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self.is_guaranteed(unit))
+            for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
+        )
 
 
-def _add(sums: list[int], vector: Vector) -> None:
-    for k, amount in enumerate(vector):
-        sums[k] += amount
+def _evictions(planner: _Planner, group: VictimGroup, key: str, told: str) -> Iterable[QuotaEviction]:
+    index, longest = planner.index, planner.account.settings.longest_grace_seconds
+    how = How.EVICT if group.workload is None else How.SUSPEND
+    for pod in group.pods:
+        frees = {name: amount for name, amount in zip(index.resources, index.vector(pod.request), strict=True) if amount}
+        grace = longest if pod.grace_seconds is not None and pod.grace_seconds > longest else None
+        yield QuotaEviction(pod, index.names[group.leaf], key, how, group.workload, frees, grace, told)

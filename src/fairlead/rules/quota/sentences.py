@@ -1,26 +1,108 @@
 """Why a unit waits, in one sentence with names and numbers: for the pod's condition, its Event, the console
-and `quota why`.
+and `quota why`; and why a pod is evicted.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason
-from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason, Spared
 from fairlead.model.resources import CPU, is_byte_resource
-from fairlead.rules.quota.tree import Sums, TreeIndex
+from fairlead.rules.quota.account import QuotaAccount
+from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.units import Unit, VictimGroup
+
+_TOLD_MAX = 3
+_FOR_ROOM = (Reason.OVER_MAX, Reason.WAITING_FOR_IDLE_QUOTA, Reason.WAITING_FOR_EVICTIONS, Reason.PDB_BLOCKED)
 
 
 class Sentences:
-    """Of one plan."""
+    """Of one plan, told while the account holds what the plan reckons with."""
 
-    def __init__(self, state: QuotaState, index: TreeIndex, now: Sums, claims: Sums) -> None:
-        self._state = state
-        self._index = index
-        self._now = now
-        self._claims = claims
+    def __init__(self, account: QuotaAccount, reclaim: Reclaim) -> None:
+        self._account = account
+        self._reclaim = reclaim
+        self._index = account.index
+        self._now = account.sums
+        self._claims = account.claims
+        self._borrowing: dict[int, tuple[Borrower, ...]] = {}
+
+    def invalid(self) -> str:
+        first = next(each.message for each in self._account.violations if each.stops)
+        return f"the quota tree is invalid: {first}"
+
+    def told(self, group: VictimGroup, unit: Unit | None, why: str) -> str:
+        """For a victim and its owner: who takes back how much of which min, and why this pod."""
+        if unit is None:
+            return why
+        index, vector = self._index, group.vector
+        k = next((k for k, amount in enumerate(unit.vector) if amount and vector[k]), 0)
+        resource, leaf = index.resources[k], index.names[unit.leaf]
+        if group.leaf == unit.leaf:
+            if group.priority >= unit.priority:
+                return f"{unit.key} is a newer revision of its Deployment and {leaf} has no room for both"
+            asks = f"{self._text(k, unit.vector[k])} {resource}"
+            return f"{unit.key} of priority {unit.priority} takes {asks} of {leaf}; this pod has priority {group.priority}"
+        least = f"{self._text(k, index.min[unit.leaf][k])} {resource} guaranteed to {leaf}"
+        lender = index.names[group.leaf]
+        used = self._text(k, self._used(group.leaf, k))
+        takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}"
+        return f"{takes}; {lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}, and this is the first of it to go"
+
+    def drained(self, place: int, k: int) -> str:
+        most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
+        return f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
+
+    def why_nobody(self, unit: Unit) -> tuple[Reason, str]:
+        """Of a guaranteed unit for which nobody can be evicted."""
+        if self.own_ceiling(unit) is not None:
+            return Reason.WAITING_FOR_IDLE_QUOTA, ""
+        protected = self._protected(unit)
+        if not protected:
+            return Reason.WAITING_FOR_IDLE_QUOTA, ""
+        return Reason.PDB_BLOCKED, self.protected(unit, protected, self._reclaim.budgets)
+
+    def own_ceiling(self, unit: Unit) -> tuple[int, int] | None:
+        """The node and resource whose max its leaf's own use reaches with it, whatever others do."""
+        own, bounds = self._now.own[unit.leaf], self._index.max
+        for place in self._index.up[unit.leaf]:
+            for k, amount in enumerate(unit.vector):
+                most = bounds[place][k]
+                if amount and most is not None and own[k] + amount > most:
+                    return place, k
+        return None
+
+    def _protected(self, unit: Unit) -> dict[tuple[int, str], list[VictimGroup]]:
+        """By leaf and PodDisruptionBudget: who would make room and may not be evicted."""
+        found: defaultdict[tuple[int, str], list[VictimGroup]] = defaultdict(list)
+        _, k = self._account.after.blocks(unit.leaf, unit.vector)[0]
+        for leaf in self._account.books:
+            if leaf != unit.leaf and self._account.after.over(leaf, k) > 0:
+                for group in self._account.groups(leaf):
+                    budgets = {budget for pod in group.pods for budget in pod.budgets}
+                    if group.vector[k] and budgets and self._reclaim.why_not(group):
+                        found[leaf, min(budgets)].append(group)
+        return found
+
+    def _spared(self, unit: Unit, blocked: Sequence[Blocked]) -> tuple[Spared, ...]:
+        """Who is above min where it lacks room, and may not be evicted."""
+        found: dict[str, Spared] = {}
+        index = self._index
+        for k in dict.fromkeys(index.resources.index(each.resource) for each in blocked):
+            for leaf in self._account.books:
+                if leaf == unit.leaf or self._account.after.over(leaf, k) <= 0:
+                    continue
+                for group in self._account.groups(leaf):
+                    if group.vector[k] and (why := self._reclaim.why_not(group)):
+                        found |= {pod.key: Spared(pod.key, why) for pod in group.pods}
+                for pod in self._account.books[leaf].pods.values():
+                    if pod.is_admitted and not pod.is_stopping and not pod.is_preemptible and index.vector(pod.request)[k]:
+                        found[pod.key] = Spared(pod.key, "it is not preemptible")
+        return tuple(found[key] for key in sorted(found))
+
+    def _used(self, place: int, k: int) -> int:
+        return self._now.own[place][k] - self._claims.own[place][k]
 
     def never_fits(self, unit: Unit, at: tuple[int, int]) -> str:
         place, k = at
@@ -31,9 +113,9 @@ class Sentences:
         least = self._text(k, self._index.min[place][k])
         return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
 
-    def over_cap(self, unit: Unit, k: int, used: int, cap: int) -> str:
-        user, leaf = unit.pods[0].user, self._index.names[unit.leaf]
-        return f"{self._asks(unit, k)}; {user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"
+    def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
+        k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
+        return f"{self._asks(unit, k)}; {unit.user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"
 
     def over_firm_min(self, unit: Unit, k: int, firm: int) -> str:
         least, leaf = self._text(k, self._index.min[unit.leaf][k]), self._index.names[unit.leaf]
@@ -51,13 +133,15 @@ class Sentences:
         pod = unit.pods[0]
         return f"gang {pod.gang} has its {pod.gang_size} pods first"
 
-    def waiting(self, unit: Unit, reason: Reason, message: str, position: int, after: Sums, victims: Sequence[VictimGroup]) -> QuotaWaiting:
-        blocked = self._blocked(unit)
-        borrowers = self._borrowers(blocked, after)
+    def waiting(
+        self, unit: Unit, leaf: str, reason: Reason, message: str, position: int, victims: Sequence[VictimGroup], is_guaranteed: bool
+    ) -> QuotaWaiting:
+        blocked = self._blocked(unit) if reason in _FOR_ROOM else ()
+        borrowers = self._borrowers(blocked)
+        spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
         if not message:
-            message = self._message(unit, reason, blocked, borrowers, victims)
-        key = self._index.names[unit.leaf]
-        return QuotaWaiting(unit.key, key, unit.pods, reason, message, position, blocked, borrowers)
+            message = self._message(unit, reason, blocked, borrowers, victims, is_guaranteed)
+        return QuotaWaiting(unit.key, leaf, unit.pods, reason, message, position, blocked, borrowers, spared, unit.workload)
 
     def _blocked(self, unit: Unit) -> tuple[Blocked, ...]:
         index = self._index
@@ -73,40 +157,52 @@ class Sentences:
             for place, k in self._now.blocks(unit.leaf, unit.vector)
         )
 
-    def _borrowers(self, blocked: Sequence[Blocked], after: Sums) -> tuple[Borrower, ...]:
-        index = self._index
-        scarce = dict.fromkeys(index.resources.index(each.resource) for each in blocked)
-        found = [
-            Borrower(index.names[place], index.resources[k], over)
-            for k in scarce
-            for place, below in enumerate(index.children)
-            if not below and (over := after.over(place, k)) > 0
-        ]
-        return tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
+    def _borrowers(self, blocked: Sequence[Blocked]) -> tuple[Borrower, ...]:
+        """Leaves above their min in what is lacking, the one that is most above it first."""
+        found: tuple[Borrower, ...] = ()
+        for k in dict.fromkeys(self._index.resources.index(each.resource) for each in blocked):
+            found += self._borrowing_of(k)
+        return found
+
+    def _borrowing_of(self, k: int) -> tuple[Borrower, ...]:
+        if k not in self._borrowing:
+            index, after = self._index, self._account.after
+            leaves = (place for place, below in enumerate(index.children) if not below)
+            found = [Borrower(index.names[leaf], index.resources[k], over) for leaf in leaves if (over := after.over(leaf, k)) > 0]
+            self._borrowing[k] = tuple(sorted(found, key=lambda each: (-each.over, each.leaf)))
+        return self._borrowing[k]
 
     def _message(
-        self, unit: Unit, reason: Reason, blocked: Sequence[Blocked], borrowers: Sequence[Borrower], victims: Sequence[VictimGroup]
+        self,
+        unit: Unit,
+        reason: Reason,
+        blocked: Sequence[Blocked],
+        borrowers: Sequence[Borrower],
+        victims: Sequence[VictimGroup],
+        is_guaranteed: bool,
     ) -> str:
         leaf = self._index.names[unit.leaf]
+        k = self._index.resources.index(blocked[0].resource) if blocked else next((k for k, amount in enumerate(unit.vector) if amount), 0)
+        resource = self._index.resources[k]
+        own, least = self._text(k, self._used(unit.leaf, k)), self._text(k, self._index.min[unit.leaf][k])
+        if reason is Reason.WAITING_FOR_EVICTIONS:
+            gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
+            rest = f"; waiting for {gone} to stop" if gone else "; waiting for stopping pods to go"
+            return f"guaranteed by {leaf} (uses {own} of {least} {resource}, asks {self._text(k, unit.vector[k])}){rest}"
         if not blocked:
-            return f"{leaf} waits"
+            return f"{self._asks(unit, k)}; {leaf} has room again, and the next plan looks at it"
         first = blocked[0]
-        k = self._index.resources.index(first.resource)
-        own = self._text(k, self._now.own[unit.leaf][k] - self._claims.own[unit.leaf][k])
-        least = self._text(k, self._index.min[unit.leaf][k])
-        match reason:
-            case Reason.OVER_MAX:
-                return f"{self._asks(unit, k)}; {first.node} uses {self._text(k, first.used)} of max {self._text(k, first.max)}"
-            case Reason.WAITING_FOR_EVICTIONS:
-                gone = ", ".join(f"{pod.key} of {self._index.names[group.leaf]}" for group in victims for pod in group.pods)
-                rest = f"; waiting for {gone} to stop" if gone else "; waiting for stopping pods to go"
-                return f"guaranteed by {leaf} (uses {own} of {least} {first.resource}, asks {self._text(k, unit.vector[k])}){rest}"
-            case _:
-                told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers if each.resource == first.resource)
-                full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"
-                who = f"biggest borrowers: {told}" if told else "nobody borrows"
-                guaranteed = f"{leaf} uses {own} of guaranteed {least}, so it may only borrow idle quota"
-                return f"{self._asks(unit, k)}; {full}; {guaranteed}; {who}"
+        if reason is Reason.OVER_MAX and (ceiling := self.own_ceiling(unit)) is not None:
+            place, k = ceiling
+            most = self._text(k, self._index.max[place][k] or 0)
+            return f"{self._asks(unit, k)}; {self._index.names[place]} uses {self._text(k, self._used(place, k))} of max {most}"
+        told = ", ".join(f"{each.leaf} +{self._text(k, each.over)}" for each in borrowers[:_TOLD_MAX] if each.resource == resource)
+        full = f"{first.node} {self._text(k, first.used)}/{self._text(k, first.max)} in use"
+        if first.claimed:
+            full += f", {self._text(k, first.claimed)} promised"
+        who = f"biggest borrowers: {told}" if told else "nobody borrows"
+        right = "and nobody above min may be evicted" if is_guaranteed else "so it may only borrow idle quota"
+        return f"{self._asks(unit, k)}; {full}; {leaf} uses {own} of guaranteed {least}, {right}; {who}"
 
     def _asks(self, unit: Unit, k: int) -> str:
         return f"{self._index.resources[k]} asks {self._text(k, unit.vector[k])}"

@@ -37,6 +37,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
 from fairlead.rules.quota.room import node_rooms
+from fairlead.rules.quota.validate import validate
 
 _RUNNING: Final = PodPhase.RUNNING
 _PENDING: Final = PodPhase.PENDING
@@ -183,6 +184,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
         around.put_budget(budget)
     found = [quota_pod(pod, around) for leaf in root.leaves() for name in leaf.namespaces for pod in snapshot.pods_in(name)]
     pods = tuple(pod for pod in found if pod is not None)
+    names = {space.name for space in snapshot.namespaces} if snapshot.was_read("namespaces") else None
     return QuotaState(
         tree=root,
         pods=pods,
@@ -192,7 +194,7 @@ def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings 
         nodes=node_rooms(snapshot, {pod.uid for pod in pods}, now) if snapshot.was_read("nodes") else None,
         workloads=around.workloads,
         user_caps=user_caps(root, pods),
-        violations=tree.faults if tree else (),
+        violations=validate(tree, tree, names) if tree else (),
     )
 
 

@@ -8,10 +8,15 @@ is charged that much all the same, so that the rest of its min is not lent (quot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import lcm
+from typing import Final
 
+from fairlead.model.keys import MAX_JOBS
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.managed import managed_resources
+
+_VECTORS_MAX: Final = 20_000
 
 Vector = tuple[int, ...]
 """Amounts of the managed resources, in their order."""
@@ -20,11 +25,12 @@ Vector = tuple[int, ...]
 class TreeIndex:
     """Numbers instead of names.
 
-    `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own.
+    `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]` makes
+    amounts comparable: each is a part of root's max.
     """
 
     def __init__(self, root: QuotaNode, capacity: Amounts | None = None) -> None:
-        self.resources = managed_resources(root)
+        self.resources = tuple(each for each in managed_resources(root) if each != MAX_JOBS)
         self.nodes = list(root.walk())
         self.names = [node.name for node in self.nodes]
         number = {node.name: place for place, node in enumerate(self.nodes)}
@@ -34,12 +40,24 @@ class TreeIndex:
         self.leaf_of = {name: number[leaf.name] for leaf in root.leaves() for name in leaf.namespaces}
         self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
         self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
+        self.max_jobs = {place: node.max[MAX_JOBS] for place, node in enumerate(self.nodes) if MAX_JOBS in node.max}
         if capacity is not None:
             self._bind(capacity)
+        scale = lcm(*(most for most in self.max[0] if most))
+        self.weight = [scale // most if most else 0 for most in self.max[0]]
+        self._vectors: dict[int, tuple[Amounts, Vector]] = {}
         self.floor = [self._floor(place) for place in range(len(self.nodes))]
 
     def vector(self, request: Amounts) -> Vector:
-        return tuple(request.get(each, 0) for each in self.resources)
+        """Pods of one template often share their request."""
+        kept = self._vectors.get(id(request))
+        if kept is not None:
+            return kept[1]
+        if len(self._vectors) > _VECTORS_MAX:
+            self._vectors.clear()
+        found = tuple([request.get(each, 0) for each in self.resources])
+        self._vectors[id(request)] = request, found
+        return found
 
     def _up(self, place: int) -> tuple[int, ...]:
         path = [place]
@@ -77,6 +95,7 @@ class Sums:
     def __init__(self, index: TreeIndex) -> None:
         self._index = index
         self.own = [[0] * len(index.resources) for _ in index.nodes]
+        self.version = [0] * len(index.nodes)
         for place in reversed(range(len(index.nodes))):  # children before parents
             parent = index.parent[place]
             if parent >= 0:
@@ -84,10 +103,12 @@ class Sums:
                     self.own[parent][k] += max(own, index.floor[place][k])
 
     def add(self, leaf: int, vector: Vector, sign: int = 1) -> None:
-        index = self._index
+        index, path = self._index, self._index.up[leaf]
+        for place in path:
+            self.version[place] += 1
         for k, amount in enumerate(vector):
             delta = sign * amount
-            for place in index.up[leaf]:
+            for place in path:
                 if not delta:
                     break
                 own, floor = self.own[place], index.floor[place][k]
@@ -107,9 +128,9 @@ class Sums:
                 own, most = self.own[place][k], index.max[place][k]
                 if most is not None and own + delta > most:
                     found.append((height, k, place))
-                floor = index.floor[place][k]
-                delta = max(own + delta, floor) - max(own, floor)
-        return [(place, k) for _, k, place in sorted(found)]
+                if floor := index.floor[place][k]:
+                    delta = max(own + delta, floor) - max(own, floor)
+        return [(place, k) for _, k, place in sorted(found)] if len(found) > 1 else [(place, k) for _, k, place in found]
 
     def over(self, place: int, k: int) -> int:
         """What the node has above its min; negative below it."""

@@ -1,22 +1,28 @@
-"""What is admitted, and what is evicted, all or nothing: single pods and gangs (quota contract 2.3, 2.9)."""
+"""What is admitted, and what is evicted, all or nothing: single pods, gangs, jobs that can be suspended
+(quota contract 2.3, 2.9).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from fairlead.model.quota.plan import Reason
+from fairlead.model.quota.rows import Workload
 from fairlead.model.quota.state import QuotaPod
 from fairlead.rules.quota.tree import TreeIndex, Vector
 
+Workloads = Mapping[str, Workload]
+
 
 class Unit(Struct, eq=False):
-    """QuotaWaiting pods that are admitted together.
+    """Waiting pods that are admitted together, or a job that we suspended and that is resumed as a whole.
 
     `claim_since` is set of a claimant. `missing`: what an incomplete gang lacks, "" = it is complete.
     `behind`: the gang's own unit, of a member beyond its size: were it admitted before, the gang would run
-    with too few.
+    with too few. `vector` includes what its late members ask, who come only when the others run.
     """
 
     leaf: int
@@ -28,21 +34,58 @@ class Unit(Struct, eq=False):
     missing: str = ""
     was_displaced: bool = False
     behind: Unit | None = None
+    workload: Workload | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        first = self.workload if self.workload is not None else self.pods[0]
+        return first.namespace, first.name
 
     @property
     def key(self) -> str:
-        return self.pods[0].key
+        return "/".join(self.name)
 
     @property
     def is_preemptible(self) -> bool:
         return all(pod.is_preemptible for pod in self.pods)
+
+    @property
+    def user(self) -> str:
+        return self.workload.user if self.workload is not None else self.pods[0].user
+
+    @property
+    def owner(self) -> str:
+        """The job it is part of, for the count of jobs."""
+        return self.workload.uid if self.workload is not None else self.pods[0].owner or self.pods[0].key
+
+
+class Line(Struct, eq=False):
+    """Units of one leaf that are alike but for their age, the eldest first: where the first cannot proceed,
+    no other can.
+
+    `reason` and `told`: why it was set aside. `ceiling`: the node and resource where it lacks room, when room
+    there is all that it lacks. `next`: so many of its units have had their turn.
+    `turn`: when it is the next one's, as reckoned at `turn_at`.
+    """
+
+    units: list[Unit]
+    next: int = 0
+    reason: Reason | None = None
+    told: str = ""
+    ceiling: tuple[int, int] | None = None
+    turn: tuple[object, ...] = ()
+    turn_at: tuple[int, int] = (-1, 0)
+
+    @property
+    def first(self) -> Unit:
+        return self.units[self.next]
 
 
 class VictimGroup(Struct, eq=False):
     """Admitted pods that are evicted together.
 
     `unit`: what this very plan admitted, which costs nothing to take back. `is_whole`: all of a gang that is
-    left when its surplus has gone.
+    left when its surplus has gone. `workload`: the job that is suspended.
     """
 
     leaf: int
@@ -52,13 +95,19 @@ class VictimGroup(Struct, eq=False):
     unit: Unit | None = None
     gang: tuple[str, str] | None = None
     is_whole: bool = False
+    workload: Workload | None = None
 
     @property
     def newest(self) -> float:
         return max(pod.created_at for pod in self.pods)
 
+    @property
+    def priority(self) -> int:
+        return max(pod.priority for pod in self.pods)
 
-def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod]) -> list[Unit]:
+
+def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod], workloads: Workloads) -> list[Unit]:
+    """Of pods of one leaf, admitted ones included: those have their gangs' places."""
     singles: list[QuotaPod] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for pod in pods:
@@ -68,38 +117,81 @@ def waiting_units(index: TreeIndex, pods: Iterable[QuotaPod]) -> list[Unit]:
             singles.append(pod)
     units = [_unit(index, [pod]) for pod in singles]
     for members in gangs.values():
-        units += _units_of_gang(index, members)
+        units += _units_of_gang(index, members, workloads)
     return units
 
 
-def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod]) -> list[Unit]:
+def suspended_unit(index: TreeIndex, job: Workload) -> Unit:
+    """A job that we suspended, with what its templates ask."""
+    return Unit(index.leaf_of[job.namespace], (), index.vector(job.request), job.priority, job.created_at, workload=job)
+
+
+def lines_of(units: Iterable[Unit]) -> list[Line]:
+    """Claimants, gangs and who stands behind one are alone in their lines."""
+    lines: list[Line] = []
+    alike: defaultdict[tuple[object, ...], list[Unit]] = defaultdict(list)
+    for unit in units:
+        if len(unit.pods) != 1 or unit.claim_since is not None or unit.behind is not None or unit.pods[0].gang:
+            lines.append(Line([unit]))
+            continue
+        pod = unit.pods[0]
+        shape = (unit.vector, pod.priority, pod.is_preemptible, pod.user, pod.deployment, pod.revision, pod.waits_for_surge)
+        alike[shape].append(unit)
+    for line in alike.values():
+        line.sort(key=lambda unit: (unit.age, unit.name))
+        lines.append(Line(line))
+    return lines
+
+
+def late_part(index: TreeIndex, members: Iterable[QuotaPod], job: Workload | None) -> Vector | None:
+    """What is left for pods of this job that come only when the others run; None = nothing."""
+    if job is None or not job.late or job.is_finished or job.is_suspended:
+        return None
+    there = _sum(index, [pod for pod in members if not pod.is_stopping])
+    whole, late = index.vector(job.request), index.vector(job.late)
+    left = tuple(min(part, max(0, all_ - has)) for part, all_, has in zip(late, whole, there, strict=True))
+    return left if any(left) else None
+
+
+def _units_of_gang(index: TreeIndex, members: Sequence[QuotaPod], workloads: Workloads) -> list[Unit]:
     """The missing members up to the gang's size are one unit; who waits beyond that is on his own."""
     size = max(pod.gang_size for pod in members)
+    job = workloads.get(members[0].owner)
     running = sum(1 for pod in members if pod.is_admitted and not pod.is_stopping)
     waiting = sorted((pod for pod in members if not pod.is_admitted), key=_eldest)
     missing = max(0, size - running)
     beyond = [_unit(index, [pod]) for pod in waiting[missing:]]
     if not waiting or not missing:
+        if job is not None and job.late:
+            for each in beyond:  # their room was kept for them while the others started
+                each.claim_since = each.age
         return beyond
     unit = _unit(index, waiting[:missing])
     if len(waiting) < missing:
         unit.missing = f"gang {members[0].gang}: {running + len(waiting)}/{size} pods exist"
     elif running and unit.claim_since is None:
         unit.claim_since = unit.age  # a gang with too few members running does not let others go first
+    late = late_part(index, members, job)
+    if late is not None:
+        unit.vector = tuple(map(sum, zip(unit.vector, late, strict=True)))
     for each in beyond:
         each.behind = unit
     return [*beyond, unit]
 
 
 def _unit(index: TreeIndex, pods: Sequence[QuotaPod]) -> Unit:
+    first = pods[0]
+    leaf = index.leaf_of[first.namespace]
+    if len(pods) == 1:
+        return Unit(leaf, (first,), index.vector(first.request), first.priority, first.created_at, first.claim_since)
     claims = [pod.claim_since for pod in pods]
     return Unit(
-        leaf=index.leaf_of[pods[0].namespace],
-        pods=tuple(pods),
-        vector=_sum(index, pods),
-        priority=max(pod.priority for pod in pods),
-        age=min(pod.created_at for pod in pods),
-        claim_since=None if None in claims else min(each for each in claims if each is not None),
+        leaf,
+        tuple(pods),
+        _sum(index, pods),
+        max(pod.priority for pod in pods),
+        min(pod.created_at for pod in pods),
+        None if None in claims else min(each for each in claims if each is not None),
     )
 
 
@@ -110,10 +202,16 @@ def _eldest(pod: QuotaPod) -> tuple[float, str]:
 def _sum(index: TreeIndex, pods: Sequence[QuotaPod]) -> Vector:
     if len(pods) == 1:
         return index.vector(pods[0].request)
-    return tuple(map(sum, zip(*(index.vector(pod.request) for pod in pods), strict=True)))
+    total = [0] * len(index.resources)
+    for pod in pods:
+        for k, amount in enumerate(index.vector(pod.request)):
+            total[k] += amount
+    return tuple(total)
 
 
-def group_of(index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None) -> VictimGroup:
+def group_of(
+    index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: bool, unit: Unit | None = None, workload: Workload | None = None
+) -> VictimGroup:
     """`rank`: the lower, the sooner it goes (quota contract 2.9)."""
     rank = (
         max(pod.priority for pod in pods),
@@ -123,30 +221,42 @@ def group_of(index: TreeIndex, leaf: int, pods: Sequence[QuotaPod], *, is_gang: 
         -max(pod.admitted_at for pod in pods),
         min((pod.namespace, pod.name) for pod in pods),
     )
-    gang = (pods[0].namespace, pods[0].gang) if pods[0].gang else None
-    return VictimGroup(leaf, tuple(pods), _sum(index, pods), rank, unit, gang, is_gang)
+    first = pods[0]
+    gang = (first.namespace, first.gang or first.owner) if first.gang or workload is not None else None
+    return VictimGroup(leaf, tuple(pods), _sum(index, pods), rank, unit, gang, is_gang, workload)
 
 
-def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod]) -> list[VictimGroup]:
+def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: Workloads) -> list[VictimGroup]:
     """Of one leaf: what may be evicted, the first to go first. Stopping and non-preemptible pods are in none.
 
-    No gang is left below its size: what it has beyond that goes pod by pod, and then all of it.
+    No gang is left below its size: what it has beyond that goes pod by pod, and then all of it. A job that
+    can be suspended goes as a gang; one that does not say how many it needs, as a whole.
     """
     groups: list[VictimGroup] = []
     gangs: defaultdict[tuple[str, str], list[QuotaPod]] = defaultdict(list)
     for pod in pods:
         if not pod.is_admitted or pod.is_stopping:
             continue
-        if pod.gang:
+        job = workloads.get(pod.owner)
+        if job is not None and job.can_suspend:
+            gangs[pod.namespace, pod.owner].append(pod)
+        elif pod.gang:
             gangs[pod.namespace, pod.gang].append(pod)
         elif pod.is_preemptible:
             groups.append(group_of(index, leaf, [pod], is_gang=False))
     for members in gangs.values():
-        beyond = max(0, len(members) - max(pod.gang_size for pod in members))
+        job = workloads.get(members[0].owner)
+        if job is not None and (not job.can_suspend or job.is_suspended):
+            job = None
+        size = max(pod.gang_size for pod in members) or len(members)
+        beyond = max(0, len(members) - size)
         singles = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: group.rank)
         surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
-        rest = [pod for pod in members if all(pod is not group.pods[0] for group in surplus)]
+        gone = {group.pods[0].key for group in surplus}
+        rest = [pod for pod in members if pod.key not in gone]
+        for group in surplus:
+            group.gang = (members[0].namespace, members[0].gang or members[0].owner)
         groups += surplus
         if rest and all(pod.is_preemptible for pod in rest):
-            groups.append(group_of(index, leaf, rest, is_gang=True))
+            groups.append(group_of(index, leaf, sorted(rest, key=lambda pod: pod.name), is_gang=True, workload=job))
     return sorted(groups, key=lambda group: group.rank)

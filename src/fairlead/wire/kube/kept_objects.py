@@ -53,6 +53,7 @@ _CONTAINER: Final = _fields("name", "image", "resources", "restartPolicy", comma
 _POD_SPEC: Final = _fields(
     *("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates"),
     *("priority", "priorityClassName", "preemptionPolicy", "overhead", "hostNetwork", "restartPolicy", "terminationGracePeriodSeconds"),
+    "resources",
     containers=[_CONTAINER],
     initContainers=[_CONTAINER],
 )
@@ -60,7 +61,7 @@ _TEMPLATE: Final = {"metadata": _fields("labels", "annotations"), "spec": _POD_S
 _ENDED: Final = _fields("exitCode", "signal", "reason", "startedAt", "finishedAt")  # its message may be the program's own words
 _STATE: Final = {"waiting": _AS_IS, "running": _AS_IS, "terminated": _ENDED}
 _CONTAINER_STATUS: Final = _fields(
-    *("name", "image", "imageID", "containerID", "ready", "started", "restartCount"), state=_STATE, lastState=_STATE
+    *("name", "image", "imageID", "containerID", "ready", "started", "restartCount", "allocatedResources"), state=_STATE, lastState=_STATE
 )
 _POD_STATUS: Final = _fields(
     *("phase", "reason", "message", "conditions", "hostIP", "hostIPs", "podIP", "podIPs", "startTime", "qosClass", "nominatedNodeName"),

@@ -1,0 +1,354 @@
+"""What a quota plan reads, kept up to date pod by pod, so that the next plan looks only at what has changed.
+
+Everything follows from what was put in; nothing else is remembered. A leaf whose pods changed is read anew as
+a whole. What a plan reckons with (admissions, claims, victims) stays in the sums until the next plan, so that
+its sentences can be told; then it is taken out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
+from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.model.resources import Amounts
+from fairlead.rules.quota.node_use import is_lost
+from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
+from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, suspended_unit, waiting_units
+
+RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
+NEVER: Final = float("inf")
+
+
+class LeafBook:
+    """One leaf: its pods, and what follows from them."""
+
+    def __init__(self, place: int, width: int) -> None:
+        self.place = place
+        self.pods: dict[str, QuotaPod] = {}
+        self.suspended: dict[str, Workload] = {}
+        self.used: Vector = (0,) * width
+        self.live: Vector = (0,) * width
+        self.demand: Vector = (0,) * width
+        self.forget()
+
+    def forget(self) -> None:
+        """What is read anew."""
+        self.firm = [0] * len(self.used)
+        self.users: dict[str, list[int]] = {}
+        self.owners: dict[str, int] = {}
+        self.lowest: float = NEVER
+        self.revisions: dict[str, int] = {}
+        self.unbound: list[QuotaPod] = []
+        self.late: list[Vector] = []
+        self.units: list[Unit] = []
+        self.hopeless: list[tuple[Unit, tuple[int, int] | None]] = []
+        self.lines: list[Line] = []
+        self.needs: list[tuple[int, int, int]] | None = None
+        self.alarm = NEVER
+        self.groups: list[VictimGroup] | None = None
+        self.shares: tuple[int, ...] = ()
+        self.shares_at = -1
+
+
+class QuotaAccount:
+    """`put` and `drop` as the cluster changes; `rules/quota/plan.plan_account` then plans."""
+
+    def __init__(self, tree: QuotaNode, settings: QuotaSettings | None = None, capacity: Amounts | None = None) -> None:
+        self.settings = settings or QuotaSettings()
+        self.budgets: Mapping[str, int] = {}
+        self.user_caps: Mapping[tuple[str, str], Amounts] = {}
+        self.returns: Mapping[str, int] = {}
+        self.violations: tuple[Violation, ...] = ()
+        self.workloads: dict[str, Workload] = {}
+        self.pods: dict[str, QuotaPod] = {}
+        self.undo: list[tuple[Sums, int, Vector, int]] = []
+        self.now = 0.0
+        self.reread: list[int] = []
+        self.set_tree(tree, capacity)
+
+    # --- what is told ---------------------------------------------------------------------------------------
+
+    def set_tree(self, tree: QuotaNode, capacity: Amounts | None = None) -> None:
+        """Everything is read anew; pods and workloads stay."""
+        self.tree = tree
+        self.index = index = TreeIndex(tree, capacity)
+        width = len(index.resources)
+        self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
+        self.live = [[0] * width for _ in index.nodes]
+        self.demand = [[0] * width for _ in index.nodes]
+        self.full: list[set[int]] = [set() for _ in index.nodes]
+        self.is_full_changed = True
+        self.contested: list[tuple[int, ...]] = [()] * len(index.nodes)
+        self.books = {place: LeafBook(place, width) for place in sorted(index.leaf_of.values())}
+        self.dirty = set(self.books)
+        self.undo.clear()
+        for uid, pod in self.pods.items():
+            if (place := index.leaf_of.get(pod.namespace)) is not None:
+                self.books[place].pods[uid] = pod
+        for job in self.workloads.values():
+            self._note(job)
+
+    def put(self, pod: QuotaPod) -> None:
+        uid = pod.uid or pod.key
+        old = self.pods.get(uid)
+        if old is pod:
+            return
+        if old is not None and old.namespace != pod.namespace:
+            self.drop(uid)
+        self.pods[uid] = pod
+        place = self.index.leaf_of.get(pod.namespace)
+        if place is not None:
+            self.books[place].pods[uid] = pod
+            self.dirty.add(place)
+
+    def drop(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        place = self.index.leaf_of.get(pod.namespace) if pod is not None else None
+        if place is not None:
+            del self.books[place].pods[uid]
+            self.dirty.add(place)
+
+    def put_workload(self, job: Workload) -> None:
+        self.drop_workload(job.uid)
+        self.workloads[job.uid] = job
+        self._note(job)
+
+    def drop_workload(self, uid: str) -> None:
+        job = self.workloads.pop(uid, None)
+        place = self.index.leaf_of.get(job.namespace) if job is not None else None
+        if place is not None:
+            self.books[place].suspended.pop(uid, None)
+            self.dirty.add(place)
+
+    def set_user_caps(self, caps: Mapping[tuple[str, str], Amounts]) -> None:
+        if caps != self.user_caps:
+            self.user_caps = caps
+            self.dirty |= set(self.books)
+
+    def _note(self, job: Workload) -> None:
+        place = self.index.leaf_of.get(job.namespace)
+        if place is not None:
+            if job.is_suspended and job.suspended_for and not job.is_finished:
+                self.books[place].suspended[job.uid] = job
+            self.dirty.add(place)
+
+    # --- what follows ---------------------------------------------------------------------------------------
+
+    def settle(self, now: float) -> None:
+        """Take out what the last plan reckoned with, and read anew what changed since."""
+        for sums, leaf, vector, sign in reversed(self.undo):
+            sums.add(leaf, vector, -sign)
+        self.undo.clear()
+        if now < self.now:
+            self.dirty |= set(self.books)
+        self.now = now
+        for place, book in self.books.items():
+            if book.alarm <= now:
+                self.dirty.add(place)
+        self.reread = sorted(self.dirty)
+        for place in self.reread:
+            self._read(self.books[place])
+        self.dirty.clear()
+        if self.is_full_changed:
+            self._find_contested()
+
+    def add(self, leaf: int, vector: Vector, sign: int = 1, *, now: bool = True, after: bool = True, claim: bool = False) -> None:
+        """A plan reckons with it, until it is settled."""
+        for sums in (self.sums, *((self.after,) if after else ()), *((self.claims,) if claim else ())) if now else (self.after,):
+            sums.add(leaf, vector, sign)
+            self.undo.append((sums, leaf, vector, sign))
+        self.dirty.add(leaf)
+
+    def groups(self, leaf: int) -> list[VictimGroup]:
+        book = self.books.get(leaf)
+        if book is None:
+            return []
+        if book.groups is None:
+            book.groups = groups_of(self.index, leaf, self._counted(book), self.workloads)
+        return book.groups
+
+    def next_at(self) -> float | None:
+        """When the clock alone changes something."""
+        soonest = min((book.alarm for book in self.books.values()), default=NEVER)
+        return None if soonest == NEVER else soonest
+
+    def _counted(self, book: LeafBook) -> list[QuotaPod]:
+        return [pod for pod in book.pods.values() if not (pod.is_stopping and is_lost(pod, self.now, self.settings))]
+
+    def _read(self, book: LeafBook) -> None:
+        """A leaf as a whole."""
+        index = self.index
+        width = len(index.resources)
+        book.forget()
+        used, live, demand = [0] * width, [0] * width, [0] * width
+        counted: list[QuotaPod] = []
+        gangs: dict[str, list[QuotaPod]] = {}
+        is_any_waiting = False
+        for pod in book.pods.values():
+            if pod.is_stopping and self._stopping(book, pod):
+                continue
+            counted.append(pod)
+            if pod.gang and pod.owner:
+                gangs.setdefault(pod.owner, []).append(pod)
+            if not pod.is_admitted:
+                is_any_waiting = True
+                continue
+            vector = index.vector(pod.request)
+            for k, amount in enumerate(vector):
+                used[k] += amount
+                if not pod.is_stopping:
+                    live[k] += amount
+                if not pod.is_preemptible:
+                    book.firm[k] += amount
+            if pod.is_preemptible and not pod.is_stopping:
+                if pod.priority < book.lowest:
+                    book.lowest = pod.priority
+                if pod.deployment and pod.revision < book.revisions.get(pod.deployment, pod.revision + 1):
+                    book.revisions[pod.deployment] = pod.revision
+            if pod.user:
+                mine = book.users.setdefault(pod.user, [0] * width)
+                for k, amount in enumerate(vector):
+                    mine[k] += amount
+            owner = pod.owner or pod.key
+            book.owners[owner] = book.owners.get(owner, 0) + 1
+            if not pod.node:
+                self._unbound(book, pod)
+        if is_any_waiting:
+            book.units = waiting_units(index, counted, self.workloads)
+        book.units += [suspended_unit(index, job) for job in book.suspended.values()]
+        for owner, members in gangs.items():
+            late = late_part(index, members, self.workloads.get(owner))
+            if late is not None and all(pod.is_admitted for pod in members):
+                book.late.append(late)
+                demand = [part + more for part, more in zip(demand, late, strict=True)]
+        hopeful: list[Unit] = []
+        for unit in book.units:
+            at = self._never_fits(unit)
+            if at is not None or unit.missing:
+                book.hopeless.append((unit, at))
+                continue
+            hopeful.append(unit)
+            if self.capped(unit) is None:
+                demand = [part + more for part, more in zip(demand, unit.vector, strict=True)]
+            for pod in unit.pods:
+                if pod.deployment and not pod.waits_for_surge:
+                    self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
+        book.lines = lines_of(hopeful)
+        self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
+
+    def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
+        """Whether it should have stopped long ago."""
+        if is_lost(pod, self.now, self.settings):
+            return True
+        if pod.stopping_at is not None:
+            self._wake(book, pod.stopping_at + self.settings.stuck_seconds)
+        return False
+
+    def _unbound(self, book: LeafBook, pod: QuotaPod) -> None:
+        """Admitted, and no node took it: for how long?"""
+        if not pod.is_stopping and 0 < pod.admitted_at < NEVER:
+            wait = self.settings.unbound_seconds * 2 ** min(self.returns.get(pod.owner, 0), 10)
+            if self.now - pod.admitted_at >= wait:
+                book.unbound.append(pod)
+            else:
+                self._wake(book, pod.admitted_at + wait)
+
+    def _wake(self, book: LeafBook, at: float) -> None:
+        if self.now < at < book.alarm:
+            book.alarm = at
+
+    def _enter(self, book: LeafBook, used: Vector, live: Vector, demand: Vector) -> None:
+        """New sums of a leaf, carried up."""
+        if used != book.used:
+            self.sums.add(book.place, tuple(new - old for new, old in zip(used, book.used, strict=True)))
+        freed = tuple(a - b for a, b in zip(live, book.live, strict=True))
+        if any(freed):
+            self.after.add(book.place, freed)
+        if (live, demand) != (book.live, book.demand):
+            self._carry(book.place, freed, tuple(new - old for new, old in zip(demand, book.demand, strict=True)))
+        book.used, book.live, book.demand = used, live, demand
+
+    def _carry(self, leaf: int, live: Vector, demand: Vector) -> None:
+        """Demand at a node: each child's part is capped at its max, but is not below its use."""
+        index = self.index
+        for k, (moved, asked) in enumerate(zip(live, demand, strict=True)):
+            delta = asked
+            for place in index.up[leaf]:
+                if not delta and not moved:
+                    break
+                most, own, used = index.max[place][k], self.demand[place], self.live[place]
+                before = own[k] if most is None else max(min(own[k], most), used[k])
+                own[k] += delta
+                used[k] += moved
+                after = own[k] if most is None else max(min(own[k], most), used[k])
+                delta = after - before
+                if (most is not None and own[k] > most) != (k in self.full[place]):
+                    self.full[place] ^= {k}
+                    self.is_full_changed = True
+
+    def _find_contested(self) -> None:
+        """By leaf: resources of which some proper ancestor has more demand than its max.
+
+        Moves between running and waiting keep it, so it holds for the whole plan.
+        """
+        index = self.index
+        for place, book in self.books.items():
+            found = {k for above in index.up[place][1:] for k in self.full[above]}
+            now = tuple(sorted(found))
+            if now != self.contested[place]:
+                self.contested[place] = now
+                book.needs, book.shares_at = None, -1
+        self.is_full_changed = False
+
+    def _never_fits(self, unit: Unit) -> tuple[int, int] | None:
+        """The node and resource whose ceiling it exceeds by itself."""
+        index, leaf = self.index, unit.leaf
+        for place in index.up[leaf]:
+            bounds = index.max[place]
+            for k, amount in enumerate(unit.vector):
+                if amount:
+                    most = bounds[k]
+                    if most is not None and amount > most:
+                        return place, k
+        if not unit.is_preemptible:
+            for k, amount in enumerate(unit.vector):
+                if amount > index.min[leaf][k] and index.max[0][k] is not None:
+                    return leaf, k
+        return None
+
+    def capped(self, unit: Unit) -> tuple[str, int, int] | None:
+        """The resource in which its user's cap in the leaf is reached, what is used of it, and the cap."""
+        user, leaf = unit.user, self.index.nodes[unit.leaf]
+        if not user:
+            return None
+        cap = self.user_caps.get((leaf.name, user)) or leaf.user_cap
+        if not cap:
+            return None
+        mine = self.books[unit.leaf].users.get(user)
+        for k, resource in enumerate(self.index.resources):
+            used = mine[k] if mine else 0
+            if resource in cap and unit.vector[k] and used + unit.vector[k] > cap[resource]:
+                return resource, used, cap[resource]
+        return None
+
+    def jobs_at(self, place: int) -> int:
+        """Jobs with admitted pods below a node."""
+        return sum(len(book.owners) for leaf, book in self.books.items() if place in self.index.up[leaf])
+
+
+def account_of(state: QuotaState, capacity: Amounts | None = None) -> QuotaAccount:
+    """The account of a state. The order of its lists does not matter."""
+    account = QuotaAccount(state.tree, state.settings, state.capacity if capacity is None else capacity)
+    account.budgets, account.user_caps, account.violations = state.budgets, state.user_caps, state.violations
+    fill(account, state.pods, state.workloads.values())
+    return account
+
+
+def fill(account: QuotaAccount, pods: Iterable[QuotaPod], workloads: Iterable[Workload]) -> None:
+    for job in workloads:
+        account.put_workload(job)
+    for pod in pods:
+        account.put(pod)

@@ -1,0 +1,52 @@
+"""The status of the quota tree as the controller writes it: on change, and at most once a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.model.actions import Outcome, Result, WriteTreeStatus
+from fairlead.model.quota.plan import QuotaNodeUse
+from fairlead.model.quota.tree import QuotaTree, Violation
+
+WRITE_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 10.0
+
+
+class TreeStatus:
+    """`want` says what it should be, `next` when it is written, `done` hears how that ended."""
+
+    def __init__(self) -> None:
+        self._wanted: WriteTreeStatus | None = None
+        self._written: WriteTreeStatus | None = None
+        self._is_flying_until = 0.0
+        self._free_at = 0.0
+
+    def want(self, tree: QuotaTree, nodes: Sequence[QuotaNodeUse], violations: Sequence[Violation], not_enforced: str, now: float) -> None:
+        self._wanted = WriteTreeStatus(tree, tuple(nodes), tuple(violations), not_enforced, now)
+
+    def next(self, now: float) -> list[WriteTreeStatus]:
+        wanted = self._wanted
+        if wanted is None or now < self._free_at or now < self._is_flying_until or not self._is_news:
+            return []
+        self._written = wanted
+        self._is_flying_until = now + AGAIN_SECONDS
+        self._free_at = now + WRITE_SECONDS
+        return [wanted]
+
+    def done(self, outcome: Outcome, now: float) -> None:
+        self._is_flying_until = 0.0
+        if outcome.result is not Result.DONE:
+            self._written = None
+            self._free_at = now + AGAIN_SECONDS
+
+    def next_after(self, now: float) -> float | None:
+        return max(self._free_at, self._is_flying_until, now) if self._is_news else None
+
+    @property
+    def _is_news(self) -> bool:
+        if self._wanted is None:
+            return False
+        return self._written is None or replace(self._wanted, at=0.0) != replace(self._written, at=0.0)

@@ -1,0 +1,107 @@
+"""Training jobs under their real operators, and quota: they are admitted, suspended and resumed as a whole, and no worker is ever evicted.
+
+In MPIJob v2 a worker that is evicted fails the job for good; so does a Master in a PyTorchJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.kube.control_plane import ControlPlane, running_control_plane
+from tests.kube.operators import running_operators
+from tests.kube.quota_line import QuotaController, big_node, bounded, deployment, enforce, install, settled
+from tests.kube.quota_truth import QuotaTruth
+from tests.waiting import wait_until
+
+Object = dict[str, Any]
+PLACES = ("lender", "owner")
+ROOT = bounded("root", 40, 40, children=[bounded("lender", 10, 40, ["lender"]), bounded("owner", 30, 40, ["owner"])])
+KINDS = ("mpijob", "pytorchjob")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    with running_control_plane() as made:
+        install(made)
+        made.admin.create([big_node("only", 56)])
+        with running_operators(made):
+            yield made
+
+
+@pytest.fixture(scope="module")
+def controller(cluster: ControlPlane) -> Iterator[QuotaController]:
+    made = QuotaController(cluster)
+    try:
+        made.start()
+        enforce(cluster, ROOT)
+        yield made
+    finally:
+        made.stop()
+
+
+def role(replicas: int, cpu: str) -> Object:
+    container = {"image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "replicas": replicas,
+        "restartPolicy": "Never",
+        "template": {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}},
+    }
+
+
+def training_job(kind: str) -> Object:
+    """Of five pods and 24 cpu, 14 more than its leaf is guaranteed."""
+    metadata = {"name": "train", "namespace": "lender"}
+    if kind == "mpijob":
+        roles = {"Launcher": role(1, "4"), "Worker": role(4, "5")}
+        spec: Object = {"slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": roles}
+        version, named = "kubeflow.org/v2beta1", "MPIJob"
+    else:
+        roles = {"Master": role(1, "4"), "Worker": role(4, "5")}
+        spec = {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": roles}
+        version, named = "kubeflow.org/v1", "PyTorchJob"
+    for each in roles.values():
+        each["template"]["spec"]["containers"][0]["name"] = "pytorch" if kind == "pytorchjob" else "main"
+    return {"apiVersion": version, "kind": named, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_training_job_is_suspended_and_resumed_and_never_loses_a_worker(
+    cluster: ControlPlane, controller: QuotaController, kind: str
+) -> None:
+    truth = QuotaTruth(cluster, ROOT)
+    try:
+        cluster.admin.create([training_job(kind)])
+        settled(truth, {"lender": 5})
+        cluster.admin.create([deployment("back", "owner", 4, "5")])
+        settled(truth, {"owner": 4}, seconds=90)
+        suspended = the_job(cluster, kind)
+        assert suspended["spec"]["runPolicy"]["suspend"] is True
+        assert suspended["metadata"]["annotations"]["fairlead.io/suspended-for"].startswith("owner/")
+        assert len(truth.stopped) == 5
+        cluster.admin.run("delete", "deployment", "back", "-n", "owner")
+        settled(truth, {"lender": 5}, seconds=90)
+        resumed = the_job(cluster, kind)
+        assert resumed["spec"]["runPolicy"]["suspend"] is False
+        assert "fairlead.io/suspended-for" not in resumed["metadata"].get("annotations", {})
+        wait_until("it runs", lambda: "Running" in true_conditions(cluster, kind), 60)
+        assert "Failed" not in true_conditions(cluster, kind)
+        assert truth.evicted == {}
+        assert truth.faults == []
+    finally:
+        truth.stop()
+        cluster.admin.run("delete", kind, "train", "-n", "lender", "--ignore-not-found", "--wait")
+        for place in PLACES:
+            cluster.admin.run("delete", "deployments", "--all", "-n", place)
+            cluster.admin.run("delete", "pods", "--all", "-n", place, "--force", "--grace-period=0", "--wait", seconds=60)
+
+
+def the_job(cluster: ControlPlane, kind: str) -> Object:
+    (found,) = cluster.admin.get(f"{kind}s.kubeflow.org", "-n", "lender")
+    return found
+
+
+def true_conditions(cluster: ControlPlane, kind: str) -> set[str]:
+    conditions = the_job(cluster, kind).get("status", {}).get("conditions", [])
+    return {each["type"] for each in conditions if each["status"] == "True"}

@@ -1,0 +1,105 @@
+"""The account that is told pod by pod gives the plan of one that is filled at once, whatever happens."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.examples import examples
+from tests.rules.quota.random_worlds import add_random, random_world
+from tests.rules.quota.small import SmallWorld, tree
+
+from fairlead.model.quota.plan import QuotaPlan, Reason
+from fairlead.model.quota.rows import Workload
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.rules.quota.account import QuotaAccount
+from fairlead.rules.quota.plan import plan_account, plan_quota
+
+
+class Follower:
+    """An account that hears what is different from one state to the next, in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.account: QuotaAccount | None = None
+        self.pods: dict[str, QuotaPod] = {}
+        self.workloads: dict[str, Workload] = {}
+        self.reasons: dict[str, Reason] = {}
+
+    def plan(self, state: QuotaState) -> QuotaPlan:
+        if self.account is None:
+            self.account = QuotaAccount(state.tree, state.settings, state.capacity)
+        elif self.account.tree is not state.tree:
+            self.account.set_tree(state.tree, state.capacity)
+        account = self.account
+        account.budgets = state.budgets
+        account.violations = state.violations
+        pods = {pod.uid: pod for pod in state.pods}
+        changes = [uid for uid in sorted({*pods, *self.pods}) if pods.get(uid) != self.pods.get(uid)]
+        self.rng.shuffle(changes)
+        for uid in changes:
+            if uid in pods:
+                account.put(pods[uid])
+            else:
+                account.drop(uid)
+        for uid in sorted({*state.workloads, *self.workloads}):
+            if uid not in state.workloads:
+                account.drop_workload(uid)
+            elif state.workloads[uid] != self.workloads.get(uid):
+                account.put_workload(state.workloads[uid])
+        self.pods, self.workloads = pods, dict(state.workloads)
+        planned = plan_account(account, state.now)
+        plan = planned.plan()
+        waiting = {row.unit: row.reason for row in plan.waiting}
+        self.reasons = {key: reason for key, reason in (self.reasons | planned.reasons()).items() if key in waiting}
+        assert self.reasons == waiting, "a reason changed unnoticed"
+        return plan
+
+
+@examples(40, 1500, st.integers(0, 10**9))
+def test_told_pod_by_pod_or_filled_at_once(seed: int) -> None:
+    follower = Follower(seed)
+
+    def plan(state: QuotaState) -> QuotaPlan:
+        full, told = plan_quota(state), follower.plan(state)
+        assert _bytes(told) == _bytes(replace(full, nodes=())), f"seed {seed}"
+        return full
+
+    world = random_world(seed, plan=plan)
+    _events(world, random.Random(seed + 1))
+
+
+def _events(world: SmallWorld, rng: random.Random) -> None:
+    leaves = [leaf.name for leaf in world.tree.leaves()]
+    for _ in range(rng.randint(5, 25)):
+        what = rng.random()
+        if what < 0.3:
+            add_random(world, rng, leaves)
+        elif what < 0.5 and world.pods:
+            gone = set(rng.sample(sorted(world.pods), rng.randint(1, min(3, len(world.pods)))))
+            world.remove(lambda pod, gone=gone: pod.key not in gone)  # type: ignore[misc]
+        elif what < 0.55:
+            world.budgets = {key: rng.randint(0, 3) for key in world.budgets}
+        elif what < 0.6:
+            world.now += rng.choice((30, 70, 400))
+        world.step()
+
+
+def test_what_did_not_change_is_not_looked_at() -> None:
+    """A pod that goes wakes who waits for its room, and nobody else."""
+    follower = Follower(1)
+    world = SmallWorld(tree("root[20]{a[10/10] b[10/10]}"), plan=follower.plan)
+    world.add("a", 12, 1)
+    world.add("b", 12, 1)
+    world.settle()
+    assert follower.account is not None
+    world.remove(lambda pod: pod.key != "a/p001")
+    follower.plan(world.state())
+    looked = plan_account(follower.account, world.now).reasons()
+    assert looked and {key.partition("/")[0] for key in looked} == {"a"}
+
+
+def _bytes(plan: QuotaPlan) -> bytes:
+    return msgspec.json.encode(plan, order="deterministic")
