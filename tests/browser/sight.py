@@ -63,10 +63,11 @@ class Sight:
         return "Pending" if "Running" in true and word == "Running" and waits else word
 
     def used_gpus_by_namespace(self) -> Counter[str]:
-        """Whole GPUs of pods on a node that have not ended."""
+        """Whole GPUs of pods that quota has admitted (no gate of ours) and that have not ended, on a node or not yet."""
         used: Counter[str] = Counter()
         for pod in self.kubectl.get("pods"):
-            if pod["spec"].get("nodeName") and pod["status"]["phase"] not in ("Succeeded", "Failed"):
+            gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", ())]
+            if "fairlead.io/quota" not in gates and pod["status"]["phase"] not in ("Succeeded", "Failed"):
                 limits = [container.get("resources", {}).get("limits", {}) for container in pod["spec"]["containers"]]
                 used[pod["metadata"]["namespace"]] += sum(int(each.get("nvidia.com/gpu", 0)) for each in limits)
         return used

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.sim.small_world import small_world
 
 from fairlead.console.boards.change_hints import TopicVersions
 from fairlead.console.http import board_states as board_states
 from fairlead.console.http.board_states import BoardStates
+from fairlead.model.quota.rows import Budget
+from fairlead.model.quota.tree import QuotaTree, Violation
 from fairlead_sim.world.driver import Driver
 
-from .clusters import living_cluster
+from .clusters import living_cluster, quota_tree
 from .worlds import StillCluster, still_world
 
 
@@ -52,3 +55,20 @@ def test_a_card_that_an_operator_takes_out_concerns_the_pages_that_show_cards() 
     known = versions.as_text()
     versions.update(msgspec.structs.replace(before, withheld={before.nodes[0].name: (0,)}), before.gpus)
     assert {topic for topic, version in versions.as_text().items() if version != known[topic]} == {"nodes", "gpus", "overview"}
+
+
+def test_what_a_quota_plan_asks_of_budgets_is_a_change_of_the_quota_board_and_the_trees_status_is_none() -> None:
+    versions = TopicVersions()
+    tree = QuotaTree("elasticquotatree", "kube-system", quota_tree())
+    before = replace(living_cluster(), quota_tree=tree)
+    versions.update(before, ())
+    first = versions.as_text()
+    versions.update(replace(before, quota_tree=replace(tree, status={"observedGeneration": 2})), ())
+    assert versions.as_text() == first
+    versions.update(replace(before, budgets=(Budget("team-a", "web", allowed=1),)), ())
+    assert {topic for topic, version in versions.as_text().items() if version != first[topic]} == {"quota"}
+    second = versions.as_text()
+    fault = Violation("root", "BadShape", "root: unknown field", stops=True)
+    broken = replace(tree, faults=(fault,))
+    versions.update(replace(before, quota=None, quota_tree=broken, budgets=(Budget("team-a", "web", allowed=1),)), ())
+    assert {topic for topic, version in versions.as_text().items() if version != second[topic]} == {"quota", "overview"}

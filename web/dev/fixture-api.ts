@@ -56,7 +56,7 @@ const stamp = () => ({ generatedAt: new Date().toISOString(), stale: false, vers
 
 function route(world: World, path: string, query: URLSearchParams): object | null {
   const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
-  const key = parts.length > 1 && parts[0] !== "charts" && path !== "/gpus/map" && path !== "/quota/usage" ? `${parts[0]}/one` : path;
+  const key = parts.length > 1 && parts[0] !== "charts" && path !== "/gpus/map" && !path.startsWith("/quota/") ? `${parts[0]}/one` : path;
   switch (key) {
     case "/me":
       return { user: { name: "admin", role: "admin" }, csrf: "x", cluster: { name: "laptop", world: "simulated", version: "184" }, clock: { now: new Date().toISOString(), speed: 1, isPaused: false, since: null, until: null }, features: { prometheus: false, clock: false }, version: "0.1.0" };
@@ -70,6 +70,10 @@ function route(world: World, path: string, query: URLSearchParams): object | nul
       return jobs(world, query);
     case "/quota/usage":
       return quota(world, query);
+    case "/quota/waiting":
+      return { ...list([], query, {}, {}, { code: "quota-waiting-none", values: {}, text: "" }) };
+    case "/quota/tree":
+      return { ...stamp(), sentence: { code: "quota-none", values: {}, text: "" }, resources: [], items: [], faults: [] };
     case "/versions":
       return { overview: "1" };
     case "nodes/one":
@@ -122,7 +126,7 @@ function quota(world: World, query: URLSearchParams): object {
   const rows = world.quota;
   const facets = { path: distinct(rows.map((r) => r.path)), name: distinct(rows.map((r) => r.name)), resource: distinct(rows.map((r) => r.resource)) };
   const sentence = rows.length ? { code: "quota-starved", values: { leaves: 3, borrowing: 1, starved: 1 }, text: "…" } : { code: "quota-none", values: {}, text: "" };
-  return { ...list(rows, query, { path: (r) => r.path, name: (r) => r.name, resource: (r) => r.resource }, facets, sentence), resources: facets.resource };
+  return { ...list(rows, query, { path: (r) => r.path, name: (r) => r.name, resource: (r) => r.resource }, facets, sentence), resources: facets.resource, faults: [] };
 }
 
 function node(world: World, name: string): object | null {

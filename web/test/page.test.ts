@@ -3,8 +3,9 @@ import { EVERYTHING, movedTopics, openStream, topicOf } from "../src/api/hints";
 import { boardAbove } from "../src/app/boards";
 import { clusterClock } from "../src/app/clock";
 import { type KeyState, readKey } from "../src/app/keyboard";
-import { quotaBar, quotaLines, shortName } from "../src/boards/quota/rows";
-import type { QuotaRow } from "../src/api/types";
+import { asQuestion, found, NO_CHANGES, typed } from "../src/boards/quota/changes";
+import { quotaBar, quotaLines, shortName, userLines } from "../src/boards/quota/rows";
+import type { QuotaRow, QuotaTreeRow } from "../src/api/types";
 
 const press = (key: string, more: Partial<{ typing: boolean; modified: boolean }> = {}) => ({ key, typing: false, modified: false, ...more });
 const idle: KeyState = { goSince: null };
@@ -81,7 +82,7 @@ describe("the cluster's clock", () => {
   });
 });
 
-const row = (more: Partial<QuotaRow>): QuotaRow => ({ name: "a", path: "root.a", parent: "root", depth: 1, isLeaf: true, namespaces: [], resource: "cpu", unit: "cores", max: 20, min: 10, used: 0, requested: 0, borrowed: 0, lent: 0, waitingPods: 0, waitingJobs: 0, byNamespace: [], ...more });
+const row = (more: Partial<QuotaRow>): QuotaRow => ({ name: "a", path: "root.a", parent: "root", depth: 1, isLeaf: true, namespaces: [], resource: "cpu", unit: "cores", max: 20, min: 10, used: 0, requested: 0, borrowed: 0, lent: 0, waitingPods: 0, waitingJobs: 0, claimed: 0, byNamespace: [], byUser: [], ...more });
 
 describe("quota", () => {
   it("used fills up to the guarantee, the rest is borrowed, waiting comes after", () => {
@@ -99,9 +100,32 @@ describe("quota", () => {
     const lines = quotaLines([two, row({ path: "root.b", byNamespace: [{ namespace: "z", used: 0 }] }), row({ resource: "memory" })], "cpu");
     expect(lines.map((l) => [l.kind, l.namespace, l.used])).toEqual([["leaf", null, 6], ["namespace", "x", 4], ["namespace", "y", 2], ["leaf", null, 0]]);
   });
+  it("users are shown once per leaf, with every resource that they use", () => {
+    const bob = [{ user: "bob", used: 4 }, { user: null, used: 2 }];
+    const lines = userLines([row({ byUser: bob }), row({ resource: "memory", byUser: [{ user: "bob", used: 9 }] }), row({ path: "root", isLeaf: false, byUser: [] })]);
+    expect(lines.map((l) => [l.leaf, l.user, ...l.used])).toEqual([["a", "bob", ["cpu", 4], ["memory", 9]], ["a", null, ["cpu", 2]]]);
+  });
   it("a full path is shown by its last part", () => {
     expect(shortName({ name: "root.a.1", parent: "root.a" })).toBe("1");
     expect(shortName({ name: "team", parent: "root" })).toBe("team");
     expect(shortName({ name: "root", parent: "" })).toBe("root");
+  });
+});
+
+const cpu = { resource: "cpu", unit: "cores", min: 10, max: null, used: 0, minText: "10", maxText: "" };
+const treeRow = (name: string, parent: string, namespaces: string[] = []): QuotaTreeRow => ({ name, shortName: name, path: name, parent, depth: 0, isLeaf: true, namespaces, attributes: {}, bounds: [cpu], waitingPods: 0 });
+
+describe("what if", () => {
+  it("asks min and max of a cell together, and nothing of a cell that says what the tree says", () => {
+    const once = typed(typed(NO_CHANGES, "a", cpu, "min", " 12 "), "a", cpu, "max", "20");
+    expect(asQuestion(once)).toEqual([{ node: "a", resource: "cpu", min: "12", max: "20" }]);
+    expect(asQuestion(typed(once, "a", cpu, "max", ""))).toEqual([{ node: "a", resource: "cpu", min: "12", max: null }]);
+    expect(asQuestion(typed(NO_CHANGES, "a", cpu, "min", ""))).toEqual([{ node: "a", resource: "cpu", min: "", max: null }]);
+  });
+  it("a search keeps what is above a match", () => {
+    const rows = [treeRow("root", ""), treeRow("a", "root"), treeRow("b", "root"), treeRow("b.1", "b", ["vision"])];
+    expect(found(rows, "VISION").map((r) => r.name)).toEqual(["root", "b", "b.1"]);
+    expect(found(rows, "none")).toEqual([]);
+    expect(found(rows, " ")).toBe(rows);
   });
 });

@@ -2,7 +2,7 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, getJson, postJson } from "./fetch";
 import type { TimeRange } from "../charts/range";
-import type { ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer } from "./types";
+import type { BoundsChange, ChartAnswer, ClockFace, ClockMoved, ClockOrder, GpuMapAnswer, JobDetail, JobList, Me, NodeDetail, NodeList, Overview, QuotaAnswer, QuotaEffects, QuotaTreePage, QuotaWaitingList } from "./types";
 
 export const GPU_MAP_KEY = ["gpus", "/gpus/map"] as const;
 /** Hints come sooner; this bounds the age of what is shown where they do not. */
@@ -92,6 +92,19 @@ async function allNames(filters: URLSearchParams, signal: AbortSignal): Promise<
 
 export const useJobs = (params: URLSearchParams, enabled = true) => useAnswer<JobList>("jobs", "/jobs", params, enabled);
 export const useQuota = (params: URLSearchParams, enabled = true) => useAnswer<QuotaAnswer>("quota", "/quota/usage", params, enabled);
+
+export const useQuotaWaiting = (params: URLSearchParams) => useAnswer<QuotaWaitingList>("quota", "/quota/waiting", params);
+export const useQuotaTree = () => useAnswer<QuotaTreePage>("quota", "/quota/tree");
+
+/** What would happen with these bounds; asked anew when the cluster changes. Nothing is written. */
+export function useWhatIf(changes: readonly BoundsChange[], csrf: string | undefined) {
+  return useQuery({
+    queryKey: ["quota", "what-if", changes],
+    queryFn: () => postJson<QuotaEffects>("/quota/what-if", { changes }, csrf ?? ""),
+    placeholderData: keepPreviousData,
+    enabled: csrf !== undefined && changes.length > 0,
+  });
+}
 
 export function useNode(name: string | null) {
   return useQuery({

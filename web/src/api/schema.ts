@@ -1,5 +1,31 @@
 // Generated from the server's types by tools/docs_typescript.py; do not edit.
 
+/** A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`. */
+export interface BlockedAt {
+  node: string
+  resource: string
+  unit: string
+  asks: number
+  used: number
+  claimed: number
+  max: number
+}
+
+export interface BorrowerRow {
+  leaf: string
+  resource: string
+  unit: string
+  over: number
+}
+
+/** `min` and `max` are quantities; null stays as it is. "" is no min, and no limit. */
+export interface BoundsChange {
+  node: string
+  resource: string
+  min: string | null
+  max: string | null
+}
+
 /** `total` lines exist, `shown` of them (the top by mean) are here. `source`: `prometheus`, `built-in` or `none`. `step` in seconds. `query` is the PromQL that answered, or the words of the built-in series. */
 export interface Chart {
   generatedAt: string
@@ -331,6 +357,16 @@ export interface Me {
   version: string
 }
 
+/** A pod that would be admitted or evicted. Of one that is evicted: `how` (`evict`, or `suspend` of its job) and `forUnit`, for whom. `isGuaranteed` of one that is admitted: within its leaf's min. */
+export interface MovedPod {
+  namespace: string
+  pod: string
+  leaf: string
+  isGuaranteed: boolean
+  how: string
+  forUnit: string
+}
+
 export interface NamespaceUse {
   namespace: string
   used: number
@@ -453,7 +489,37 @@ export interface Pool {
   gpusUnhealthy: number
 }
 
-/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. */
+/** One resource of a node, in `unit`. `max` is null when unlimited. `minText` and `maxText` are the same as quantities, "" for a `max` that is unlimited. */
+export interface QuotaBounds {
+  resource: string
+  unit: string
+  min: number
+  max: number | null
+  used: number
+  minText: string
+  maxText: string
+}
+
+/** What would happen. Nothing has been written. `valid` false: the tree would be refused for its `faults`, and nothing else was looked at. `admitted` and `evicted` in their order, the first 500 each, as is `waiting`; the counts tell of all. `leaves`: those that end otherwise than they are now. `plans`: so many rounds until nothing is left to do. */
+export interface QuotaEffects {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  valid: boolean
+  sentence: Sentence
+  faults: Array<TreeFault>
+  admitted: Array<MovedPod>
+  admittedCount: number
+  evicted: Array<MovedPod>
+  evictedCount: number
+  leaves: Array<SettledLeaf>
+  waiting: Array<WaitingUnit>
+  waitingCount: number
+  plans: number
+}
+
+/** `borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too. `claimed`: promised to pods that wait until there is room. `byUser` is of leaves. */
 export interface QuotaRow {
   name: string
   path: string
@@ -469,12 +535,40 @@ export interface QuotaRow {
   requested: number
   borrowed: number
   lent: number
+  claimed: number
   waitingPods: number
   waitingJobs: number
   byNamespace: Array<NamespaceUse>
+  byUser: Array<UserUse>
 }
 
-/** `resources`: the managed resources in the order of the tables. */
+/** All nodes, parents before children in the order written, each with all `resources` in this order. */
+export interface QuotaTreePage {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  sentence: Sentence
+  resources: Array<string>
+  items: Array<QuotaTreeRow>
+  faults: Array<TreeFault>
+}
+
+/** `shortName`: the part of `name` after its parent's prefix. */
+export interface QuotaTreeRow {
+  name: string
+  shortName: string
+  path: string
+  parent: string
+  depth: number
+  isLeaf: boolean
+  namespaces: Array<string>
+  attributes: Record<string, string>
+  bounds: Array<QuotaBounds>
+  waitingPods: number
+}
+
+/** `resources`: the managed resources in the order of the tables. `faults`: of the tree. */
 export interface QuotaUsage {
   generatedAt: string
   stale: boolean
@@ -487,6 +581,25 @@ export interface QuotaUsage {
   facets: Record<string, Array<string>>
   items: Array<QuotaRow>
   resources: Array<string>
+  faults: Array<TreeFault>
+}
+
+export interface QuotaWaitingList {
+  generatedAt: string
+  stale: boolean
+  version: string
+  warnings: Array<Warning>
+  total: number
+  page: number
+  size: number
+  sentence: Sentence
+  facets: Record<string, Array<string>>
+  items: Array<WaitingUnit>
+}
+
+/** The question: what would happen if these bounds were others? */
+export interface QuotaWhatIf {
+  changes: Array<BoundsChange>
 }
 
 export interface RecentWarning {
@@ -505,6 +618,16 @@ export interface Sentence {
   text: string
 }
 
+/** Pods of a leaf, now and when nothing would happen any more. */
+export interface SettledLeaf {
+  name: string
+  path: string
+  runningBefore: number
+  runningAfter: number
+  waitingBefore: number
+  waitingAfter: number
+}
+
 /** How a node shares its GPUs. `offers`: its labels let new pods in. `placement`: its own wish, "" = as the scheduler is set. `unitsFree`: on all cards together; `largestFree`: on the one that has most, which is what decides. `conflict`: labels that contradict each other. */
 export interface Sharing {
   offers: boolean
@@ -513,6 +636,12 @@ export interface Sharing {
   unitsFree: number
   largestFree: number
   largestFreeMiB: number | null
+}
+
+/** A pod that would have made room, and why it may not go. */
+export interface SparedPod {
+  pod: string
+  why: string
 }
 
 /** A quota leaf below its guaranteed minimum while pods of it wait. `min`, `used` in `unit`. */
@@ -531,11 +660,45 @@ export interface TaintRow {
   effect: string
 }
 
+/** What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or `warning`. While one of them `stops`, nothing is admitted and nothing evicted. */
+export interface TreeFault {
+  path: string
+  code: string
+  message: string
+  level: string
+  stops: boolean
+}
+
+/** `user` is null for pods of nobody who is known. */
+export interface UserUse {
+  user: string | null
+  used: number
+}
+
 /** `message`: what the source said, unchanged. `room`: of a pod that shares GPUs, what all nodes answer to it; "" = one has room. */
 export interface Waiting {
   reason: string
   message: string
   room: string
+}
+
+/** What is admitted all or nothing: a pod, a gang, a suspended job. `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is null where there is room: then only its gate is not open yet. `since`: since when it waits. `borrowers`: the ten who borrow most. */
+export interface WaitingUnit {
+  unit: string
+  namespace: string
+  name: string
+  pods: number
+  leaf: string
+  path: string
+  position: number
+  reason: string | null
+  message: string
+  user: string | null
+  since: string | null
+  blocked: Array<BlockedAt>
+  borrowers: Array<BorrowerRow>
+  borrowersCount: number
+  spared: Array<SparedPod>
 }
 
 /** What is missing in this answer, where it would come from, and what to do. `message` and `hint` are English. */

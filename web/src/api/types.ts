@@ -2,6 +2,7 @@
 import type { JobCounts, MapNode, Sentence, Warning } from "./schema";
 
 export type {
+  BoundsChange,
   Chart as ChartAnswer,
   ClockFace,
   ClockMoved,
@@ -26,13 +27,20 @@ export type {
   NodeRow,
   Overview,
   Pool,
+  QuotaBounds,
+  QuotaEffects,
   QuotaRow,
+  QuotaTreePage,
+  QuotaTreeRow,
   QuotaUsage as QuotaAnswer,
+  QuotaWaitingList,
   RecentWarning,
   Sentence,
   Sharing,
   StarvedLeaf,
+  TreeFault,
   Waiting,
+  WaitingUnit,
   Warning,
 } from "./schema";
 

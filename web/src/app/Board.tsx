@@ -6,6 +6,7 @@ import { NodePage } from "../boards/nodes/NodePage";
 import { NodesBoard } from "../boards/nodes/NodesBoard";
 import { OverviewBoard } from "../boards/overview/OverviewBoard";
 import { QuotaBoard } from "../boards/quota/QuotaBoard";
+import { TreePage } from "../boards/quota/TreePage";
 import { Empty } from "../parts/States";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
@@ -27,6 +28,8 @@ export function Board() {
       return <JobPage key={place.id.join("/")} id={place.id} />;
     case "quota":
       return <QuotaBoard />;
+    case "quota-tree":
+      return <TreePage />;
     default:
       return <Nowhere path={path} />;
   }

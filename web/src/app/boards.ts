@@ -17,7 +17,7 @@ export const BOARDS: readonly BoardEntry[] = [
 ];
 
 export type Place =
-  | { readonly board: "overview" | "nodes" | "jobs" | "quota" }
+  | { readonly board: "overview" | "nodes" | "jobs" | "quota" | "quota-tree" }
   | { readonly board: "node"; readonly name: string }
   | { readonly board: "job"; readonly id: readonly [namespace: string, type: string, name: string] }
   | { readonly board: "none" };
@@ -28,6 +28,7 @@ export function placeOf(path: string): Place {
   const [first = "overview", ...rest] = parts;
   if (first === "nodes" && rest.length === 1) return { board: "node", name: rest[0] as string };
   if (first === "jobs" && rest.length === 3) return { board: "job", id: rest as unknown as [string, string, string] };
+  if (first === "quota" && rest.length === 1 && rest[0] === "tree") return { board: "quota-tree" };
   if (rest.length === 0 && (first === "overview" || first === "nodes" || first === "jobs" || first === "quota")) return { board: first };
   return { board: "none" };
 }
@@ -36,6 +37,7 @@ export function placeOf(path: string): Place {
 export function boardAbove(path: string): string | null {
   const { board } = placeOf(path);
   if (board === "node") return "/nodes";
+  if (board === "quota-tree") return "/quota";
   return board === "job" ? "/jobs" : null;
 }
 

@@ -4,7 +4,7 @@ import { useWords } from "../i18n/locale";
 import { Link } from "../router/Link";
 import { Icon } from "./Icon";
 
-export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page: string; onClose: () => void; children: ReactNode }) {
+export function SidePanel({ title, page, onClose, children }: { title: ReactNode; page?: string; onClose: () => void; children: ReactNode }) {
   const { t } = useWords();
   const id = useId();
   // The row that the panel belongs to takes the focus back, wherever it has gone in between.
@@ -26,9 +26,11 @@ export function SidePanel({ title, page, onClose, children }: { title: ReactNode
         <h2 id={id} className="clip">
           {title}
         </h2>
-        <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">
-          <Icon name="open" />
-        </Link>
+        {page && (
+          <Link to={page} className="tool" title={t("action.fullPage")} aria-label={t("action.fullPage")} data-testid="action-full-page">
+            <Icon name="open" />
+          </Link>
+        )}
         <button type="button" className="tool" aria-label={t("action.close")} title={`${t("action.close")} (Esc)`} onClick={leave}>
           <Icon name="close" />
         </button>

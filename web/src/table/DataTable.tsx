@@ -1,6 +1,7 @@
 // A table of Kubernetes things: native markup, sticky head, only the rows in sight in the document.
 // Rows have one height. Sorting is the server's; this component shows the state and asks for the next one.
 import { type CSSProperties, type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { isTyping } from "../app/keyboard";
 import { useWords } from "../i18n/locale";
 import { nextSort, type Sort } from "../router/query";
 import { type Column, type Density, ROW_HEIGHT } from "./columns";
@@ -59,7 +60,7 @@ export function DataTable<Row>(props: Props<Row>) {
   const onKey = (event: KeyboardEvent<HTMLTableElement>) => {
     const at = Number((event.target as HTMLElement).closest("tr")?.dataset["row"] ?? Number.NaN);
     const move = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: rows.length - 1 }[event.key];
-    if (Number.isNaN(at) || event.metaKey || event.ctrlKey) return;
+    if (Number.isNaN(at) || event.metaKey || event.ctrlKey || isTyping(event.target)) return;
     if (event.key === "Enter" && event.target === event.currentTarget.querySelector(`tr[data-row="${at}"]`)) {
       const row = rows[at];
       if (row !== undefined) onOpen?.(row);

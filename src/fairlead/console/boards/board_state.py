@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
+
+import msgspec
 
 from fairlead.console.boards.gpu_map_cells import map_parts
 from fairlead.console.boards.gpu_pools import gpu_pools
@@ -29,7 +32,18 @@ from fairlead.console.boards.overview import (
     starved_leaves,
     top_consumers,
 )
-from fairlead.console.boards.quota_rows import quota_rows, quota_sentence
+from fairlead.console.boards.quota_rows import invalid_sentence, quota_rows, quota_sentence
+from fairlead.console.boards.quota_tree_rows import tree_rows
+from fairlead.console.boards.quota_waiting import fault_rows, waiting_rows, waiting_sentence, waiting_unit
+from fairlead.console.boards.quota_what_if import (
+    SHOWN_MAX,
+    admitted_pods,
+    changed_tree,
+    effects_sentence,
+    evicted_pods,
+    refused_sentence,
+    settled_leaves,
+)
 from fairlead.console.boards.rows import RowSet
 from fairlead.console.pages.cluster import Overview
 from fairlead.console.pages.envelope import Sentence, Warning, exact_timestamp, percent
@@ -38,15 +52,24 @@ from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import ListedGpu
 from fairlead.console.pages.jobs import JobDetail, JobRow
 from fairlead.console.pages.nodes import NodeDetail, NodeRow
-from fairlead.console.pages.quota import QuotaRow
+from fairlead.console.pages.quota import QuotaRow, TreeFault, WaitingUnit
+from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.kinds.instances import all_instances
 from fairlead.model.jobs.instances import JobInstances
 from fairlead.model.occupancy import GpuTotals, NodeOccupancy
+from fairlead.model.quota.plan import QuotaPlan
+from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.tree import QuotaTree, Violation
+from fairlead.model.quota.use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.occupancy import ClusterOccupancy, cluster_occupancy
 from fairlead.rules.nodes.status import NO_GPU
 from fairlead.rules.quota.managed import DEFAULT_RESOURCES, managed_resources
-from fairlead.rules.quota.usage import quota_usage
+from fairlead.rules.quota.plan import plan_quota
+from fairlead.rules.quota.sight import quota_state
+from fairlead.rules.quota.usage import usage_of
+from fairlead.rules.quota.validate import TREE_NAME, TREE_NAMESPACE, validate
+from fairlead.rules.quota.what_if import settle
 from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.why import ShareWhy
 
@@ -132,7 +155,32 @@ class BoardState:
 
     @cached_property
     def quota(self) -> RowSet[QuotaRow]:
-        return quota_rows(quota_usage(self.snapshot), self.quota_resources, self._waiting_jobs)
+        return quota_rows(self._quota_uses, self.quota_resources, self._waiting_jobs)
+
+    @cached_property
+    def _quota_uses(self) -> tuple[QuotaUse, ...]:
+        return usage_of(self._quota_state) if self.snapshot.quota else ()
+
+    @cached_property
+    def _quota_state(self) -> QuotaState:
+        state = quota_state(self.snapshot, self.now)
+        return msgspec.structs.replace(state, violations=self._violations)
+
+    @cached_property
+    def _quota_tree(self) -> QuotaTree | None:
+        root = self.snapshot.quota
+        return self.snapshot.quota_tree or (QuotaTree(TREE_NAME, TREE_NAMESPACE, root) if root else None)
+
+    @cached_property
+    def _violations(self) -> tuple[Violation, ...]:
+        tree = self._quota_tree
+        names = [each.name for each in self.snapshot.namespaces] if self.snapshot.was_read("namespaces") else None
+        return validate(tree, tree, names, self.snapshot.pods) if tree else ()
+
+    @cached_property
+    def quota_faults(self) -> list[TreeFault]:
+        """What is wrong with the tree, and keeps it from being written or obeyed; warnings left out."""
+        return fault_rows(each for each in self._violations if each.is_error)
 
     @cached_property
     def quota_list(self) -> list[QuotaRow]:
@@ -140,7 +188,62 @@ class BoardState:
 
     @cached_property
     def quota_sentence(self) -> Sentence:
-        return quota_sentence(self.quota_list)
+        stopping = next((fault for fault in self.quota_faults if fault.stops), None)
+        return invalid_sentence(stopping) if stopping else quota_sentence(self.quota_list)
+
+    @cached_property
+    def waiting(self) -> RowSet[WaitingUnit]:
+        """Who waits for quota, and why: in the sentences that the controller writes, from the same plan."""
+        return waiting_rows(plan_quota(self._quota_state) if self.snapshot.quota else QuotaPlan(), self.snapshot.quota)
+
+    @cached_property
+    def waiting_sentence(self) -> Sentence:
+        return waiting_sentence([entry.row for entry in self.waiting.entries])
+
+    @cached_property
+    def quota_tree(self) -> QuotaTreePage:
+        return QuotaTreePage(
+            generated_at=self.generated_at,
+            stale=self.is_stale("quota"),
+            version=self.version("quota"),
+            warnings=self.warnings("quota"),
+            sentence=self.quota_sentence,
+            resources=list(self.quota_resources),
+            items=tree_rows(self._quota_uses, self.quota_resources),
+            faults=fault_rows(self._violations),
+        )
+
+    def what_if(self, asked: QuotaWhatIf) -> QuotaEffects:
+        """Raises UserError for a node that the tree does not have, and where plans do not come to an end."""
+        now = self._quota_tree
+        tree = changed_tree(now or QuotaTree(TREE_NAME, TREE_NAMESPACE), asked.changes)
+        faults = fault_rows(validate(tree, now))
+        valid = tree.root is not None and not any(fault.level == "error" for fault in faults)
+        envelope: dict[str, Any] = {
+            "generated_at": self.generated_at,
+            "stale": self.is_stale("quota"),
+            "version": self.version("quota"),
+            "warnings": self.warnings("quota"),
+            "valid": valid,
+            "faults": faults,
+        }
+        if tree.root is None or not valid:
+            return QuotaEffects(**envelope, sentence=refused_sentence(faults))
+        before = msgspec.structs.replace(self._quota_state, tree=tree.root, violations=())
+        settled = settle(before)
+        paths = {leaf.name: leaf.path for leaf in tree.root.leaves()}
+        return QuotaEffects(
+            **envelope,
+            sentence=effects_sentence(len(settled.admitted), len(settled.evicted)),
+            admitted=admitted_pods(settled.admitted),
+            admitted_count=len(settled.admitted),
+            evicted=evicted_pods(settled.evicted),
+            evicted_count=len(settled.evicted),
+            leaves=settled_leaves(before, settled),
+            waiting=[waiting_unit(each, paths) for each in settled.plan.waiting[:SHOWN_MAX]],
+            waiting_count=len(settled.plan.waiting),
+            plans=settled.plans,
+        )
 
     @cached_property
     def _waiting_jobs(self) -> dict[str, int]:

@@ -24,11 +24,15 @@ _CONCERNS: Final = {
     "gpus": ("nodes", "gpus", "jobs", "overview"),
     "withheld": ("nodes", "gpus", "overview"),
     "quota": ("quota", "overview"),
+    "owners": ("quota",),
     "events": ("overview", "jobs"),
     "sources": ("health",),
     "time": ("clock",),
 }
-"""Part of the snapshot -> topics that show it."""
+"""Part of the snapshot -> topics that show it. `owners`: what the plan asks of pods' owners and budgets.
+
+The status of the quota tree is none: it follows from the pods.
+"""
 
 
 class TopicVersions:
@@ -51,7 +55,8 @@ class TopicVersions:
             "jobs": snapshot.jobs,
             "gpus": gpus,
             "withheld": snapshot.withheld,
-            "quota": snapshot.quota,
+            "quota": (snapshot.quota, snapshot.quota_tree.faults if snapshot.quota_tree else ()),
+            "owners": (snapshot.workloads, snapshot.budgets, snapshot.namespaces),
             "events": snapshot.events,
             "sources": {name: source.state for name, source in snapshot.main_sources.items()},
         }

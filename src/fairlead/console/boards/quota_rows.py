@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.console.boards.rows import Entry, RowSet, choices, lowered
 from fairlead.console.pages.envelope import Sentence, counted, neat
-from fairlead.console.pages.quota import NamespaceUse, QuotaRow
+from fairlead.console.pages.quota import NamespaceUse, QuotaRow, TreeFault, UserUse
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.resources import CPU, GPU_MEMORY, is_byte_resource
@@ -23,7 +23,7 @@ _UNITS: Final = {CPU: ("cores", 1000), GPU_MEMORY: ("GiB", 1)}
 
 def quota_rows(uses: Sequence[QuotaUse], resources: Sequence[str], waiting_jobs: Mapping[str, int]) -> RowSet[QuotaRow]:
     """All rows, resource by resource, parents before children. `waiting_jobs` by namespace."""
-    places = _places(uses)
+    places = places_of(uses)
     entries: list[Entry[QuotaRow]] = []
     for resource in resources:
         lent = lent_by_leaf(uses, resource)
@@ -53,6 +53,12 @@ def quota_sentence(rows: Sequence[QuotaRow]) -> Sentence:
     return Sentence("quota", dict(values), f"{text}; no leaf waits below its guaranteed minimum.")
 
 
+def invalid_sentence(fault: TreeFault) -> Sentence:
+    """Of a tree that stops everything."""
+    text = f"The quota tree is invalid: {fault.message}. Nothing is admitted and nothing evicted."
+    return Sentence("quota-invalid", {"fault": fault.message}, text)
+
+
 def starved_paths(rows: Iterable[QuotaRow]) -> set[str]:
     """Leaves whose waiting pods ask only for what the leaf is still owed.
 
@@ -75,6 +81,15 @@ def unit_of(resource: str) -> tuple[str, int]:
     return _UNITS.get(resource) or ("bytes" if is_byte_resource(resource) else "count", 1)
 
 
+def shown_amount(resource: str, amount: float) -> float:
+    """An amount of the model in the unit shown.
+
+    >>> shown_amount("cpu", 1500), shown_amount("memory", 7)
+    (1.5, 7)
+    """
+    return neat(amount / unit_of(resource)[1])
+
+
 def lent_by_leaf(uses: Sequence[QuotaUse], resource: str) -> dict[str, float]:
     """Path -> what other leaves use of this leaf's minimum, in the model's units."""
     leaves = [use for use in uses if use.node.is_leaf]
@@ -89,31 +104,30 @@ def lent_by_leaf(uses: Sequence[QuotaUse], resource: str) -> dict[str, float]:
     return {path: min(float(part), taken * part / offered) for path, part in unused.items()} if offered else {}
 
 
-class _Place(Struct, frozen=True):
+class Place(Struct, frozen=True):
+    """`parent`: its path."""
+
     parent: str
     depth: int
 
 
-def _places(uses: Sequence[QuotaUse]) -> dict[str, _Place]:
+def places_of(uses: Sequence[QuotaUse]) -> dict[str, Place]:
     """Path -> where it hangs."""
     if not uses:
         return {}
-    places = {uses[0].node.path: _Place("", 0)}
+    places = {uses[0].node.path: Place("", 0)}
 
     def visit(node: QuotaNode) -> None:
         for child in node.children:
-            places[child.path] = _Place(node.path, places[node.path].depth + 1)
+            places[child.path] = Place(node.path, places[node.path].depth + 1)
             visit(child)
 
     visit(uses[0].node)
     return places
 
 
-def _row(
-    use: QuotaUse, resource: str, places: Mapping[str, _Place], lent: Mapping[str, float], waiting_jobs: Mapping[str, int]
-) -> QuotaRow:
+def _row(use: QuotaUse, resource: str, places: Mapping[str, Place], lent: Mapping[str, float], waiting_jobs: Mapping[str, int]) -> QuotaRow:
     node = use.node
-    unit, per = unit_of(resource)
     used, least, most = use.own.used.get(resource, 0), node.min.get(resource, 0), node.max.get(resource)
     below = [leaf for leaf in node.walk() if leaf.is_leaf]
     return QuotaRow(
@@ -124,17 +138,23 @@ def _row(
         is_leaf=node.is_leaf,
         namespaces=list(node.namespaces),
         resource=resource,
-        unit=unit,
-        max=None if most is None else neat(most / per),
-        min=neat(least / per),
-        used=neat(used / per),
-        requested=neat(use.own.request.get(resource, 0) / per),
-        borrowed=neat(max(0, used - least) / per),
-        lent=neat(sum(lent.get(leaf.path, 0.0) for leaf in below) / per),
+        unit=unit_of(resource)[0],
+        max=None if most is None else shown_amount(resource, most),
+        min=shown_amount(resource, least),
+        used=shown_amount(resource, used),
+        requested=shown_amount(resource, use.own.request.get(resource, 0)),
+        borrowed=shown_amount(resource, use.own.borrowed.get(resource, 0)),
+        lent=shown_amount(resource, sum(lent.get(leaf.path, 0.0) for leaf in below)),
+        claimed=shown_amount(resource, use.own.claimed.get(resource, 0)),
         waiting_pods=use.own.waiting_pods,
         waiting_jobs=sum(waiting_jobs.get(name, 0) for leaf in below for name in leaf.namespaces),
         by_namespace=[
-            NamespaceUse(namespace=name, used=neat(amounts.get(resource, 0) / per)) for name, amounts in use.own.used_by_namespace.items()
+            NamespaceUse(name, shown_amount(resource, amounts.get(resource, 0))) for name, amounts in use.own.used_by_namespace.items()
+        ],
+        by_user=[
+            UserUse(name or None, shown_amount(resource, amounts[resource]))
+            for name, amounts in sorted(use.own.used_by_user.items(), key=lambda each: -each[1].get(resource, 0))
+            if amounts.get(resource)
         ],
     )
 

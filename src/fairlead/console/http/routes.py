@@ -38,7 +38,8 @@ from fairlead.console.pages.jobs import JobList
 from fairlead.console.pages.list_query import ListQuery, check_known, parse_list_query
 from fairlead.console.pages.nodes import NodeList
 from fairlead.console.pages.openapi import openapi_document
-from fairlead.console.pages.quota import QuotaUsage
+from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
+from fairlead.console.pages.quota_tree import parse_what_if
 from fairlead.console.pages.session import ClusterName, Features, Me, Person
 from fairlead.ports import Ports, Timekeeper
 
@@ -69,24 +70,25 @@ def console_routes(console: Console, extra: Mapping[str, Answer] | None = None) 
     routes = [_route(path, answer) for path, answer in (extra or {}).items()]
     writes = {endpoint.path: _answering(console, endpoint) for endpoint in ENDPOINTS if endpoint.method == "POST"}
     reads = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
-    routes += [_route(BASE + endpoint.path, _answering(console, endpoint), writes.get(endpoint.path)) for endpoint in reads]
+    routes += [_route(BASE + endpoint.path, _answering(console, endpoint), writes.pop(endpoint.path, None)) for endpoint in reads]
+    routes += [_route(BASE + path, None, write) for path, write in writes.items()]
     routes += [_route("/api", _no_route), _route("/api/{path:path}", _no_route), _route("/{path:path}", _page(console))]
     return Router(routes=routes, redirect_slashes=False)
 
 
-def _route(path: str, answer: Answer, write: Answer | None = None) -> Route:
-    """A route that reads, and on POST writes if it can.
+def _route(path: str, answer: Answer | None, write: Answer | None = None) -> Route:
+    """A route that reads if it can, and on POST writes if it can.
 
     Other methods are refused here, in our envelope, not by the framework.
     """
 
     async def answer_known(request: Request) -> Response:
-        if request.method in _READS:
+        if answer is not None and request.method in _READS:
             return await answer(request)
         if write is not None and request.method == "POST":
             return await write(request)
-        allowed = (*_READS, "POST") if write is not None else _READS
-        hint = "use GET or POST" if write is not None else "use GET"
+        allowed = (*(_READS if answer is not None else ()), *(("POST",) if write is not None else ()))
+        hint = f"use {' or '.join(method for method in allowed if method != 'HEAD')}"
         raise Refused(405, f"`{request.url.path[:200]}` does not answer to {request.method}", hint, {"Allow": ", ".join(allowed)})
 
     return Route(path, answer_known, methods=_METHODS)
@@ -191,8 +193,28 @@ async def job(console: Console, request: Request, endpoint: Endpoint) -> Respons
 
 async def quota_usage(console: Console, request: Request, endpoint: Endpoint) -> Response:
     board_state = await console.board_states.latest()
-    more = {"resources": list(board_state.quota_resources)}
+    more = {"resources": list(board_state.quota_resources), "faults": board_state.quota_faults}
     return _list_answer(request, endpoint, board_state, board_state.quota, board_state.quota_sentence, QuotaUsage, "quota", more)
+
+
+async def quota_waiting(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest("waiting")
+    # In a thread, because a plan of the whole cluster may have to be made first.
+    return await asyncio.to_thread(
+        lambda: _list_answer(request, endpoint, board_state, board_state.waiting, board_state.waiting_sentence, QuotaWaitingList, "quota")
+    )
+
+
+async def quota_tree(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    board_state = await console.board_states.latest()
+    return await asyncio.to_thread(lambda: json_answer(request, board_state.quota_tree))
+
+
+async def quota_what_if(console: Console, request: Request, endpoint: Endpoint) -> Response:
+    asked = parse_what_if(await own_body(request, console.csrf))
+    board_state = await console.board_states.latest()
+    effects = await asyncio.to_thread(board_state.what_if, asked)
+    return json_answer(request, effects)
 
 
 async def versions(console: Console, request: Request, endpoint: Endpoint) -> Response:
@@ -239,6 +261,9 @@ ANSWERS: Final[dict[str, Answering]] = {
     "jobs": jobs,
     "job": job,
     "quota_usage": quota_usage,
+    "quota_waiting": quota_waiting,
+    "quota_tree": quota_tree,
+    "quota_what_if": quota_what_if,
     "chart": chart,
     "versions": versions,
     "changes": changes,

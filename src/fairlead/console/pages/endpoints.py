@@ -16,7 +16,8 @@ from fairlead.console.pages.gpu_map import GpuMap
 from fairlead.console.pages.gpus import GpuList
 from fairlead.console.pages.jobs import JobDetail, JobList
 from fairlead.console.pages.nodes import NodeDetail, NodeList
-from fairlead.console.pages.quota import QuotaUsage
+from fairlead.console.pages.quota import QuotaUsage, QuotaWaitingList
+from fairlead.console.pages.quota_tree import QuotaEffects, QuotaTreePage, QuotaWhatIf
 from fairlead.console.pages.session import Me
 
 BASE: Final = "/api/v1"
@@ -96,6 +97,12 @@ QUOTA_FILTERS: Final = (
     Parameter("name", "Name of a quota node.", repeated=True),
     Parameter("resource", "Resource, such as `nvidia.com/gpu`.", repeated=True),
 )
+WAITING_FILTERS: Final = (
+    *QUOTA_FILTERS[:2],
+    Parameter("namespace", "Namespace.", repeated=True),
+    Parameter("reason", "Why it waits, such as `WaitingForIdleQuota`.", repeated=True),
+    Parameter("user", "User.", repeated=True),
+)
 CHART_PARAMETERS: Final = (
     Parameter("from", "Start: epoch milliseconds or RFC 3339 (default 30 minutes before `to`)."),
     Parameter("to", "End (default now)."),
@@ -164,6 +171,23 @@ ENDPOINTS: Final = (
         QuotaUsage,
         parameters=(*LIST_PARAMETERS, *QUOTA_FILTERS),
         example="/quota/usage?resource=nvidia.com/gpu",
+    ),
+    Endpoint(
+        "quota_waiting",
+        "/quota/waiting",
+        "Who waits for quota, in which order, and why",
+        QuotaWaitingList,
+        parameters=(*LIST_PARAMETERS, *WAITING_FILTERS),
+        example="/quota/waiting?path=root.a",
+    ),
+    Endpoint("quota_tree", "/quota/tree", "The quota tree: bounds, use and faults of every node", QuotaTreePage),
+    Endpoint(
+        "quota_what_if",
+        "/quota/what-if",
+        "What would happen if bounds of the quota tree were others; writes nothing",
+        QuotaEffects,
+        errors=(400, 403, 415, 503),
+        body=QuotaWhatIf,
     ),
     Endpoint(
         "chart",

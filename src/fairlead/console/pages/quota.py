@@ -1,12 +1,14 @@
 """The form of the Quota board: one row per quota node and managed resource, leaves split by namespace.
 
+And of the list of who waits for quota, and why.
+
 Numbers are in `unit` (cores, bytes, GiB, count); unlimited is null. Inner nodes are totals of what is below
 them.
 """
 
 from __future__ import annotations
 
-from fairlead.console.pages.envelope import Json, ListAnswer
+from fairlead.console.pages.envelope import Json, ListAnswer, Timestamp
 
 
 class NamespaceUse(Json, frozen=True):
@@ -14,8 +16,18 @@ class NamespaceUse(Json, frozen=True):
     used: float
 
 
+class UserUse(Json, frozen=True):
+    """`user` is null for pods of nobody who is known."""
+
+    user: str | None
+    used: float
+
+
 class QuotaRow(Json, frozen=True):
-    """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too."""
+    """`borrowed` is used above min; `lent` is min that others use. `requested` counts waiting pods too.
+
+    `claimed`: promised to pods that wait until there is room. `by_user` is of leaves.
+    """
 
     name: str
     path: str
@@ -31,13 +43,84 @@ class QuotaRow(Json, frozen=True):
     requested: float
     borrowed: float
     lent: float
+    claimed: float
     waiting_pods: int
     waiting_jobs: int
     by_namespace: list[NamespaceUse]
+    by_user: list[UserUse]
+
+
+class TreeFault(Json, frozen=True):
+    """What is wrong with the quota tree. `path`: the name of the node; `level`: `error` or `warning`.
+
+    While one of them `stops`, nothing is admitted and nothing evicted.
+    """
+
+    path: str
+    code: str
+    message: str
+    level: str
+    stops: bool
 
 
 class QuotaUsage(ListAnswer, frozen=True):
-    """`resources`: the managed resources in the order of the tables."""
+    """`resources`: the managed resources in the order of the tables. `faults`: of the tree."""
 
     items: list[QuotaRow]
     resources: list[str]
+    faults: list[TreeFault]
+
+
+class BlockedAt(Json, frozen=True):
+    """A node without room: what is asked of it, what is used and promised, and its ceiling, in `unit`."""
+
+    node: str
+    resource: str
+    unit: str
+    asks: float
+    used: float
+    claimed: float
+    max: float
+
+
+class BorrowerRow(Json, frozen=True):
+    leaf: str
+    resource: str
+    unit: str
+    over: float
+
+
+class SparedPod(Json, frozen=True):
+    """A pod that would have made room, and why it may not go."""
+
+    pod: str
+    why: str
+
+
+class WaitingUnit(Json, frozen=True):
+    """What is admitted all or nothing: a pod, a gang, a suspended job.
+
+    `position`: in its leaf, from 1; 0 = it has no place, because it cannot be admitted as it is. `reason` is
+    null where there is room: then only its gate is not open yet. `since`: since when it waits.
+    `borrowers`: the ten who borrow most.
+    """
+
+    unit: str
+    namespace: str
+    name: str
+    pods: int
+    leaf: str
+    path: str
+    position: int
+    reason: str | None
+    message: str
+    user: str | None
+    since: Timestamp | None
+    blocked: list[BlockedAt]
+    borrowers: list[BorrowerRow]
+    borrowers_count: int
+    spared: list[SparedPod]
+
+
+class QuotaWaitingList(ListAnswer, frozen=True):
+    items: list[WaitingUnit]

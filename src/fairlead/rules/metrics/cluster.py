@@ -31,8 +31,9 @@ _INSTANCE: Final = (*_JOB, "instance_name", "node_name")
 _POD: Final = ("namespace_name", "pod_name", "node_name")
 _QUOTA: Final = ("path", "quota", "parent", "resource")
 NOBODY: Final = "-"
-WAIT_REASONS: Final = (*((reason.value, reason.value) for reason in Reason), ("Unjudged", ""))
-"""(label, what the condition says) of waiting pods; all of them are always there."""
+WAIT_REASONS: Final = tuple(reason.value for reason in Reason)
+UNJUDGED: Final = "Unjudged"
+"""The reason of a waiting pod whose condition gives none yet. All reasons are always there."""
 
 
 def _gauge(name: str, labels: tuple[str, ...], help: str) -> MetricName:
@@ -243,13 +244,19 @@ def _quota(summary: ClusterSummary) -> list[Family]:
         lambda use, resource: _base(use.own.claimed, resource),
     )
     leaves = [use for use in summary.quota if use.node.is_leaf]
-    waiting = [(_quota_key(use, reason), use.own.waiting_by_reason.get(said, 0)) for use in leaves for reason, said in WAIT_REASONS]
+    waiting = [(_quota_key(use, reason), count) for use in leaves for reason, count in _waiting(use)]
     return [
         *(Family(metric, keys, [value(*row) for row in rows]) for metric, value in zip(QUOTA, columns, strict=True)),
         Family(QUOTA_NAMESPACE, spaces, [_base(part, resource) for use, resource in rows for part in use.own.used_by_namespace.values()]),
         Family(QUOTA_USER, users, [_base(part, resource) for use, resource in rows for part in use.own.used_by_user.values()]),
         Family(QUOTA_WAITING, [key for key, _ in waiting], [count for _, count in waiting]),
     ]
+
+
+def _waiting(use: QuotaUse) -> list[tuple[str, int]]:
+    """Every reason, and those pods whose condition gives none of them."""
+    told = [(reason, use.own.waiting_by_reason.get(reason, 0)) for reason in WAIT_REASONS]
+    return [*told, (UNJUDGED, use.own.waiting_pods - sum(count for _, count in told))]
 
 
 def _quota_key(use: QuotaUse, last: str) -> Key:

@@ -16,7 +16,10 @@ import { type Column, isShown, ROW_HEIGHT, type TableView, useTableView } from "
 import { DataTable } from "../../table/DataTable";
 import { Choice, SearchFilter } from "../../table/Filters";
 import { TableTools } from "../../table/TableTools";
+import { Faults } from "./Faults";
 import { quotaBar, type QuotaLine, quotaLines, shortName } from "./rows";
+import { UserUse } from "./UserUse";
+import { WaitingFacts, WaitingPanel } from "./Waiting";
 
 const FILTERS = ["path", "name", "resource", "q"] as const;
 const ALL_ROWS = "500";
@@ -35,6 +38,7 @@ export function QuotaBoard() {
   const asked = useQuota(asking);
   const facets = asked.data?.facets;
   const view = useTableView("quota");
+  const open = params.get("open");
   return (
     <main className="page" data-testid="page-quota">
       <PageHead title={t("title.quota")} answer={asked.data} onRefresh={() => void asked.refetch()} />
@@ -43,14 +47,19 @@ export function QuotaBoard() {
         <Choice name="name" label={t("col.quotaName")} choices={facets?.["name"] ?? []} params={params} set={set} width={200} />
         <Choice name="resource" label={t("col.resource")} choices={facets?.["resource"] ?? asked.data?.resources ?? []} params={params} set={set} width={190} />
         <div className="end">
+          <Link to="/quota/tree" className="toolink" data-testid="link-quota-tree">
+            {t("quota.toTree")}
+          </Link>
           <SearchFilter params={params} set={set} placeholder={t("quota.search")} />
         </div>
       </div>
+      <Faults faults={asked.data?.faults ?? []} />
       <Warnings of={[asked.data?.warnings]} />
       <FailedRefresh asked={[asked]} />
       <Answered asked={asked} bones={<QuotaBones />}>
-        {(answer) => <QuotaTables answer={answer} asking={asking} view={view} filtered={FILTERS.some((key) => params.has(key))} clear={() => set(Object.fromEntries(FILTERS.map((key) => [key, null])))} />}
+        {(answer) => (answer.faults.some((fault) => fault.stops) && answer.items.length === 0 ? null : <QuotaTables answer={answer} asking={asking} view={view} filtered={FILTERS.some((key) => params.has(key))} clear={() => set(Object.fromEntries(FILTERS.map((key) => [key, null])))} />)}
       </Answered>
+      {open && <WaitingFacts unit={open} onClose={() => set({ open: null })} />}
     </main>
   );
 }
@@ -86,10 +95,12 @@ function QuotaTables({ answer, asking, view, filtered, clear }: { answer: QuotaA
   }
   return (
     <>
+      <WaitingPanel />
       <BarLegend />
       {answer.resources.map((resource) => (
         <QuotaTable key={resource} resource={resource} answer={answer} asking={asking} view={view} />
       ))}
+      <UserUse answer={answer} />
     </>
   );
 }
@@ -177,20 +188,21 @@ function quotaColumns(t: Words["t"], unit: string): Column<QuotaLine>[] {
     { key: "name", head: t("col.quotaName"), width: 148, mono: true, fixed: true, title: (l) => l.row.path, cell: nameOf },
     { key: "namespaces", head: t("col.namespace"), width: 130, mono: true, cell: (l) => <Namespaces line={l} /> },
     { key: "resource", head: t("col.resource"), width: 146, mono: true, cell: (l) => l.row.resource },
-    { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.namespace === null && l.row.max === null ? NO_LIMIT : own(l, l.row.max)) },
-    { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => own(l, l.row.min) },
+    { ...head, key: "max", head: t("col.max"), width: 84, cell: (l) => (l.row.max === null ? NO_LIMIT : amount(unit, l.row.max)) },
+    { ...head, key: "min", head: t("col.min"), width: 84, cell: (l) => amount(unit, l.row.min) },
     { ...head, key: "used", head: t("col.used"), width: 92, cell: (l) => amount(unit, l.used) },
     { key: "bar", head: t("col.bar"), width: 170, unsortable: true, cell: (l) => (l.namespace === null ? <Bar line={l} t={t} /> : "") },
     { ...head, key: "borrowed", head: t("col.borrowed"), width: 84, cell: (l) => own(l, l.row.borrowed) },
     { key: "waitingJobs", head: t("col.waitingJobs"), width: 76, number: true, unsortable: true, cell: (l) => (l.namespace === null ? count(l.row.waitingJobs) : "") },
     { ...head, key: "requested", head: t("col.requested"), width: 110, optional: true, cell: (l) => own(l, l.row.requested) },
+    { ...head, key: "claimed", head: t("col.claimed"), width: 100, optional: true, cell: (l) => own(l, l.row.claimed) },
     { ...head, key: "lent", head: t("col.lent"), width: 100, optional: true, cell: (l) => own(l, l.row.lent) },
   ];
 }
 
 /** Indented by text, not by an element: there are many rows. */
 function nameOf(line: QuotaLine): string {
-  return line.namespace === null ? "\u2003".repeat(line.row.depth) + shortName(line.row) : "";
+  return "\u2003".repeat(line.row.depth) + shortName(line.row);
 }
 
 function Namespaces({ line }: { line: QuotaLine }) {
@@ -198,7 +210,8 @@ function Namespaces({ line }: { line: QuotaLine }) {
   const { row, namespace } = line;
   const one = namespace ?? (row.isLeaf && row.namespaces.length === 1 ? row.namespaces[0] : undefined);
   if (one) return <Link to={`/jobs?job_namespace=${encodeURIComponent(one)}`}>{one}</Link>;
-  return row.isLeaf && row.namespaces.length > 1 ? <span className="dim">{t("quota.allNamespaces", { n: row.namespaces.length })}</span> : "";
+  if (!row.isLeaf) return "";
+  return row.namespaces.length > 1 ? <span className="dim">{t("quota.allNamespaces")}</span> : "-";
 }
 
 const of100 = (share: number): string => `${(100 * share).toFixed(2)}%`;

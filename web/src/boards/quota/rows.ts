@@ -19,6 +19,28 @@ function linesOf(row: QuotaRow): QuotaLine[] {
   return [own, ...row.byNamespace.map((part): QuotaLine => ({ key: `${row.path} ${part.namespace}`, kind: "namespace", row, namespace: part.namespace, used: part.used }))];
 }
 
+export interface UserLine {
+  readonly key: string;
+  readonly leaf: string;
+  readonly user: string | null;
+  /** By resource. */
+  readonly used: ReadonlyMap<string, number>;
+}
+
+/** One line per leaf and user, by leaf; `null` = nobody who is known. */
+export function userLines(rows: readonly QuotaRow[]): UserLine[] {
+  const lines = new Map<string, UserLine & { used: Map<string, number> }>();
+  for (const row of rows.filter((each) => each.isLeaf)) {
+    for (const { user, used } of row.byUser) {
+      const key = `${row.path} ${user ?? "-"}`;
+      const line = lines.get(key) ?? { key, leaf: row.name, user, used: new Map<string, number>() };
+      line.used.set(row.resource, used);
+      lines.set(key, line);
+    }
+  }
+  return [...lines.values()].toSorted((one, other) => one.leaf.localeCompare(other.leaf, "en"));
+}
+
 /** Trees may name their nodes by full path (`root.a.1`); below their parent the last part says it. */
 export function shortName(row: Pick<QuotaRow, "name" | "parent">): string {
   return row.parent && row.name.startsWith(`${row.parent}.`) ? row.name.slice(row.parent.length + 1) : row.name;

@@ -1,0 +1,46 @@
+// What is wrong with the quota tree, one sentence each. While one of them stops the plan, nothing is admitted and nothing evicted.
+import type { TreeFault } from "../../api/types";
+import { useWords } from "../../i18n/locale";
+
+const SHOWN = 20;
+
+/** Errors are said; warnings can be looked up. */
+export function Faults({ faults }: { faults: readonly TreeFault[] }) {
+  const { t } = useWords();
+  const errors = faults.filter((fault) => fault.level === "error");
+  const warnings = faults.filter((fault) => fault.level !== "error");
+  return (
+    <>
+      {errors.length > 0 && (
+        <div className="banner broken" role="status" data-testid="quota-faults">
+          <div>
+            {errors.some((fault) => fault.stops) && <b>{t("quota.stopped")}</b>}
+            <List faults={errors} />
+          </div>
+        </div>
+      )}
+      {warnings.length > 0 && (
+        <details className="banner quiet" data-testid="quota-warnings">
+          <summary>{t("quota.warnings", { n: warnings.length })}</summary>
+          <List faults={warnings} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function List({ faults }: { faults: readonly TreeFault[] }) {
+  const { t } = useWords();
+  return (
+    <>
+      <ul className="faults">
+        {faults.slice(0, SHOWN).map((fault) => (
+          <li key={`${fault.code} ${fault.message}`}>
+            <span className="mono dim">{fault.code}</span> <span lang="en">{fault.message}</span>
+          </li>
+        ))}
+      </ul>
+      {faults.length > SHOWN && <span className="dim">{t("quota.moreFaults", { n: faults.length - SHOWN })}</span>}
+    </>
+  );
+}

@@ -1,0 +1,196 @@
+// Who waits for quota, in which order, and why: the sentence that the pod's condition says, with its numbers beside it.
+import { useMemo } from "react";
+import { useQuotaWaiting } from "../../api/queries";
+import type { WaitingUnit } from "../../api/types";
+import { amount, amountUnit, count } from "../../format/format";
+import { useWords, type Words } from "../../i18n/locale";
+import { unitWord } from "../../i18n/units";
+import { Ago } from "../../parts/Ago";
+import { Panel } from "../../parts/Panel";
+import { SidePanel } from "../../parts/SidePanel";
+import { Answered, Bones, Empty } from "../../parts/States";
+import { Link } from "../../router/Link";
+import { parsePaging, pick } from "../../router/query";
+import { useQueryState } from "../../router/usequery";
+import { type Column, isShown, useTableView } from "../../table/columns";
+import { DataTable } from "../../table/DataTable";
+import { BeyondLastPage, TableFoot, TableTools } from "../../table/TableTools";
+
+const ASKED = ["path", "name", "page", "size"] as const;
+const MAX_ROWS = 10;
+/** No pod waits longer because it asks too much or the tree is broken: it waits for a person. */
+const FOR_A_PERSON: readonly string[] = ["NeverFits", "TreeInvalid"];
+
+export function WaitingPanel() {
+  const { t } = useWords();
+  const [params, set] = useQueryState();
+  const asking = useMemo(() => pick(params, ASKED), [params]);
+  const asked = useQuotaWaiting(asking);
+  const view = useTableView("quota-waiting");
+  const columns = useMemo(() => waitingColumns(t), [t]);
+  const paging = parsePaging(asking);
+  const total = asked.data?.total ?? 0;
+  const open = params.get("open");
+  return (
+    <Panel
+      slug="quota-waiting"
+      title={t("panel.quotaWaiting")}
+      note={total > 0 ? count(total) : undefined}
+      tools={<TableTools view={view} columns={columns} csv={{ path: "/quota/waiting", params: asking }} />}
+      flush
+    >
+      <Answered asked={asked} bones={<Bones lines={3} />}>
+        {(list) =>
+          list.total === 0 ? (
+            <Empty why={t("quota.nobodyWaits")} />
+          ) : list.items.length === 0 ? (
+            <BeyondLastPage page={paging.page} set={set} />
+          ) : (
+            <>
+              <DataTable
+                name="quota-waiting"
+                caption={t("panel.quotaWaiting")}
+                columns={columns.filter((c) => isShown(c, view))}
+                rows={list.items}
+                rowKey={(row) => row.unit}
+                density={view.density}
+                maxRows={MAX_ROWS}
+                selected={open}
+                onOpen={(row) => set({ open: row.unit }, open ? "replace" : "push")}
+                offset={(paging.page - 1) * paging.size}
+                total={list.total}
+              />
+              {list.total > list.items.length && <TableFoot total={list.total} paging={paging} set={set} />}
+            </>
+          )
+        }
+      </Answered>
+    </Panel>
+  );
+}
+
+function waitingColumns(t: Words["t"]): Column<WaitingUnit>[] {
+  const plain = { unsortable: true };
+  return [
+    { ...plain, key: "position", head: t("col.position"), width: 78, number: true, cell: (row) => (row.position > 0 ? count(row.position) : "") },
+    { ...plain, key: "unit", head: t("col.waitingUnit"), width: 196, mono: true, fixed: true, title: (row) => row.unit, cell: (row) => row.unit },
+    { ...plain, key: "pods", head: t("col.pods"), width: 52, number: true, cell: (row) => count(row.pods) },
+    { ...plain, key: "leaf", head: t("col.quotaName"), width: 124, mono: true, title: (row) => row.path, cell: (row) => belowRoot(row.path) },
+    { ...plain, key: "reason", head: t("col.reason"), width: 172, cell: (row) => <Reason of={row} /> },
+    { ...plain, key: "message", head: t("col.why"), width: 316, title: (row) => row.message, cell: (row) => <span lang="en">{row.message}</span> },
+    { ...plain, key: "user", head: t("col.user"), width: 90, optional: true, cell: (row) => row.user ?? "-" },
+    { ...plain, key: "since", head: t("col.waitingSince"), width: 92, cell: (row) => (row.since ? <Ago at={row.since} /> : "—") },
+  ];
+}
+
+/** `root.a.1` → `a.1`; the root itself stays. */
+const belowRoot = (path: string): string => path.split(".").slice(1).join(".") || path;
+
+function Reason({ of: row }: { of: WaitingUnit }) {
+  const { t } = useWords();
+  const tone = row.reason === null ? "run" : FOR_A_PERSON.includes(row.reason) ? "bad" : "wait";
+  return (
+    <span className="status" data-tone={tone}>
+      {row.reason ?? t("quota.hasRoom")}
+    </span>
+  );
+}
+
+/** One unit with all that its sentence leaves out. It may be on another page of the list, so it is asked for by its name. */
+export function WaitingFacts({ unit, onClose }: { unit: string; onClose: () => void }) {
+  const { t } = useWords();
+  const asked = useQuotaWaiting(useMemo(() => new URLSearchParams({ q: unit, size: "500" }), [unit]));
+  return (
+    <SidePanel title={<span className="mono">{unit}</span>} onClose={onClose}>
+      <Answered asked={asked} bones={<Bones lines={6} />}>
+        {(list) => {
+          const row = list.items.find((each) => each.unit === unit);
+          return row ? <Facts row={row} /> : <Empty why={t("quota.waitsNoMore")} />;
+        }}
+      </Answered>
+    </SidePanel>
+  );
+}
+
+function Facts({ row }: { row: WaitingUnit }) {
+  const { t } = useWords();
+  const text = (unit: string, value: number, resource: string) => [amount(unit, value), unit === "cores" ? "" : unitWord(amountUnit(unit), t), resource].filter(Boolean).join(" ");
+  return (
+    <>
+      <section className="section">
+        <p className="why" lang="en">
+          {row.message}
+        </p>
+        <dl className="facts">
+          <dt>{t("col.reason")}</dt>
+          <dd>
+            <Reason of={row} />
+          </dd>
+          <dt>{t("col.quotaName")}</dt>
+          <dd>
+            <Link to={`/quota?path=${encodeURIComponent(row.path)}`} className="mono">
+              {row.leaf}
+            </Link>
+          </dd>
+          {row.position > 0 && (
+            <>
+              <dt>{t("col.position")}</dt>
+              <dd className="num">{count(row.position)}</dd>
+            </>
+          )}
+          <dt>{t("col.pods")}</dt>
+          <dd className="num">{count(row.pods)}</dd>
+          <dt>{t("col.user")}</dt>
+          <dd>{row.user ?? "-"}</dd>
+        </dl>
+      </section>
+      {row.blocked.length > 0 && (
+        <section className="section">
+          <h2>{t("quota.blockedAt")}</h2>
+          <dl className="facts">
+            {row.blocked.map((each) => (
+              <Pair key={`${each.node} ${each.resource}`} name={each.node}>
+                {t("quota.blockedLine", { used: amount(each.unit, each.used), claimed: amount(each.unit, each.claimed), max: text(each.unit, each.max, each.resource), asks: amount(each.unit, each.asks) })}
+              </Pair>
+            ))}
+          </dl>
+        </section>
+      )}
+      {row.borrowers.length > 0 && (
+        <section className="section">
+          <h2>
+            {t("quota.borrowers")} {row.borrowersCount > row.borrowers.length && <span className="dim num">{t("quota.firstOf", { shown: count(row.borrowers.length), total: count(row.borrowersCount) })}</span>}
+          </h2>
+          <dl className="facts">
+            {row.borrowers.map((each) => (
+              <Pair key={`${each.leaf} ${each.resource}`} name={each.leaf}>
+                +{text(each.unit, each.over, each.resource)}
+              </Pair>
+            ))}
+          </dl>
+        </section>
+      )}
+      {row.spared.length > 0 && (
+        <section className="section">
+          <h2>{t("quota.spared")}</h2>
+          <dl className="facts">
+            {row.spared.map((each) => (
+              <Pair key={each.pod} name={each.pod}>
+                {each.why}
+              </Pair>
+            ))}
+          </dl>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Pair({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <>
+      <dt className="mono">{name}</dt>
+      <dd className="num">{children}</dd>
+    </>
+  );
+}
