@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kube.control_plane import ControlPlane, running_control_plane
-from tests.kube.quota_line import DEMO, SYSTEM, QuotaController, big_node, bounded, deployment, enforce, install, settled, tree
+from tests.kube.quota_line import DEMO, STEPS, QuotaController, big_node, bounded, deployment, enforce, install, settled, tree
 from tests.kube.quota_truth import QuotaTruth, said
 from tests.kube.servers import FAIRLEAD, environment
 
@@ -57,7 +57,7 @@ def fairlead(cluster: ControlPlane, *words: str) -> tuple[int, str]:
 def test_what_is_said_beforehand_happens(cluster: ControlPlane, truth: QuotaTruth, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         cluster.admin.create([deployment(f"nginx{number}", f"namespace{number}", 5, "5")])
-        settled(truth, {"namespace1": (4, 4, 3)[number - 1], "namespace2": (0, 4, 3)[number - 1], "namespace3": 2 * (number == 3)} if number > 1 else {"namespace1": 4})
+        settled(truth, {f"namespace{place + 1}": count for place, count in enumerate(STEPS[number - 1])})
 
     waiting = next(pod for pod in cluster.admin.get("pods", "-n", "namespace3") if pod["spec"].get("schedulingGates"))
     _, text = fairlead(cluster, "why", f"namespace3/{waiting['metadata']['name']}")
@@ -86,4 +86,3 @@ def test_a_sound_installation_and_what_is_wrong_with_a_broken_one(cluster: Contr
     assert status == 1
     assert "BAD    injector    MutatingAdmissionPolicyBinding/fairlead-quota-gate: not there\n" in text
     assert "BAD    rights      the controller may not list pods, patch pods, patch pods/status, create pods/eviction" in text
-    assert SYSTEM
