@@ -25,7 +25,7 @@ from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.rows import LeafGroup
 from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import Amounts, amount_text
-from fairlead.rules.quota.usage import is_charged
+from fairlead.rules.quota.managed import is_charged
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 TREE_NAME: Final = "elasticquotatree"
