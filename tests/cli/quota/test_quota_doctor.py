@@ -61,7 +61,7 @@ def test_all_is_well() -> None:
             "guard       ValidatingAdmissionPolicyBinding/fairlead-quota-guard: not there",
             "guard: kubectl apply -f deploy/quota-admission.yaml",
         ),
-        ({"ready": 0}, "controller  none is ready", "controller: `kubectl describe pods -n fairlead-system"),
+        ({"ready": 0, "holder": ""}, "controller  none is ready", "controller: `kubectl describe pods -n fairlead-system"),
         (
             {"ready": None, "holder": ""},
             "controller  Deployment fairlead-system/fairlead-quota-controller is not there",
@@ -88,7 +88,7 @@ def test_a_webhook_stands_for_a_policy_and_a_controller_may_run_elsewhere() -> N
     printed = doctor(replace(WELL, missing=missing, webhooks=("MutatingWebhookConfiguration/fairlead-quota",), ready=None))
     assert printed.status == 0
     assert "injector    MutatingWebhookConfiguration/fairlead-quota in the place of a policy" in printed.out
-    assert "controller  controller-1 works, and is no Deployment of this cluster" in printed.out
+    assert "controller  controller-1 works; no pod of its Deployment is ready" in printed.out
 
 
 def test_what_may_not_be_asked_is_neither_ok_nor_bad() -> None:

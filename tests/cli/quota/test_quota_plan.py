@@ -189,3 +189,10 @@ def test_pods_of_daemonsets_are_not_planned_for() -> None:
 
     daemon = replace(nginx(1, 1, 0)[0], name="agent", uid="agent", labels={}, owners=(Owner("DaemonSet", "agent", "ds", True),))
     assert "root.a.1  namespace1  3 " in plan(f"{NGINX4} --until-settled", demo([*after_nginx3(), daemon])).out
+
+
+def test_the_page_for_users_shows_what_the_commands_print() -> None:
+    page = Path("docs/quota.md").read_text()
+    assert TREE.strip() in page
+    assert plan(f"{NGINX4} --until-settled").out.split("\nEVICT")[0] in page
+    assert run_command("quota tree", demo(), "fairlead").out in page

@@ -105,7 +105,9 @@ def test_a_job_that_we_suspended_waits_without_pods() -> None:
 
 
 def test_an_admitted_pod_is_told_what_its_leaf_borrows() -> None:
-    answer = ask("a1/web-0")
+    """As it is now: the condition tells how it was when it was admitted."""
+    then = replace(AFTER_NGINX3[0], said_reason="Admitted", said="a1 uses 5 of guaranteed 10 cpu, borrows 0")
+    answer = ask("a1/web-0", [then, *AFTER_NGINX3[1:]])
 
     assert answer.reason == "Admitted"
     assert answer.sentence == "a1 uses 15 of guaranteed 10 cpu, borrows 5"

@@ -125,8 +125,8 @@ def _controller(setup: QuotaSetup, now: float) -> Iterator[_Check]:
         yield _Check(_NOT_ASKED, "controller", setup.unasked["Deployment"])
     elif setup.ready:
         yield _Check(_OK, "controller", f"{setup.ready} ready")
-    elif setup.ready is None and is_held:
-        yield _Check(_OK, "controller", f"{setup.holder} works, and is no Deployment of this cluster")
+    elif is_held:
+        yield _Check(_OK, "controller", f"{setup.holder} works; no pod of its Deployment is ready")
     elif setup.ready is None:
         yield _Check(_BAD, "controller", "Deployment fairlead-system/fairlead-quota-controller is not there", _CONTROLLER)
     else:

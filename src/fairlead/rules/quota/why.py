@@ -1,7 +1,7 @@
 """Why a pod or a job waits for quota, and what it has of it when it does not wait.
 
 The sentence is the plan's. Where the controller has told the same reason already, it is what the pod's
-condition says, word for word.
+condition says, word for word. Of an admitted pod the condition tells how it was then; here stands how it is.
 """
 
 from __future__ import annotations
@@ -145,8 +145,6 @@ class _Asked:
             return STOPPING, f"it stops; until it is gone it counts in {self._leaf.name}"
         if eviction := self._evicted.get(pod.key):
             return RECLAIMED, _taken_back(eviction)
-        if pod.said_reason == ADMITTED and pod.said:
-            return ADMITTED, pod.said
         if self._use is None:
             return ADMITTED, f"it is admitted in {self._leaf.name}"
         return ADMITTED, admitted_sentence(self._leaf, self._use, [each for each, amount in pod.request.items() if amount])
