@@ -17,7 +17,6 @@ from fairlead.model.keys import (
     GANG_KOORDINATOR_SIZE,
     GANG_VOLCANO,
     LABEL_GANG,
-    LABEL_MANAGED,
     LABEL_OLD_GANG,
     LABEL_POD_GROUP,
     LABEL_POD_GROUP_SIZE,
@@ -36,13 +35,13 @@ from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
+from fairlead.rules.quota.node_use import is_exempt
 from fairlead.rules.quota.room import node_rooms
 from fairlead.rules.quota.validate import validate
 
 _RUNNING: Final = PodPhase.RUNNING
 _PENDING: Final = PodPhase.PENDING
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS.value
-_EXEMPT: Final = ("Node", "DaemonSet")
 _SCHEDULES: Final = ("CronJob", "Cron")
 """What they make at each strike is a job of its own."""
 _GROUP: Final = "PodGroup"
@@ -160,17 +159,6 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
         said=said.message if said else "",
         said_at=said.at if said else None,
     )
-
-
-def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
-
-    Admission marks every other pod, whatever owner it names (quota contract 2.1).
-    """
-    if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
-        return False
-    owner = pod.controller
-    return owner is not None and owner.controller and owner.kind in _EXEMPT
 
 
 def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings = _DEFAULTS) -> QuotaState:

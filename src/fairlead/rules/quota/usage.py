@@ -6,12 +6,11 @@ pod counts as used, bound or not.
 
 from __future__ import annotations
 
-from fairlead.model.pod import Pod
 from fairlead.model.quota.state import QuotaState
 from fairlead.model.quota.use import QuotaUse
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.quota.node_use import node_uses
-from fairlead.rules.quota.sight import is_exempt, quota_state
+from fairlead.rules.quota.sight import quota_state
 
 
 def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
@@ -22,8 +21,3 @@ def quota_usage(snapshot: ClusterSnapshot) -> tuple[QuotaUse, ...]:
 def usage_of(state: QuotaState) -> tuple[QuotaUse, ...]:
     """The same of a state."""
     return tuple(QuotaUse(node, use) for node, use in zip(state.tree.walk(), node_uses(state), strict=True))
-
-
-def is_charged(pod: Pod) -> bool:
-    """Whether quota counts the pod: not finished, and not exempt."""
-    return not pod.is_finished and not is_exempt(pod)
