@@ -16,12 +16,16 @@ Object = dict[str, Any]
 
 
 class FirstSeen:
-    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it came."""
+    """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it came.
 
-    def __init__(self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool]) -> None:
+    `within`: how the keys begin that count.
+    """
+
+    def __init__(self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool], within: str = "") -> None:
         self.at: dict[str, float] = {}
         self.made: dict[str, float] = {}
         self._is_so = is_so
+        self._within = within
         context = ssl.create_default_context(cafile=str(cluster.authority))
         context.load_cert_chain(*cluster.admin_pair)
         self._connection = http.client.HTTPSConnection("127.0.0.1", cluster.port, timeout=600, context=context)
@@ -37,6 +41,8 @@ class FirstSeen:
             now = time.monotonic()
             meta = event["object"]["metadata"]
             key = f"{meta['namespace']}/{meta['name']}"
+            if not key.startswith(self._within):
+                continue
             if event["type"] == "ADDED":
                 self.made.setdefault(key, now)
             if key not in self.at and self._is_so(event["object"]):

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 from fairlead.run.beginnings import uncollected
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.conditions import phase_of
 from fairlead_sim.objects.resources import PODS, PYTORCH_JOBS
 from fairlead_sim.scenario.file import load_scenario

@@ -22,6 +22,7 @@ from bench.kueue import QUEUE_LABEL, release, running_kueue
 from bench.laptop_start import cpu_seconds
 from tests.kube.control_plane import ControlPlane, running_control_plane
 from tests.kube.objects import namespace
+from tests.kube.quota_line import QuotaController, enforce, install, tree
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
@@ -50,13 +51,37 @@ def _kueue(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
         _prepare(cluster, names)
         with running_kueue(cluster, names, cpu, qps) as kueue:
             _create(cluster, names, jobs, {QUEUE_LABEL: "jobs"}, is_suspended=True)
-            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload)
+            admitted = FirstSeen(cluster, "/apis/kueue.x-k8s.io/v1beta1/workloads", _is_admitted_workload, "team-")
             wait_until("all are queued", lambda: len(admitted.made) == jobs, seconds=300)
             return _measure(cluster, jobs, kueue.pid, admitted, lambda: release(cluster, names, cpu))
 
 
+def _fairlead(jobs: int, leaves: int, qps: int) -> tuple[float, float, float]:
+    names = _names(leaves)
+    with running_control_plane() as cluster:
+        _prepare(cluster, names)
+        install(cluster)
+        controller = QuotaController(cluster, more=(f"--kube-api-qps={qps}", f"--kube-api-burst={2 * qps}"))
+        controller.start()
+        try:
+            enforce(cluster, _root(names, 0))
+            _create(cluster, names, jobs, {}, is_suspended=False)
+            admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod, "team-")
+            wait_until("all pods are there", lambda: len(admitted.made) == jobs, seconds=300)
+            return _measure(cluster, jobs, controller.component.pid, admitted, lambda: cluster.admin.apply([tree(_root(names, jobs))]))
+        finally:
+            controller.stop()
+
+
+def _root(names: Sequence[str], cpu: int) -> Object:
+    """Each leaf may have as much as root has."""
+    bound = {"cpu": str(cpu)}
+    children = [{"name": f"root.{name}", "min": {"cpu": "0"}, "max": bound, "namespaces": [name]} for name in names]
+    return {"name": "root", "min": bound, "max": bound, "children": children}
+
+
 def _measure(cluster: ControlPlane, jobs: int, pid: int, admitted: FirstSeen, let_go: Callable[[], None]) -> tuple[float, float, float]:
-    running = FirstSeen(cluster, "/api/v1/pods", _is_running)
+    running = FirstSeen(cluster, "/api/v1/pods", _is_running, "team-")
     before, began = cpu_seconds(pid), time.monotonic()
     let_go()
     wait_until("all are admitted", lambda: len(admitted.at) >= jobs, seconds=600)
@@ -96,11 +121,15 @@ def _is_admitted_workload(workload: Object) -> bool:
     return any(each["type"] == "Admitted" and each["status"] == "True" for each in conditions)
 
 
+def _is_admitted_pod(pod: Object) -> bool:
+    return not pod["spec"].get("schedulingGates")
+
+
 def _is_running(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in ("Running", "Succeeded")
 
 
-_SIDES = {"kueue": _kueue}
+_SIDES = {"kueue": _kueue, "fairlead": _fairlead}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

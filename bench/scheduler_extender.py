@@ -53,7 +53,7 @@ from fairlead.apps.scheduler_extender import SchedulerExtender
 from fairlead.apps.server import bind_socket, serve
 from fairlead.model.refusal import Refusal
 from fairlead.rules.sharing.ledger import Ledger
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.gpus.allocation import render_bind
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead_sim.objects.resources import NODES

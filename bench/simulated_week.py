@@ -14,7 +14,7 @@ import pstats
 import resource
 import time
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World
 

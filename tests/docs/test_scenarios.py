@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import fields
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.scenario.file import known_scenarios, parse_scenario
 from fairlead_sim.scenario.scenario import (

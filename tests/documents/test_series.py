@@ -13,7 +13,7 @@ from tests.documents.test_documents import COMMANDS, HERE
 from tests.sim.small_world import CPU_POOL, EPOCH, live, small_world
 
 from fairlead.model.devices.device import DeviceSample
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import MPI_JOBS, NODES, PODS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scenario.scenario import NodePool

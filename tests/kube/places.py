@@ -15,7 +15,7 @@ from typing import Any
 from tests.contracts.api_client import MERGE, Answer, ApiClient
 from tests.contracts.simulated import simulated_server
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.scenario import Scenario
 
 Object = dict[str, Any]

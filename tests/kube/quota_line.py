@@ -30,11 +30,11 @@ class QuotaController:
     `server`: where it finds the API server, if not at its own address.
     """
 
-    def __init__(self, cluster: ControlPlane, name: str = "quota-0", server: str = "") -> None:
+    def __init__(self, cluster: ControlPlane, name: str = "quota-0", server: str = "", more: Sequence[str] = ()) -> None:
         self.port = free_port()
         token = cluster.admin.run("create", "token", ACCOUNT, "-n", SYSTEM, "--duration=4h").strip()
         path = write_kubeconfig(cluster.folder / f"{name}.kubeconfig", server or cluster.server, cluster.authority, token_user(token))
-        argv = [*FAIRLEAD, "quota-controller", f"--listen=127.0.0.1:{self.port}", f"--kubeconfig={path}", f"--identity={name}"]
+        argv = [*FAIRLEAD, "quota-controller", f"--listen=127.0.0.1:{self.port}", f"--kubeconfig={path}", f"--identity={name}", *more]
         self.component = Component(name, argv, cluster.logs / f"{name}.log", environment())
         self.server = Server(self.component, f"http://127.0.0.1:{self.port}")
 

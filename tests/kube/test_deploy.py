@@ -33,7 +33,7 @@ from tests.kube.servers import FAIRLEAD, READY_SECONDS, environment, running
 from tests.kube.test_sharing_words import as_real, pod, ready
 from tests.waiting import wait_until
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.scenario import NodePool, Scenario
 

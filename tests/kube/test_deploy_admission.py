@@ -18,7 +18,7 @@ from tests.kube.deployed import DEPLOY, POLICIES, of_file, of_kind, running_webh
 
 from fairlead.model.keys import GRANT_ANNOTATIONS
 from fairlead.rules.sharing.admission import GRANT_WRITERS, refuse_grants, scheduler_for
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WirePod, parse_pod
 from fairlead_sim.scenario.scenario import Scenario
 

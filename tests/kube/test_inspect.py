@@ -25,7 +25,7 @@ from tests.kube.test_sharing_words import POLICIES, as_real, is_refused, sends
 from tests.waiting import wait_until
 
 from fairlead.cli.nodes.inspect_tables import trimmed
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.file import load_scenario
 

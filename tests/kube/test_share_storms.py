@@ -30,7 +30,7 @@ from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import gpu_need
 from fairlead.rules.sharing.ledger import ledger_of
 from fairlead.rules.sharing.why import why_no_room
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.scenario import NodePool, Scenario
 

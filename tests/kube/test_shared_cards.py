@@ -15,7 +15,7 @@ from tests.kube.kwok_stages import DELETE_DELAY
 from tests.kube.test_sharing_words import CLASSES, as_real, fate, found, pod, priority_class, ready, settled
 from tests.waiting import wait_until
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.scenario import NodePool, Scenario
 

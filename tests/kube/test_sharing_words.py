@@ -16,7 +16,7 @@ from tests.kube.extender import Extender, extended_scheduler
 from tests.kube.kubectl import KubectlError
 from tests.waiting import wait_until
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire import names
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scenario.scenario import NodePool, Scenario

@@ -20,7 +20,7 @@ from fairlead.apps.extender import Extender
 from fairlead.model.pod import GrantsByContainer, Pod
 from fairlead.model.refusal import Refusal
 from fairlead.model.sharing import BindAsked
-from fairlead.run.sharing_hooks import SharedGpus, sharing_hooks
+from fairlead.run.hooks.sharing_hooks import SharedGpus, sharing_hooks
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.sharing.scheduler_extender import FilterAsked
 from fairlead_sim.objects.resources import NODES, PODS

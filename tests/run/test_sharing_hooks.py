@@ -22,7 +22,7 @@ from tests.sim.small_world import (
 from tests.sim.small_world import pod as make_pod
 
 from fairlead.rules.sharing.admission import GRANT_WRITERS
-from fairlead.run.sharing_hooks import SharedGpus
+from fairlead.run.hooks.sharing_hooks import SharedGpus
 from fairlead.wire import names
 from fairlead_sim.objects.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, PODS
 from fairlead_sim.scenario.scenario import NodePool
@@ -463,7 +463,7 @@ def test_a_snapshot_of_the_world_knows_which_cards_an_operator_took_out() -> Non
 
 def test_the_ledger_of_a_living_world_is_the_one_that_its_pods_tell() -> None:
     from fairlead.rules.sharing.ledger import ledger_of
-    from fairlead.run.sharing_hooks import sharing_hooks
+    from fairlead.run.hooks.sharing_hooks import sharing_hooks
     from fairlead_sim.scenario.file import load_scenario
     from fairlead_sim.scheduler.hooks import Hooks
     from fairlead_sim.store.cluster import StoredCluster

@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 
-from fairlead.run.sharing_hooks import sharing_hooks
+from fairlead.run.hooks.sharing_hooks import sharing_hooks
 from fairlead_sim.objects.watch_log import LoggedChange
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.scenario.scenario import Scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import EVENTS, PODS
 from fairlead_sim.scenario.scenario import NodePool, Scenario, Team
 from fairlead_sim.schema.resource import ResourceKind

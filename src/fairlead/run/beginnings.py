@@ -17,7 +17,7 @@ import msgspec
 
 from fairlead.edge.files.snapshot_files import load_snapshot
 from fairlead.errors import UserError
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.saved import SavedWorld, check_object
 from fairlead_sim.scenario.file import parse_scenario, read_scenario
 from fairlead_sim.scenario.scenario import Scenario

@@ -17,6 +17,7 @@ from fairlead.run.beginnings import scenario_beginning
 from fairlead.run.invocation import Invocation, Process, url_of
 from fairlead.run.laptop import run_laptop
 from fairlead.run.laptop_kubeconfig import SharedKubeconfig, end_kubeconfig
+from fairlead.run.quota_demo import play, render_demo
 from fairlead.run.simulation import Simulation
 from fairlead_sim.api.credentials import kubeconfig_entries, make_credentials
 from fairlead_sim.api.server import ApiServer
@@ -82,4 +83,13 @@ async def _run_api_server(asked: Invocation) -> None:
         end_kubeconfig(kubeconfig, asked.messages)
 
 
-PROCESSES: Final[Mapping[str, Process]] = {"up": _run_up, "gpu-exporter": _run_gpu_exporter, "api-server": _run_api_server}
+async def _run_quota_demo(asked: Invocation) -> None:
+    Stdout(sys.stdout).write(render_demo(list(play(asked.args.reclaim_scope))))
+
+
+PROCESSES: Final[Mapping[str, Process]] = {
+    "up": _run_up,
+    "gpu-exporter": _run_gpu_exporter,
+    "api-server": _run_api_server,
+    "quota-demo": _run_quota_demo,
+}

@@ -235,7 +235,7 @@ class ChosenWorld:
         from fairlead.run.invocation import needing_simulation
 
         with needing_simulation("a command without a cluster"):
-            from fairlead.run.sharing_hooks import sharing_world
+            from fairlead.run.hooks.sharing_hooks import sharing_world
             from fairlead_sim.scenario.file import load_scenario
             from fairlead_sim.world.snapshot import take_objects, take_snapshot
         world = sharing_world(load_scenario(EMBEDDED_SCENARIO), EMBEDDED_SEED, EMBEDDED_EPOCH)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.sim.small_world import CPU_POOL, EPOCH, NAMESPACE, live, small_scenario
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import ENDPOINT_SLICES, PODS, SERVICES
 from fairlead_sim.world.world import World
 

@@ -9,7 +9,7 @@ from tests.examples import examples
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NodePool, get_pod, live, phase, pod, small_scenario, small_world
 
 from fairlead.model.devices.device import DeviceSample
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.text.time_span import parse_span
 from fairlead_sim.gpus.cards import CARD_MODELS
 from fairlead_sim.gpus.readings import read_card

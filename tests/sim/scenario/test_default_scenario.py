@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 from tests.sim.small_world import EPOCH, states
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.names import NVIDIA_GPU
 from fairlead_sim.objects.resources import ELASTIC_QUOTA_TREES, EVENTS, JOBS, MPI_JOBS, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
 from fairlead_sim.scenario.file import load_scenario

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import EPOCH, condition, live, pod
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import (
     DAEMON_SETS,
     EVENTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.sim.small_world import EPOCH, Object, condition
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES, PODS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.world.world import World

@@ -8,7 +8,7 @@ import pytest
 from tests.sim.small_world import EPOCH
 
 from fairlead.errors import UserError
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import NODES
 from fairlead_sim.scenario.file import known_scenarios, load_scenario, parse_scenario
 

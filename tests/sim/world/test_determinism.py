@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.sim.history import EPOCH, history_hash
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.scenario.file import load_scenario
 
 WHOLE = int(load_scenario("default").history.seconds)

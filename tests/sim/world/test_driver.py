@@ -14,7 +14,7 @@ from tests.sim.small_world import EPOCH, NAMESPACE, get_pod, live, phase, pod, s
 from tests.waiting import until
 
 from fairlead.errors import UserError
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import PODS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.time.timers import Timers

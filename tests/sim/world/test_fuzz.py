@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.sim.small_world import EPOCH, NAMESPACE, live, pod
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, MPI_JOBS, NAMESPACES, NODES, PODS, PYTORCH_JOBS, REPLICA_SETS, TF_JOBS
 from fairlead_sim.scenario.file import load_scenario
 from fairlead_sim.schema.status import ApiStatus

@@ -12,7 +12,7 @@ from tests.sim.small_world import EPOCH, condition, live
 
 from fairlead.model.devices.gpu import GpuHolder, GpuReading
 from fairlead.model.snapshot import ClusterSnapshot
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead_sim.objects.resources import DEPLOYMENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS
 from fairlead_sim.scenario.file import load_scenario

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, SHARED_POOL, condition, get_pod, live, phase, pod, reasons, small_scenario
 
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, PODS, REPLICA_SETS
 from fairlead_sim.objects.saved import SavedWorld
 from fairlead_sim.scenario.file import load_scenario

@@ -9,7 +9,7 @@ from tests.sim.history import history_hash
 from tests.sim.small_world import CPU_POOL, EPOCH, GPU_POOL, NAMESPACE, get, live, small_scenario
 
 from fairlead.errors import UserError
-from fairlead.run.sharing_hooks import sharing_world
+from fairlead.run.hooks.sharing_hooks import sharing_world
 from fairlead_sim.objects.resources import DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS
 from fairlead_sim.scenario.file import load_scenario, parse_scenario
 from fairlead_sim.scenario.scenario import Scenario, ScenarioService

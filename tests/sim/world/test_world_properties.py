@@ -13,7 +13,7 @@ from tests.sim.pod_life import Lives
 from tests.sim.small_world import EPOCH, NAMESPACE, container, live, pod, small_scenario
 
 from fairlead.model.resources import NVIDIA_GPU, sum_of
-from fairlead.run.sharing_hooks import sharing_hooks
+from fairlead.run.hooks.sharing_hooks import sharing_hooks
 from fairlead_sim.objects.resources import DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS
 from fairlead_sim.objects.watch_log import LoggedChange
 from fairlead_sim.scenario.file import load_scenario

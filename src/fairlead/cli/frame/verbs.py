@@ -113,6 +113,7 @@ VERBS: Final = (
     Verb(("snapshot", "save"), "snapshot.save", "write the whole cluster, as Fairlead sees it, to a file"),
     Verb(("snapshot", "show"), "snapshot.show", "say what a snapshot file holds"),
     Verb(("quota", "tree"), "quota.tree", "show what each quota node is guaranteed, uses, borrows and may use"),
+    Verb(("quota", "demo"), "quota.demo", "play the demo of elastic quota: four teams share 40 cores"),
     Verb(("quota", "validate"), "quota.validate", "say everything that is wrong with a quota tree in a file"),
     Verb(("whoami",), "people.whoami", "print who the cluster takes you for", is_arenas=True),
     Verb(("completion",), "frame.completion", "print a script that completes commands in bash, zsh or fish", is_arenas=True),

@@ -1,14 +1,17 @@
-"""Which resources a quota tree manages, and which the Quota board always shows."""
+"""What quota counts: which resources a tree manages, and which pods are charged."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from fairlead.model.keys import LABEL_MANAGED, QUOTA_GATE
+from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
 
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """What the Quota board always has a table for, in its order."""
+_EXEMPT: Final = ("Node", "DaemonSet")
 
 
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
@@ -23,3 +26,19 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
     if not named:
         return DEFAULT_RESOURCES
     return (*(resource for resource in DEFAULT_RESOURCES if resource in named), *sorted(named - set(DEFAULT_RESOURCES)))
+
+
+def is_exempt(pod: Pod) -> bool:
+    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
+
+    Admission marks every other pod, whatever owner it names (quota contract 2.1).
+    """
+    if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
+        return False
+    owner = pod.controller
+    return owner is not None and owner.controller and owner.kind in _EXEMPT
+
+
+def is_charged(pod: Pod) -> bool:
+    """Whether quota counts the pod: not finished, and not exempt."""
+    return not pod.is_finished and not is_exempt(pod)

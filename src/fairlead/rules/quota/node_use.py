@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
 
-from fairlead.model.keys import LABEL_MANAGED, QUOTA_GATE
 from fairlead.model.moment import Moment
-from fairlead.model.pod import Pod
 from fairlead.model.quota.plan import QuotaClaim, QuotaNodeUse
 from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
 from fairlead.model.quota.tree import QuotaNode
@@ -20,7 +17,6 @@ from fairlead.model.resources import NOTHING, Amounts
 from fairlead.rules.quota.managed import managed_resources
 
 Sum = dict[str, int]
-_EXEMPT: Final = ("Node", "DaemonSet")
 
 
 def node_uses(
@@ -44,17 +40,6 @@ def node_uses(
     for name, count in (units or {}).items():
         of_leaf[name].waiting_units += count
     return tuple(_gather(state.tree, sums)[1])
-
-
-def is_exempt(pod: Pod) -> bool:
-    """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
-
-    Admission marks every other pod, whatever owner it names (quota contract 2.1).
-    """
-    if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
-        return False
-    owner = pod.controller
-    return owner is not None and owner.controller and owner.kind in _EXEMPT
 
 
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:

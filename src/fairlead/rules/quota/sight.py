@@ -35,7 +35,7 @@ from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
 from fairlead.rules.nodes.choice import holds_for
-from fairlead.rules.quota.node_use import is_exempt
+from fairlead.rules.quota.managed import is_exempt
 from fairlead.rules.quota.room import node_rooms
 from fairlead.rules.quota.validate import validate
 

@@ -25,7 +25,7 @@ from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.rows import LeafGroup
 from fairlead.model.quota.tree import STOPPING, QuotaNode, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import Amounts, amount_text
-from fairlead.rules.quota.node_use import is_exempt
+from fairlead.rules.quota.managed import is_charged
 from fairlead.settings import SYSTEM_NAMESPACE, USERS_NAMESPACE
 
 TREE_NAME: Final = "elasticquotatree"
@@ -253,7 +253,7 @@ def _busy(tree: QuotaTree, old: QuotaTree | None, pods: Iterable[Pod]) -> Iterat
         return
     running: defaultdict[str, list[str]] = defaultdict(list)
     for pod in pods:
-        if pod.namespace in moved and pod.phase == PodPhase.RUNNING and not is_exempt(pod):
+        if pod.namespace in moved and pod.phase == PodPhase.RUNNING and is_charged(pod):
             running[pod.namespace].append(pod.name)
     is_adopted = tree.annotations.get(ANNOTATION_ADOPT_RUNNING) == "true"
     for namespace, (leaf, what) in moved.items():

@@ -23,8 +23,8 @@ from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
-from fairlead.run.quota_admission import QuotaAdmission, denied
-from fairlead.run.world_quota import WorldQuota
+from fairlead.run.hooks.quota_admission import QuotaAdmission, denied
+from fairlead.run.hooks.world_quota import WorldQuota
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
 from fairlead.wire.names import UNHEALTHY_GPUS_NAMESPACE, UNHEALTHY_GPUS_PREFIX
