@@ -60,6 +60,21 @@ def test_members_beyond_a_gangs_size_are_evicted_one_by_one() -> None:
     assert (world.running("a", "b"), world.evictions) == ((3, 1), 1)
 
 
+def test_a_gang_goes_with_its_surplus_when_the_surplus_does_not_help() -> None:
+    """The members without a GPU are the first to go, but only those with one make room: all go, or a rest would hold on to nothing."""
+    light = [running(f"light-{number}", gpus=0, gang="g", gang_size=3) for number in range(2)]
+    heavy = [running(f"heavy-{number}", gpus=2, gang="g", gang_size=3, priority=10) for number in range(2)]
+    plan = plan_quota(QuotaState(tree("root[4]{a[0] b[4]}"), (*light, *heavy, pod("owner", "b", 4))))
+    assert sorted(each.pod.name for each in plan.evict) == ["heavy-0", "heavy-1", "light-0", "light-1"]
+
+
+def test_a_launcher_is_no_surplus_of_its_workers() -> None:
+    job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
+    members = [running(name, gang="mpi", gang_size=2, owner="u") for name in ("launcher", "worker-0", "worker-1")]
+    plan = plan_quota(QuotaState(tree("root[3]{a[0] b[3]}"), (*members, pod("owner", "b")), workloads={"u": job}))
+    assert [(each.pod.name, each.how) for each in plan.evict] == [(each.name, How.SUSPEND) for each in members]
+
+
 def test_room_is_kept_for_the_launcher_that_comes_later() -> None:
     job = Workload("MPIJob", "", "a", "mpi", "u", can_suspend=True, pods=3, request={"gpu": 3}, least=2, late={"gpu": 1}, late_pods=1)
     workers = [pod(f"worker-{number}", gang="mpi", gang_size=2, owner="u", created_at=1.0) for number in range(2)]

@@ -69,8 +69,9 @@ class Reclaim:
             group = self._descend(place, k, None, -1, self._all) or self._any_below(place, k)
             if group is None:
                 break
-            self.take(group)
-            taken.append(group)
+            for each in (group, *self._surplus(group)):
+                self.take(each)
+                taken.append(each)
         for group in sorted(taken, key=lambda each: each.rank, reverse=True):
             self.spare(group)
             if most is not None and account.after.own[place][k] > most:
@@ -125,7 +126,19 @@ class Reclaim:
 
     def _free(self, groups: Iterable[VictimGroup], k: int) -> Iterable[VictimGroup]:
         """Of those, in their order, who asks for the resource, is not taken yet, and may be evicted."""
-        return (group for group in groups if group.vector[k] and group not in self._gone and not self.why_not(group))
+        return (
+            group
+            for group in groups
+            if group.vector[k] and group not in self._gone and not any(self.why_not(each) for each in (group, *self._surplus(group)))
+        )
+
+    def _surplus(self, group: VictimGroup) -> list[VictimGroup]:
+        """What is left of a gang beside its whole: it goes, too."""
+        if not group.is_whole or group.gang is None or group.unit is not None:
+            return []
+        return [
+            each for each in self.account.groups(group.leaf) if each.gang == group.gang and each is not group and each not in self._gone
+        ]
 
     def _choose(self, unit: Unit, choose: Callable[[], VictimGroup | None], *, is_now: bool = False) -> list[VictimGroup] | None:
         """One victim after the other until it fits, then spare each that is not needed, the most important
@@ -141,10 +154,16 @@ class Reclaim:
                 for each in taken:
                     self.spare(each)
                 return None
-            self.take(group)
-            taken.append(group)
-        for group in sorted(taken, key=lambda each: each.rank, reverse=True):
-            if group.gang is not None and not group.is_whole and any(each.is_whole and each.gang == group.gang for each in taken):
+            for each in (group, *self._surplus(group)):
+                self.take(each)
+                taken.append(each)
+        gangs = {group.gang for group in taken if group.is_whole}
+        later = [group for group in taken if not group.is_whole and group.gang in gangs]
+        for group in (
+            *sorted((each for each in taken if each not in later), key=_rank, reverse=True),
+            *sorted(later, key=_rank, reverse=True),
+        ):
+            if group in later and any(each.is_whole and each.gang == group.gang for each in taken):
                 continue  # its gang goes
             self.spare(group)
             if blocks(unit.leaf, unit.vector):
@@ -224,3 +243,7 @@ class Reclaim:
         leaves = [leaf for leaf in self.account.books if place in index.up[leaf]]
         groups = [group for leaf in leaves for group in self._free(self._all(leaf), k)]
         return min(groups, key=lambda group: group.rank, default=None)
+
+
+def _rank(group: VictimGroup) -> tuple[object, ...]:
+    return group.rank

@@ -249,6 +249,7 @@ def groups_of(index: TreeIndex, leaf: int, pods: Iterable[QuotaPod], workloads: 
         if job is not None and (not job.can_suspend or job.is_suspended):
             job = None
         size = max(pod.gang_size for pod in members) or len(members)
+        size += job.late_pods if job is not None else 0
         beyond = max(0, len(members) - size)
         singles = sorted((group_of(index, leaf, [pod], is_gang=False) for pod in members), key=lambda group: group.rank)
         surplus = [group for group in singles if group.pods[0].is_preemptible][:beyond]
