@@ -10,7 +10,7 @@ from tests.rules.quota.small import SmallWorld, tree
 from fairlead.model.keys import MAX_JOBS
 from fairlead.model.quota.plan import How
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
 from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.rules.quota.plan import plan_quota
 
@@ -162,3 +162,16 @@ def test_every_node_is_in_the_plan() -> None:
 
     root = tree("root[4]{a[2]{c[1] d[1]} b[2]}")
     assert [each.name for each in plan_quota(QuotaState(root)).nodes] == names(root)
+
+
+def test_quota_is_free_and_no_node_has_room() -> None:
+    nodes = tuple(NodeRoom(f"gpu-{number}", {"gpu": number}) for number in (1, 2, 3))
+    pods = (running("x", gpus=1), pod("big", gpus=4, created_at=1.0), pod("small", gpus=3, created_at=2.0))
+    pods = (replace(pods[0], node="gpu-3"), *pods[1:])
+    plan = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods, nodes=nodes))
+    assert (plan.admit, plan.evict) == ((), ())
+    assert [(str(row.reason), row.message) for row in plan.waiting] == [
+        ("NoFitOnNodes", f"gpu asks {asks} on one node; the freest of 3 nodes, gpu-2, has 2") for asks in (4, 3)
+    ]
+    room = plan_quota(QuotaState(tree("root[9]{a[9]}"), pods[1:], nodes=nodes))
+    assert [each.pod.name for each in room.admit] == ["small"]

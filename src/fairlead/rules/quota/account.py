@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaSettings, QuotaState
 from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
+from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, suspended_unit, waiting_units
 
@@ -61,6 +62,7 @@ class QuotaAccount:
         self.budgets: Mapping[str, int] = {}
         self.user_caps: Mapping[tuple[str, str], Amounts] = {}
         self.returns: Mapping[str, int] = {}
+        self.nodes: tuple[NodeRoom, ...] | None = None
         self.violations: tuple[Violation, ...] = ()
         self.workloads: dict[str, Workload] = {}
         self.pods: dict[str, QuotaPod] = {}
@@ -127,6 +129,11 @@ class QuotaAccount:
         if caps != self.user_caps:
             self.user_caps = caps
             self.dirty |= set(self.books)
+
+    def set_nodes(self, nodes: tuple[NodeRoom, ...] | None) -> None:
+        if (nodes is None) != (self.nodes is None):
+            self.dirty |= set(self.books)
+        self.nodes = nodes
 
     def _note(self, job: Workload) -> None:
         place = self.index.leaf_of.get(job.namespace)
@@ -236,7 +243,7 @@ class QuotaAccount:
             for pod in unit.pods:
                 if pod.deployment and not pod.waits_for_surge:
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
-        book.lines = lines_of(self.index, hopeful)
+        book.lines = lines_of(self.index, hopeful, is_placed=self.nodes is not None)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
     def _stopping(self, book: LeafBook, pod: QuotaPod) -> bool:
@@ -334,6 +341,10 @@ class QuotaAccount:
                 return resource, used, cap[resource]
         return None
 
+    def rooms(self) -> Rooms | None:
+        """The cluster's nodes with the pods on them; None = not known."""
+        return None if self.nodes is None else Rooms(self.nodes, [pod for pod in self.pods.values() if pod.is_admitted])
+
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""
         return sum(len(book.owners) for leaf, book in self.books.items() if place in self.index.up[leaf])
@@ -342,6 +353,7 @@ class QuotaAccount:
 def account_of(state: QuotaState, capacity: Amounts | None = None) -> QuotaAccount:
     """The account of a state. The order of its lists does not matter."""
     account = QuotaAccount(state.tree, state.settings, state.capacity if capacity is None else capacity)
+    account.set_nodes(state.nodes)
     account.budgets, account.user_caps, account.violations = state.budgets, state.user_caps, state.violations
     fill(account, state.pods, state.workloads.values())
     return account

@@ -29,6 +29,7 @@ from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.room import Placed
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
@@ -111,6 +112,8 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
+        self.rooms = account.rooms()
+        self._seats: dict[Unit, list[Placed]] = {}
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
@@ -293,7 +296,10 @@ class _Planner:
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
         if not blocked:
-            self._admit(line)
+            if self._has_seats(unit):
+                self._admit(line)
+            else:
+                line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
             return
         is_guaranteed = self.is_guaranteed(unit)
         if not account.after.blocks(unit.leaf, unit.vector):
@@ -312,6 +318,15 @@ class _Planner:
                 self._set_aside(line, blocked)
             return
         self._make_room(line, chosen)
+
+    def _has_seats(self, unit: Unit) -> bool:
+        """Whether the cluster's nodes have room for it, which it takes."""
+        if self.rooms is None or not unit.pods:
+            return True
+        seats = self.rooms.seat(unit.pods)
+        if seats is not None:
+            self._seats[unit] = seats
+        return seats is not None
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
@@ -391,7 +406,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector):
+        if account.sums.blocks(unit.leaf, unit.vector) or not self._has_seats(unit):
             self._claim(line)
         else:
             self._admit(line)
@@ -401,6 +416,8 @@ class _Planner:
         """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
         self.account.add(unit.leaf, unit.vector, -1, after=False)
         self._tally(unit, -1)
+        if self.rooms is not None:
+            self.rooms.unseat(self._seats.pop(unit, ()))
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
         self._done.discard(unit)
         fresh = self.reclaim.fresh

@@ -11,6 +11,7 @@ from fairlead.model.quota.plan import Blocked, Borrower, QuotaWaiting, Reason, S
 from fairlead.model.resources import CPU, is_byte_resource
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.room import Rooms
 from fairlead.rules.quota.units import Unit, VictimGroup
 
 _TOLD_MAX = 3
@@ -113,6 +114,20 @@ class Sentences:
         least = self._text(k, self._index.min[place][k])
         return f"{asks}, not preemptible; {self._index.names[place]} min is {least}; this pod can never run here"
 
+    def no_fit(self, unit: Unit, rooms: Rooms | None) -> str:
+        """No node has room for it, or for one of its pods, or not for all of them."""
+        pod = unit.pods[0]
+        if rooms is None:
+            return ""
+        pod = next((each for each in unit.pods if not rooms.fits([each])), pod)
+        freest = rooms.freest(pod)
+        if freest is None:
+            return "no node that can be scheduled to allows it"
+        resource, node, free, count = freest
+        asks = format_amount(resource, pod.request.get(resource, 1))
+        of = f"the freest of {count} nodes, {node}, has" if count > 1 else f"the only node, {node}, has"
+        return f"{resource} asks {asks} on one node; {of} {format_amount(resource, free)}"
+
     def over_cap(self, unit: Unit, resource: str, used: int, cap: int) -> str:
         k, leaf = self._index.resources.index(resource), self._index.names[unit.leaf]
         return f"{self._asks(unit, k)}; {unit.user} uses {self._text(k, used)} of {self._text(k, cap)} allowed in {leaf}"
@@ -208,7 +223,10 @@ class Sentences:
         return f"{self._index.resources[k]} asks {self._text(k, unit.vector[k])}"
 
     def _text(self, k: int, amount: int) -> str:
-        resource = self._index.resources[k]
-        if resource == CPU:
-            return f"{amount / 1000:g}"
-        return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)
+        return format_amount(self._index.resources[k], amount)
+
+
+def format_amount(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return f"{amount / 1000:g}"
+    return f"{amount / (1 << 30):g}Gi" if is_byte_resource(resource) else str(amount)

@@ -126,8 +126,11 @@ def suspended_unit(index: TreeIndex, job: Workload) -> Unit:
     return Unit(index.leaf_of[job.namespace], (), index.vector(job.request), job.priority, job.created_at, workload=job)
 
 
-def lines_of(index: TreeIndex, units: Iterable[Unit]) -> list[Line]:
-    """Claimants, gangs and who stands behind one are alone in their lines."""
+def lines_of(index: TreeIndex, units: Iterable[Unit], *, is_placed: bool) -> list[Line]:
+    """Claimants, gangs and who stands behind one are alone in their lines.
+
+    `is_placed`: nodes are known, and who is alike asks the same of a node.
+    """
     lines: list[Line] = []
     alike: defaultdict[tuple[object, ...], list[Unit]] = defaultdict(list)
     for unit in units:
@@ -136,7 +139,8 @@ def lines_of(index: TreeIndex, units: Iterable[Unit]) -> list[Line]:
             continue
         pod = unit.pods[0]
         shape = (unit.vector, pod.priority, pod.is_preemptible, pod.user, pod.deployment, pod.revision, pod.waits_for_surge)
-        alike[shape, unit.owner if index.max_jobs else ""].append(unit)
+        place = (pod.choice, pod.card_units, tuple(sorted(pod.request.items()))) if is_placed else ()
+        alike[shape, place, unit.owner if index.max_jobs else ""].append(unit)
     for line in alike.values():
         line.sort(key=lambda unit: (unit.age, unit.name))
         lines.append(Line(line))
