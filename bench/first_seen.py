@@ -18,7 +18,7 @@ Object = dict[str, Any]
 class FirstSeen:
     """`at`: by key (namespace/name), when (`time.monotonic`) `is_so` first held. `made`: when it came.
 
-    `within`: how the keys begin that count. A watch that the API server ends is begun again, with all objects.
+    `within`: how the keys begin that count. A watch that ends is begun again.
     """
 
     def __init__(self, cluster: ControlPlane, path: str, is_so: Callable[[Object], bool], within: str = "") -> None:

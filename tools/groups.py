@@ -18,6 +18,7 @@ JUNIT = REPOSITORY / "build" / "junit"
 TESTS = REPOSITORY / "tests"
 REAL_FOLDERS = ("kube", "kubelet", "contracts", "documents", "browser", "shells")
 STORMS = "kube/test_share_storms.py"
+QUOTA = "tests/kube/test_quota_*.py"
 OWN_GROUP_FOLDERS = ("apps", "cli", "docs", "golden", "run", "sim")
 _NOT_LONG = ("-m", "not long")
 _LONG_FOLDERS = ("tests/apps", "tests/cli", "tests/properties", "tests/rules", "tests/run", "tests/sim")
@@ -84,7 +85,8 @@ def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs, and what `make check` has no time for."""
     return (
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
-        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}"),
+        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", f"--ignore-glob={QUOTA}"),
+        _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
         Group(
@@ -116,6 +118,10 @@ def _folder_group(
 def _cluster_group(name: str, what: str, limit_seconds: float, *arguments: str) -> Group:
     steps = (_pytest(name, *arguments),)
     return Group(name, what, steps, limit_seconds, (PROMETHEUS,), needs_kube=True, needs_console=True)
+
+
+def _matching(pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob(pattern))
 
 
 def _unit_folders() -> list[str]:
