@@ -74,7 +74,7 @@ class Line(Struct, eq=False):
     told: str = ""
     ceiling: tuple[int, int] | None = None
     turn: tuple[object, ...] = ()
-    turn_at: tuple[int, int] = (-1, 0)
+    turn_at: int = -1
 
     @property
     def first(self) -> Unit:
