@@ -153,6 +153,7 @@ class _Planner:
         """All lines of leaves that changed; of others those for which there is room where there was none."""
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        rooms: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
             if not book.lines:
                 continue
@@ -164,12 +165,16 @@ class _Planner:
             elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
                 at = self._version(leaf)
                 for line in book.lines:
-                    if line.ceiling is not None:
-                        place, k = line.ceiling
-                        if own[place][k] + line.units[0].vector[k] <= (most[place][k] or 0):
-                            self._count += 1
-                            turn = line.turn if line.turn_at == at else self._turn(line)
-                            roomy[line.ceiling].append((turn, self._count, line))
+                    ceiling = line.ceiling
+                    if ceiling is None:
+                        continue
+                    if ceiling not in rooms:
+                        place, k = ceiling
+                        rooms[ceiling] = (most[place][k] or 0) - own[place][k]
+                    if line.need <= rooms[ceiling]:
+                        self._count += 1
+                        turn = line.turn if line.turn_at == at else self._turn(line)
+                        roomy[ceiling].append((turn, self._count, line))
         for ceiling, lines in roomy.items():
             heapify(lines)
             self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
@@ -343,7 +348,7 @@ class _Planner:
             return
         place, k = blocked[0]
         if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
-            line.ceiling = place, k
+            line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
         """Caps and counts that nobody is evicted for (quota contract 2.11)."""
