@@ -153,6 +153,7 @@ class _Planner:
         """All lines of leaves that changed; of others those for which there is room where there was none."""
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        rooms: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
             if not book.lines:
                 continue
@@ -162,12 +163,18 @@ class _Planner:
                 for line in book.lines:
                     self._restart(line)
             elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
+                at = self._version(leaf)
                 for line in book.lines:
-                    if line.ceiling is not None:
-                        place, k = line.ceiling
-                        if own[place][k] + line.units[0].vector[k] <= (most[place][k] or 0):
-                            self._count += 1
-                            roomy[line.ceiling].append((self._turn(line), self._count, line))
+                    ceiling = line.ceiling
+                    if ceiling is None:
+                        continue
+                    if ceiling not in rooms:
+                        place, k = ceiling
+                        rooms[ceiling] = (most[place][k] or 0) - own[place][k]
+                    if line.need <= rooms[ceiling]:
+                        self._count += 1
+                        turn = line.turn if line.turn_at == at else self._turn(line)
+                        roomy[ceiling].append((turn, self._count, line))
         for ceiling, lines in roomy.items():
             heapify(lines)
             self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
@@ -215,7 +222,7 @@ class _Planner:
     # --- whose turn it is -----------------------------------------------------------------------------------
 
     def _restart(self, line: Line) -> None:
-        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, (-1, 0)
+        line.reason, line.told, line.ceiling, line.next, line.turn_at = None, "", None, 0, -1
         behind = line.units[0].behind
         if behind is not None and behind not in self._done:
             line.reason = _IDLE
@@ -233,14 +240,19 @@ class _Planner:
         if unit.claim_since is not None:
             return 0, unit.claim_since, unit.name
         leaf = unit.leaf
+        at = self._version(leaf)
+        if line.turn_at != at or self.is_by_subtree:
+            order = self._user_order(unit)
+            line.turn = 1, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
+            line.turn_at = at
+        return line.turn
+
+    def _version(self, leaf: int) -> int:
+        """Grows with every change of the leaf's sums and of those above it, root's excepted."""
         version, at = self.account.after.version, 0
         for place in self.index.up[leaf][:-1]:
             at += version[place]
-        if line.turn_at != (at, line.next) or self.is_by_subtree:
-            order = self._user_order(unit)
-            line.turn = 1, not self.is_guaranteed(unit), -unit.priority, self._shares(leaf, at), order, unit.age, unit.name
-            line.turn_at = at, line.next
-        return line.turn
+        return at
 
     def is_guaranteed(self, unit: Unit) -> bool:
         """Whether its leaf's min covers it in all that is scarce for it (quota contract 2.4)."""
@@ -336,7 +348,7 @@ class _Planner:
             return
         place, k = blocked[0]
         if not any(index.floor[node][k] for node in index.up[unit.leaf]) and not self.reclaim.has_lower(unit):
-            line.ceiling = place, k
+            line.ceiling, line.need = (place, k), unit.vector[k]
 
     def _not_now(self, unit: Unit) -> tuple[Reason, str] | None:
         """Caps and counts that nobody is evicted for (quota contract 2.11)."""

@@ -63,9 +63,9 @@ class Line(Struct, eq=False):
     """Units of one leaf that are alike but for their age, the eldest first: where the first cannot proceed,
     no other can.
 
-    `reason` and `told`: why it was set aside. `ceiling`: the node and resource where it lacks room, when room
-    there is all that it lacks. `next`: so many of its units have had their turn.
-    `turn`: when it is the next one's, as reckoned at `turn_at`.
+    `reason` and `told`: why it was set aside. `ceiling`: the node and resource where it lacks room, when
+    room there is all that it lacks, and `need` what it asks there. `next`: so many of its units have had
+    their turn. `turn`: when it is the next one's, as reckoned at `turn_at`.
     """
 
     units: list[Unit]
@@ -73,8 +73,9 @@ class Line(Struct, eq=False):
     reason: Reason | None = None
     told: str = ""
     ceiling: tuple[int, int] | None = None
+    need: int = 0
     turn: tuple[object, ...] = ()
-    turn_at: tuple[int, int] = (-1, 0)
+    turn_at: int = -1
 
     @property
     def first(self) -> Unit:
