@@ -85,7 +85,9 @@ def real_groups() -> tuple[Group, ...]:
     """All that runs against real programs, and what `make check` has no time for."""
     return (
         Group("long", "more seeds, kills and hours of what `make check` tries", (_pytest("long", "-m", "long", *_LONG_FOLDERS),), 900),
-        _cluster_group("kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", f"--ignore-glob={QUOTA}"),
+        _cluster_group(
+            "kube", "a real control plane and Prometheus", 2400, "tests/kube", f"--ignore=tests/{STORMS}", f"--ignore-glob={QUOTA}"
+        ),
         _cluster_group("quota", "elastic quota on a real control plane", 1500, *_matching(QUOTA)),
         _cluster_group("storms", "shared GPUs while everything falls over, on the real programs", 1500, f"tests/{STORMS}"),
         _cluster_group("contracts", "one suite on two API servers; the lines of the documents", 1800, "tests/contracts", "tests/documents"),
