@@ -39,12 +39,12 @@ def play(scope: str, seed: int = 0) -> Iterator[DemoStep]:
     world.warm_up()
     for name in SPACES:
         world.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    world.cluster.create(_tree(scope))
+    world.cluster.create(demo_tree(scope))
     gone: list[str] = []
     world.cluster.subscribe(PODS, lambda change: _note(change, gone))
     _settle(world)
     for number, name in enumerate(SPACES, start=1):
-        world.cluster.create(_deployment(f"nginx{number}", name))
+        world.cluster.create(demo_deployment(f"nginx{number}", name))
         _settle(world)
         yield _step(world, f"nginx{number}", len(gone))
 
@@ -84,7 +84,7 @@ def _note(change: LoggedChange, gone: list[str]) -> None:
         gone.append(change.object["metadata"]["name"])
 
 
-def _tree(scope: str) -> Object:
+def demo_tree(scope: str) -> Object:
     leaves = [_node(f"root.{parent}.{number}", 10, 20) for parent in "ab" for number in (1, 2)]
     for leaf, name in zip(leaves, SPACES, strict=True):
         leaf["namespaces"] = [name]
@@ -99,7 +99,7 @@ def _node(name: str, least: int, most: int) -> Object:
     return {"name": name, "min": {"cpu": least}, "max": {"cpu": most}}
 
 
-def _deployment(name: str, namespace: str) -> Object:
+def demo_deployment(name: str, namespace: str) -> Object:
     labels = {"app": name}
     container = {"name": "nginx", "image": "nginx:1.27", "resources": {"limits": {"cpu": "5"}, "requests": {"cpu": "5"}}}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
