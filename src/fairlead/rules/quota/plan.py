@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.quota.plan import (
@@ -25,7 +26,7 @@ from fairlead.model.quota.plan import (
     QuotaWaiting,
     Reason,
 )
-from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
@@ -316,6 +317,7 @@ class _Planner:
         is_guaranteed = self.is_guaranteed(unit)
         if not account.after.blocks(unit.leaf, unit.vector):
             if is_guaranteed or unit.claim_since is not None:
+                self._holds_seats(unit, ())
                 self._claim(line)
             else:
                 self._set_aside(line, blocked)
@@ -329,6 +331,11 @@ class _Planner:
             else:
                 self._set_aside(line, blocked)
             return
+        if not self._holds_seats(unit, chosen):
+            for group in chosen:
+                self.reclaim.spare(group)
+            line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
+            return
         self._make_room(line, chosen)
 
     def _has_seats(self, unit: Unit) -> bool:
@@ -339,6 +346,25 @@ class _Planner:
         if seats is not None:
             self._seats[unit] = seats
         return seats is not None
+
+    def _holds_seats(self, unit: Unit, chosen: Sequence[VictimGroup]) -> bool:
+        """Whether nodes have room for it once those have gone, and who stops; nobody else gets it."""
+        if self.rooms is None or not unit.pods:
+            return True
+        left = self.rooms.leave(self._stopping)
+        for group in chosen:
+            if group.unit is None:
+                left += self.rooms.leave(group.pods)
+            else:
+                self.rooms.unseat(mine := self._seats.get(group.unit, []))
+                left += mine
+        has_room = self._has_seats(unit)
+        self.rooms.stay(left)
+        return has_room
+
+    @cached_property
+    def _stopping(self) -> list[QuotaPod]:
+        return [pod for pod in self.account.pods.values() if pod.is_stopping and pod.is_admitted]
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
@@ -418,7 +444,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector) or not self._has_seats(unit):
+        if account.sums.blocks(unit.leaf, unit.vector):
             self._claim(line)
         else:
             self._admit(line)
