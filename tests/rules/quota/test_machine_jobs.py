@@ -49,17 +49,17 @@ class Checked(QuotaMachine):
                     assert msgspec.to_builtins(getattr(ours, part)) == msgspec.to_builtins(getattr(theirs, part)), part
         return actions
 
-    def _keep(self, root: QuotaNode, now: float) -> QuotaAccount:
-        account = super()._keep(root, now)
+    def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
+        account = super().keep(root, now)
         spaces = {name for leaf in root.leaves() for name in leaf.namespaces}
         known = [pod for pod in self.feed.known.values() if pod.namespace in spaces]
         self.whole = QuotaState(
             root,
-            tuple(self._calls.over(self._telling.over(pod)) for pod in known),
+            tuple(self.calls.over(self.telling.over(pod)) for pod in known),
             budgets=self.feed.sight.allowed(),
             now=now,
             nodes=account.nodes,
-            workloads={uid: self._calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
+            workloads={uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
         )
         return account
 

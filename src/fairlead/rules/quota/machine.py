@@ -73,8 +73,8 @@ class QuotaMachine:
         self.feed = QuotaFeed(settings, on_change)
         self.next_at: float | None = None
         self._settings = settings
-        self._calls = Calls(self.feed)
-        self._telling = Telling(self.feed)
+        self.calls = Calls(self.feed)
+        self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._returns: dict[str, int] = {}
@@ -110,24 +110,24 @@ class QuotaMachine:
         if now < self._now:
             self._step_back(now)
         self._now = now
-        self._calls.forget(now)
-        actions: list[QuotaAction] = list(self._calls.again(now))
+        self.calls.forget(now)
+        actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
         actions += self._status.next(now)
-        actions += self._telling.next(now)
-        self._calls_due = self._calls.next_after(now)
+        actions += self.telling.next(now)
+        self._calls_due = self.calls.next_after(now)
         self.next_at = self._next_after(now)
         return actions
 
     def done(self, action: QuotaAction, outcome: Outcome, now: float) -> list[QuotaAction]:
         match action:
             case SetPodCondition():
-                self._telling.done(action, outcome, now)
+                self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
                     self._changed()  # what it was written for may go on
             case TellObjectEvent():
-                self._telling.done(action, outcome, now)
+                self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
                 self._tried(action, outcome, now)
             case WriteTreeStatus():
@@ -135,10 +135,10 @@ class QuotaMachine:
             case PatchObject() if action.target.kind == "Namespace":
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
-                    self._calls.pause(action.target.uid, now)
+                    self.calls.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject():
                 self._called(action, outcome, now)
-        return list(self._telling.next(now))
+        return list(self.telling.next(now))
 
     # --- when -----------------------------------------------------------------------------------------------
 
@@ -155,15 +155,15 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self._telling.next_after(now), self._status.next_after(now)]
+        times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         return min((at for at in times if at is not None), default=None)
 
     def _step_back(self, now: float) -> None:
         """The clock went back: nothing is to wait as long as its step."""
-        self._calls.step_back(now)
-        self._telling.step_back(now)
+        self.calls.step_back(now)
+        self.telling.step_back(now)
         self._status.step_back(now)
         self._trials.clear()
         self._patched.clear()
@@ -185,7 +185,7 @@ class QuotaMachine:
             self._break(tree, violations, now)
             return
         self._broken = ""
-        account = self._keep(root, now)
+        account = self.keep(root, now)
         account.violations = violations
         planned = self._planned = plan_account(account, now)
         self._plan = None
@@ -217,13 +217,13 @@ class QuotaMachine:
         self._is_all_told = self._is_all_told and not account.reread and self._listing == self.feed.listings
         if not self._is_all_told and (now >= self._told_at + LOOK_SECONDS or self._listing != self.feed.listings):
             self._told_at, self._listing, self._is_all_told = now, self.feed.listings, True
-            self._telling.want({names[place]: planned.waiting_in(place) for place in account.books}, now)
+            self.telling.want({names[place]: planned.waiting_in(place) for place in account.books}, now)
         else:
             for place in places:
-                self._telling.want_in(names[place], planned.waiting_in(place), now)
+                self.telling.want_in(names[place], planned.waiting_in(place), now)
         return places
 
-    def _keep(self, root: QuotaNode, now: float) -> QuotaAccount:
+    def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
         """The account of what the watch shows, with our calls laid over it."""
         feed, account = self.feed, self._account
         changed, feed.touched_pods = feed.touched_pods, set()
@@ -234,16 +234,16 @@ class QuotaMachine:
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
             self._marks_version, self._told_at, self._strays = -1, 0.0, set()
             changed, turned = set(feed.known), set(feed.workload_of)
-        overlaid = {*self._calls.touched, *self._telling.touched}
+        overlaid = {*self.calls.touched, *self.telling.touched}
         for uid in changed | overlaid | self._overlaid:
             self._keep_pod(account, uid)
         self._overlaid = overlaid
-        turning = set(self._calls.turning)
+        turning = set(self.calls.turning)
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
             if job is None:
                 account.drop_workload(uid)
-            elif account.workloads.get(uid) != (laid := self._calls.over_workload(job)):
+            elif account.workloads.get(uid) != (laid := self.calls.over_workload(job)):
                 account.put_workload(laid)
         self._turned = turning
         account.budgets = feed.sight.allowed()
@@ -254,7 +254,7 @@ class QuotaMachine:
         pod = self.feed.known.get(uid)
         self._strays.discard(uid)
         if pod is not None and pod.namespace in self._leaf_of:
-            account.put(self._calls.over(self._telling.over(pod)))
+            account.put(self.calls.over(self.telling.over(pod)))
             return
         account.drop(uid)
         if pod is not None and not pod.is_admitted:
@@ -282,14 +282,14 @@ class QuotaMachine:
         """Without a tree, or with one that cannot be planned by, nobody is admitted and nobody evicted."""
         first = next((each.message for each in violations if each.stops), "it has no root")
         sentence = NO_TREE if tree is None else f"the quota tree is invalid: {first}"
-        pods = (self._telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
+        pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
         self._account = self._planned = self._uses = None
-        self._telling.want({"": rows}, now)
+        self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
-            self._telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
+            self.telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
         self._broken = sentence
         if tree is not None:
             self._status.want(tree, tuple, violations, "the tree is invalid", now)
@@ -300,7 +300,7 @@ class QuotaMachine:
         for row in rows:
             for pod in row.pods:
                 if pod.claim_since is None:
-                    written = self._telling.claim(pod, row.message, now)
+                    written = self.telling.claim(pod, row.message, now)
                     if written is not None:
                         yield written
 
@@ -315,7 +315,7 @@ class QuotaMachine:
             row = rows.get(unit)
             if unit and (row is None or any(pod.claim_since is None for pod in row.pods)):
                 continue
-            if any(self._calls.is_paused(each.pod.uid, now) for each in victims):
+            if any(self.calls.is_paused(each.pod.uid, now) for each in victims):
                 continue
             if len(victims) == 1 and victims[0].how != _SUSPEND:
                 yield self._evict_one(victims[0], now)
@@ -342,30 +342,30 @@ class QuotaMachine:
             self._victims[uid] = tuple(group)
             workload = group[0].workload
             if workload is not None:
-                yield self._calls.send(turn_action(workload, unit), now, unit)
+                yield self.calls.send(turn_action(workload, unit), now, unit)
 
     def _evict_one(self, eviction: QuotaEviction, now: float) -> QuotaAction:
         self._victims[eviction.pod.uid] = (eviction,)
         grace = None if eviction.grace_seconds is None else int(eviction.grace_seconds)
-        return self._calls.send(EvictPod(pod_ref(eviction.pod), grace), now, eviction.for_unit)
+        return self.calls.send(EvictPod(pod_ref(eviction.pod), grace), now, eviction.for_unit)
 
     def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self._calls.turning and not self._calls.is_paused(uid, now):
-                yield self._calls.send(turn_action(each.workload, ""), now)
+            if uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+                yield self.calls.send(turn_action(each.workload, ""), now)
 
     def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
-            if not self._calls.is_paused(each.pod.uid, now):
+            if not self.calls.is_paused(each.pod.uid, now):
                 self._told[each.pod.uid] = each.told
                 yield self._admit_one(each.pod, now)
         for uid in sorted(self._strays):  # their namespace has left the tree
-            if uid not in self._calls.admitting and not self._calls.is_paused(uid, now):
+            if uid not in self.calls.admitting and not self.calls.is_paused(uid, now):
                 yield self._admit_one(self.feed.known[uid], now)
 
     def _admit_one(self, pod: QuotaPod, now: float) -> QuotaAction:
-        return self._calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
+        return self.calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
 
     def _return(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         """Pods that were never bound: each time twice as late, by their owner."""
@@ -375,9 +375,9 @@ class QuotaMachine:
             if each.is_told:
                 if pod.uid not in self._told:
                     self._told[pod.uid] = ""
-                    self._telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
-            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self._calls.is_paused(pod.uid, now):
-                yield self._calls.send(DeleteObject(pod_ref(pod)), now)
+                    self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
+            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+                yield self.calls.send(DeleteObject(pod_ref(pod)), now)
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:
         """The label and the annotation by which namespaces of leaves are known to admission."""
@@ -387,7 +387,7 @@ class QuotaMachine:
             patches = ((space, namespace_patch(space, self._leaf_of.get(space.name))) for space in spaces.rows.values())
             self._unmarked = [(space, patch) for space, patch in patches if patch]
         for space, patch in self._unmarked:
-            if space.is_ending or self._calls.is_paused(space.uid, now):
+            if space.is_ending or self.calls.is_paused(space.uid, now):
                 continue
             known = self._patched.get(space.name)
             if known is not None and known[0] == space and now < known[1] + PATCH_SECONDS:
@@ -413,26 +413,26 @@ class QuotaMachine:
             else:
                 del self._trials[unit]
                 if outcome.result is Result.REFUSED:
-                    self._calls.refused_at[uid] = now
-                self._calls.pause(uid, now)
+                    self.calls.refused_at[uid] = now
+                self.calls.pause(uid, now)
             self._changed()
 
     def _called(self, action: AdmitPod | EvictPod | DeleteObject | PatchObject, outcome: Outcome, now: float) -> None:
-        call = self._calls.ended(action, outcome, now)
+        call = self.calls.ended(action, outcome, now)
         if call is None:
             return
         uid = action.target.uid
         if outcome.result is Result.REFUSED:
             self._changed()
         if outcome.result is not Result.DONE:
-            self._calls_due = self._calls.next_after(now)
+            self._calls_due = self.calls.next_after(now)
             self.next_at = self._next_after(now)
             return
         match action:
             case AdmitPod():
                 pod, told = self.feed.known.get(uid), self._told.pop(uid, None)
                 if pod is not None and told is not None:
-                    self._telling.admitted(pod, told)
+                    self.telling.admitted(pod, told)
             case EvictPod() | PatchObject():
                 self._tell_victims(uid, action, call.for_unit)
             case DeleteObject():
@@ -444,20 +444,20 @@ class QuotaMachine:
     def _tell_victims(self, uid: str, action: EvictPod | PatchObject, unit: str) -> None:
         for each in self._victims.pop(uid, ()):
             told = each.told or f"makes room for {unit}"
-            self._telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
+            self.telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
             if isinstance(action, EvictPod):
                 self._tell_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {told}")
         if isinstance(action, PatchObject):
             workload = self.feed.workload_of.get(uid)
             if workload is not None and unit:
-                self._telling.event(workload_ref(workload), "QuotaSuspended", f"makes room for {unit}", "Warning")
+                self.telling.event(workload_ref(workload), "QuotaSuspended", f"makes room for {unit}", "Warning")
             elif workload is not None:
-                self._telling.event(workload_ref(workload), "QuotaResumed", "there is room again")
+                self.telling.event(workload_ref(workload), "QuotaResumed", "there is room again")
 
     def _tell_owner(self, pod: QuotaPod, reason: str, told: str) -> None:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
-            self._telling.event(workload_ref(owner), reason, told, "Warning")
+            self.telling.event(workload_ref(owner), reason, told, "Warning")
 
 
 def turn_action(workload: Workload, for_unit: str) -> PatchObject:
