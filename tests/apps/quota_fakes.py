@@ -15,6 +15,7 @@ from msgspec import structs
 from fairlead.errors import OutsideError
 from fairlead.model.actions import Action, AdmitPod, EvictPod, Outcome, PatchObject, Result, SetPodCondition, TellObjectEvent
 from fairlead.model.keys import QUOTA_GATE
+from fairlead.model.node import Condition, Node
 from fairlead.model.pod import Container, Owner, Pod
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
@@ -22,6 +23,7 @@ from fairlead.ports import LeaseRecord, QuotaSinks
 
 NOW: Final = 1_767_600_000.0
 PLACE: Final = "team"
+NODE: Final = Node("node", "node", allocatable={"cpu": 1_000_000, "pods": 1000}, conditions=(Condition("Ready", "True"),))
 
 
 def tree(leaf_max: int = 10_000) -> QuotaTree:
@@ -102,7 +104,7 @@ class FakeQuotaApi:
         server.lists += 1
         workloads = [sinks.workloads(kind) for kind in ("ReplicaSet", "Job")]
         await asyncio.sleep(server.seconds)
-        sinks.nodes.replace({}, ())
+        sinks.nodes.replace({"node": NODE}, ())
         sinks.namespaces.replace({"ns": Namespace(PLACE, "ns")}, ())
         sinks.trees.replace(dict(server.trees), ())
         sinks.budgets.replace({}, ())

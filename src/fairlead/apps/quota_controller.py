@@ -25,7 +25,6 @@ from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, TellObjectEvent, WriteTreeStatus
 from fairlead.model.metric import MetricName
-from fairlead.model.quota.plan import QuotaPlan
 from fairlead.model.quota.state import QuotaSettings
 from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
@@ -165,13 +164,15 @@ class QuotaController:
         began = time.perf_counter()
         actions = self.machine.look(self._now())
         self.figures.plan_seconds.observe(time.perf_counter() - began)
-        self._note(self.machine.plan)
+        self._note(actions)
         self._send(actions)
 
-    def _note(self, plan: QuotaPlan) -> None:
+    def _note(self, actions: Iterable[QuotaAction]) -> None:
         """Since when those have waited who are admitted now."""
-        for admission in plan.admit:
-            self._created[admission.pod.uid] = admission.pod.created_at
+        known = self.machine.feed.known
+        for action in actions:
+            if isinstance(action, AdmitPod) and (pod := known.get(action.target.uid)) is not None:
+                self._created[pod.uid] = pod.created_at
 
     # --- sending --------------------------------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ from fairlead.rules.quota.machine import QuotaMachine
 
 START = 1_000_000.0
 NODE = Node("node-1", "node", allocatable=dict.fromkeys(("gpu", "cpu", "pods"), 10_000), conditions=(Condition("Ready", "True"),))
-KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "Job", "MPIJob")
 
 
 class Owning(Struct):
-    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, or Bare."""
+    """A workload with its pods. `kind`: Deployment (its ReplicaSet), StatefulSet, Job, MPIJob (without suspend), or Bare."""
 
     kind: str
     namespace: str
@@ -61,9 +61,19 @@ NO_FAULTS = Faults()
 class FakeCluster:
     """`unclaimed`: evictions that came to the API server while no pod there said that it waits for any.
 
-    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order."""
+    `evictions`: uids of pods that were evicted, suspended or deleted by a call of ours, in order. `machine`: what is under test.
+    `is_binding`: whether pods come to nodes."""
 
-    def __init__(self, root: QuotaNode, *, seed: int = 0, grace: float = 30.0, delay: float = 2.0, faults: Faults = NO_FAULTS) -> None:
+    def __init__(
+        self,
+        root: QuotaNode,
+        *,
+        seed: int = 0,
+        grace: float = 30.0,
+        delay: float = 2.0,
+        faults: Faults = NO_FAULTS,
+        machine: type[QuotaMachine] = QuotaMachine,
+    ) -> None:
         self.now = START
         self.rng = random.Random(seed)
         self.root = root
@@ -80,6 +90,8 @@ class FakeCluster:
         self.crashes = 0
         self.broken: list[str] = []
         self.machine: QuotaMachine | None = None
+        self.is_binding = True
+        self._machine_class = machine
         self._life = 0
         self._flying = 0
         self._look_at: float | None = None
@@ -233,7 +245,7 @@ class FakeCluster:
 
     def _bind(self, uid: str) -> None:
         pod = self.pods.get(uid)
-        if pod is not None and not pod.node and pod.deleted_at is None:
+        if self.is_binding and pod is not None and not pod.node and pod.deleted_at is None:
             ready = Condition("Ready", "True", at=float(int(self.now)))
             self.pods[uid] = replace(pod, node="node-1", phase=PodPhase.RUNNING, conditions=(*pod.conditions, ready))
             self._watch("pod", uid)
@@ -394,6 +406,7 @@ class FakeCluster:
             pods=owner.replicas,
             request=total,
             priority=owner.priority,
+            is_preemptible=False if owner.kind == "MPIJob" else None,
         )
 
     # --- the driver -----------------------------------------------------------------------------------------
@@ -403,7 +416,7 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = QuotaMachine(self._settings, self._changed)
+        machine = self.machine = self._machine_class(self._settings, self._changed)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:

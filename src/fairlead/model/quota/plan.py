@@ -34,9 +34,12 @@ class Reason(StrEnum):
 
 
 class QuotaAdmission(Struct, frozen=True):
+    """`told`: what its leaf uses with it, for its condition and its Event."""
+
     pod: QuotaPod
     leaf: str
     is_guaranteed: bool
+    told: str = ""
 
 
 class How(StrEnum):

@@ -15,7 +15,7 @@ from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaSettings, QuotaS
 from fairlead.model.quota.tree import QuotaNode, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
-from fairlead.rules.quota.room import Rooms
+from fairlead.rules.quota.room import Placed, Rooms
 from fairlead.rules.quota.tree import Sums, TreeIndex, Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_part, lines_of, suspended_unit, waiting_units
 
@@ -69,6 +69,9 @@ class QuotaAccount:
         self.undo: list[tuple[Sums, int, Vector, int]] = []
         self.now = 0.0
         self.reread: list[int] = []
+        self.seats: dict[Unit, list[Placed]] = {}
+        self._rooms: Rooms | None = None
+        self._moved: dict[str, QuotaPod | None] = {}
         self.set_tree(tree, capacity)
 
     # --- what is told ---------------------------------------------------------------------------------------
@@ -96,10 +99,11 @@ class QuotaAccount:
     def put(self, pod: QuotaPod) -> None:
         uid = pod.uid or pod.key
         old = self.pods.get(uid)
-        if old is pod:
+        if old is pod or old == pod:
             return
         if old is not None and old.namespace != pod.namespace:
             self.drop(uid)
+        self._moved.setdefault(uid, old)
         self.pods[uid] = pod
         place = self.index.leaf_of.get(pod.namespace)
         if place is not None:
@@ -108,6 +112,8 @@ class QuotaAccount:
 
     def drop(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self._moved.setdefault(uid, pod)
         place = self.index.leaf_of.get(pod.namespace) if pod is not None else None
         if place is not None:
             del self.books[place].pods[uid]
@@ -342,8 +348,23 @@ class QuotaAccount:
         return None
 
     def rooms(self) -> Rooms | None:
-        """The cluster's nodes with the pods on them; None = not known."""
-        return None if self.nodes is None else Rooms(self.nodes, [pod for pod in self.pods.values() if pod.is_admitted])
+        """The cluster's nodes with the pods on them; None = not known.
+
+        Kept from plan to plan; what the last one laid out (`seats`) is taken away again.
+        """
+        moved, self._moved = self._moved, {}
+        rooms, self._rooms = self._rooms, None
+        if self.nodes is None:
+            self.seats.clear()
+            return None
+        if rooms is not None:
+            for seats in self.seats.values():
+                rooms.unseat(seats)
+            if not rooms.follow(self.nodes, [(before, self.pods.get(uid)) for uid, before in moved.items()]):
+                rooms = None
+        self.seats.clear()
+        self._rooms = rooms or Rooms(self.nodes, self.pods.values())
+        return self._rooms
 
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""

@@ -67,6 +67,9 @@ class Calls:
             pod = replace(pod, is_admitted=True, admitted_at=admitting.sent_at, claim_since=None)
         if stopping is not None and not pod.is_stopping:
             pod = replace(pod, is_stopping=True, stopping_at=stopping.sent_at)
+        turning = self.turning.get(pod.owner)
+        if turning is not None and turning.for_unit and pod.is_admitted and not pod.is_stopping:
+            pod = replace(pod, is_stopping=True)
         if pod.uid in self.refused_at:
             pod = replace(pod, refused_at=self.refused_at[pod.uid])
         return pod
@@ -81,7 +84,8 @@ class Calls:
     @property
     def touched(self) -> set[str]:
         """Uids of the pods that look different with them."""
-        return {*self.admitting, *self.stopping, *self.refused_at}
+        of_jobs = [uid for uid, pod in self._feed.known.items() if pod.owner in self.turning] if self.turning else ()
+        return {*self.admitting, *self.stopping, *self.refused_at, *of_jobs}
 
     # --- their lives ----------------------------------------------------------------------------------------
 
@@ -147,6 +151,15 @@ class Calls:
             del self.refused_at[uid]
         for uid in [uid for uid, (until, _) in self.pauses.items() if now >= until + LONGEST_PAUSE_SECONDS]:
             del self.pauses[uid]
+
+    def step_back(self, now: float) -> None:
+        """The clock went back: no pause is to last as long as its step."""
+        self.pauses.clear()
+        self.refused_at.clear()
+        for call in self._all():
+            call.sent_at = min(call.sent_at, now)
+            call.again_at = None if call.again_at is None else now
+            call.doubted_at = None if call.doubted_at is None else now
 
     def next_after(self, now: float) -> float | None:
         """When the clock alone calls for a look at them."""

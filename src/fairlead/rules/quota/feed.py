@@ -34,7 +34,8 @@ class QuotaFeed:
 
     By uid: `known` pods; `waiting`: the place of the gate among the gates of those that have it; `restless`:
     those that stop, or are admitted and on no node. `pods_of` counts pods by owner. `version` grows with
-    every change that quota can see; `listings` with every `rebuild`. `on_change` is called after each change.
+    every change that quota can see; `listings` with every `rebuild`. What is `touched` has changed since the
+    last plan, which takes it away. `on_change` is called after each change.
     """
 
     def __init__(self, settings: QuotaSettings, on_change: Callable[[], None]) -> None:
@@ -50,6 +51,8 @@ class QuotaFeed:
         self.rows: dict[str, Pod] = {}
         self.sight = QuotaSight(settings)
         self.touched_nodes: set[str] = set()
+        self.touched_pods: set[str] = set()
+        self.touched_workloads: set[str] = set()
         self._in_namespace: defaultdict[str, set[str]] = defaultdict(set)
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)
         self._rooms: dict[str, NodeRoom] = {}
@@ -133,6 +136,7 @@ class QuotaFeed:
         before = self.known.get(uid)
         if before == pod:
             return False
+        self.touched_pods.add(uid)
         if before is not None:
             self.pods_of[before.owner] -= 1
             if not self.pods_of[before.owner]:
@@ -211,11 +215,12 @@ class QuotaFeed:
 
 
 class Rows(Generic[Row]):
-    """Takes the objects of one kind and keeps them by uid."""
+    """Takes the objects of one kind and keeps them by uid. `version` grows with every change."""
 
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
         self.rows: dict[str, Row] = {}
+        self.version = 0
         self.unreadable: frozenset[str] = frozenset()
 
     def replace(self, rows: dict[str, Row], unreadable: Collection[str]) -> None:
@@ -239,9 +244,11 @@ class Rows(Generic[Row]):
         if self.rows.get(key) == row:
             return False
         self.rows[key] = row
+        self.version += 1
         return True
 
     def drop(self, key: str) -> bool:
+        self.version += 1
         return self.rows.pop(key, None) is not None
 
 
@@ -258,12 +265,16 @@ class WorkloadSink(Rows[Workload]):
     def put(self, key: str, row: Workload) -> bool:
         if self._feed.sight.put(row):
             self._feed.doubt_pods_of(row)
-        return super().put(key, row)
+        is_news = super().put(key, row)
+        if is_news:
+            self._feed.touched_workloads.add(row.uid)
+        return is_news
 
     def drop(self, key: str) -> bool:
         before = self._feed.sight.drop(key)
         if before is not None:
             self._feed.doubt_pods_of(before)
+            self._feed.touched_workloads.add(before.uid)
         return super().drop(key)
 
 

@@ -28,14 +28,15 @@ from fairlead.model.actions import (
     WriteTreeStatus,
 )
 from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
-from fairlead.model.quota.plan import How, QuotaEviction, QuotaPlan, QuotaWaiting, Reason
+from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
+from fairlead.model.quota.state import QuotaPod, QuotaSettings
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
+from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
 from fairlead.rules.quota.feed import QuotaFeed
-from fairlead.rules.quota.node_use import node_uses
-from fairlead.rules.quota.plan import plan_quota
+from fairlead.rules.quota.node_use import NodeUses
+from fairlead.rules.quota.plan import Planned, plan_account
 from fairlead.rules.quota.telling import Telling, pod_ref, workload_ref
 from fairlead.rules.quota.told_status import TreeStatus
 from fairlead.rules.quota.validate import validate
@@ -65,23 +66,37 @@ class _Trial(Struct):
 class QuotaMachine:
     """`look` says what is to be done now; `done` is told how each action ended, and says what follows.
 
-    `next_at`: when the clock alone calls for the next look. `plan`: the latest.
+    `next_at`: when the clock alone calls for the next look.
     """
 
     def __init__(self, settings: QuotaSettings = DEFAULT_SETTINGS, on_change: Callable[[], None] = lambda: None) -> None:
         self.feed = QuotaFeed(settings, on_change)
-        self.plan = QuotaPlan()
         self.next_at: float | None = None
         self._settings = settings
-        self._calls = Calls(self.feed)
-        self._telling = Telling(self.feed)
+        self.calls = Calls(self.feed)
+        self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
         self._patched: dict[str, tuple[Namespace, float]] = {}
         self._returns: dict[str, int] = {}
-        self._told: dict[str, tuple[str, str]] = {}
+        self._told: dict[str, str] = {}
         self._victims: dict[str, tuple[QuotaEviction, ...]] = {}
+        self._plan: QuotaPlan | None = QuotaPlan()
+        self._planned: Planned | None = None
+        self._account: QuotaAccount | None = None
+        self._uses: NodeUses | None = None
+        self._uncounted: set[int] = set()
+        self._is_all_told = False
+        self._overlaid: set[str] = set()
+        self._turned: set[str] = set()
+        self._strays: set[str] = set()
+        self._leaf_of: dict[str, str] = {}
+        self._unmarked: list[tuple[Namespace, dict[str, Any]]] = []
+        self._marks_version = -1
+        self._now = 0.0
         self._planned_version = -1
         self._planned_at = 0.0
+        self._told_at = 0.0
+        self._listing = -1
         self._is_stale = True
         self._calls_due: float | None = None
         self._broken = ""
@@ -92,24 +107,27 @@ class QuotaMachine:
         """All that is to be done now, in the order in which it is to be done."""
         if not self.feed.is_rebuilt:
             return []
-        self._calls.forget(now)
-        actions: list[QuotaAction] = list(self._calls.again(now))
+        if now < self._now:
+            self._step_back(now)
+        self._now = now
+        self.calls.forget(now)
+        actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
         actions += self._status.next(now)
-        actions += self._telling.next(now)
-        self._calls_due = self._calls.next_after(now)
+        actions += self.telling.next(now)
+        self._calls_due = self.calls.next_after(now)
         self.next_at = self._next_after(now)
         return actions
 
     def done(self, action: QuotaAction, outcome: Outcome, now: float) -> list[QuotaAction]:
         match action:
             case SetPodCondition():
-                self._telling.done(action, outcome, now)
+                self.telling.done(action, outcome, now)
                 if action.condition.reason == _CLAIMS:
                     self._changed()  # what it was written for may go on
             case TellObjectEvent():
-                self._telling.done(action, outcome, now)
+                self.telling.done(action, outcome, now)
             case EvictPod(is_trial=True):
                 self._tried(action, outcome, now)
             case WriteTreeStatus():
@@ -117,10 +135,10 @@ class QuotaMachine:
             case PatchObject() if action.target.kind == "Namespace":
                 if outcome.result is not Result.DONE:
                     self._patched.pop(action.target.name, None)
-                    self._calls.pause(action.target.uid, now)
+                    self.calls.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject():
                 self._called(action, outcome, now)
-        return list(self._telling.next(now))
+        return list(self.telling.next(now))
 
     # --- when -----------------------------------------------------------------------------------------------
 
@@ -137,10 +155,19 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self._telling.next_after(now), self._status.next_after(now)]
+        times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         return min((at for at in times if at is not None), default=None)
+
+    def _step_back(self, now: float) -> None:
+        """The clock went back: nothing is to wait as long as its step."""
+        self.calls.step_back(now)
+        self.telling.step_back(now)
+        self._status.step_back(now)
+        self._trials.clear()
+        self._patched.clear()
+        self._told_at, self._is_stale = 0.0, True
 
     def _changed(self) -> None:
         self._is_stale = True
@@ -158,19 +185,90 @@ class QuotaMachine:
             self._break(tree, violations, now)
             return
         self._broken = ""
-        state = self._state(root, now)
-        self.plan = plan = replace(plan_quota(state), violations=violations)
-        rows = {row.unit: row for row in plan.waiting}
-        claims = [row for row in plan.waiting if row.reason == _CLAIMS]
-        self._telling.want(plan.waiting, now)
-        yield from self._claim(claims, now)
-        yield from self._evict(plan.evict, rows, now)
-        yield from self._resume(plan, now)
-        yield from self._admit(plan, root, now)
-        yield from self._return(plan, now)
-        yield from self._enforce(root, now)
-        nodes = plan.nodes or node_uses(state, plan.claims)
-        self._status.want(tree, nodes, violations, self._not_enforced(root), now)
+        account = self.keep(root, now)
+        account.violations = violations
+        planned = self._planned = plan_account(account, now)
+        self._plan = None
+        places = self._tell(account, planned, now)
+        rows = {row.unit: row for place in places for row in planned.waiting_in(place)}
+        yield from self._claim([row for row in rows.values() if row.reason == _CLAIMS], now)
+        yield from self._evict(planned.evict, rows, now)
+        yield from self._resume(planned, now)
+        yield from self._admit(planned, now)
+        yield from self._return(planned, now)
+        yield from self._enforce(now)
+        self._uncounted |= set(account.reread)
+        self._status.want(tree, self._node_uses, violations, self._not_enforced(), now)
+
+    @property
+    def plan(self) -> QuotaPlan:
+        """The latest."""
+        if self._plan is None:
+            self._plan = QuotaPlan() if self._planned is None else replace(self._planned.plan(), nodes=self._node_uses())
+        return self._plan
+
+    def _tell(self, account: QuotaAccount, planned: Planned, now: float) -> list[int]:
+        """Conditions follow the plan where it looked at somebody; all of them now and then, for their
+        sentences.
+
+        The leaves that it looked at.
+        """
+        places, names = planned.looked_at(), account.index.names
+        self._is_all_told = self._is_all_told and not account.reread and self._listing == self.feed.listings
+        if not self._is_all_told and (now >= self._told_at + LOOK_SECONDS or self._listing != self.feed.listings):
+            self._told_at, self._listing, self._is_all_told = now, self.feed.listings, True
+            self.telling.want({names[place]: planned.waiting_in(place) for place in account.books}, now)
+        else:
+            for place in places:
+                self.telling.want_in(names[place], planned.waiting_in(place), now)
+        return places
+
+    def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
+        """The account of what the watch shows, with our calls laid over it."""
+        feed, account = self.feed, self._account
+        changed, feed.touched_pods = feed.touched_pods, set()
+        turned, feed.touched_workloads = feed.touched_workloads, set()
+        if account is None or account.tree is not root:
+            account = self._account = QuotaAccount(root, self._settings)
+            self._uses, self._uncounted = NodeUses(root, self._settings), set(account.books)
+            self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
+            self._marks_version, self._told_at, self._strays = -1, 0.0, set()
+            changed, turned = set(feed.known), set(feed.workload_of)
+        overlaid = {*self.calls.touched, *self.telling.touched}
+        for uid in changed | overlaid | self._overlaid:
+            self._keep_pod(account, uid)
+        self._overlaid = overlaid
+        turning = set(self.calls.turning)
+        for uid in turned | turning | self._turned:
+            job = feed.workload_of.get(uid)
+            if job is None:
+                account.drop_workload(uid)
+            elif account.workloads.get(uid) != (laid := self.calls.over_workload(job)):
+                account.put_workload(laid)
+        self._turned = turning
+        account.budgets = feed.sight.allowed()
+        account.set_nodes(feed.rooms(frozenset(self._leaf_of), now))
+        return account
+
+    def _keep_pod(self, account: QuotaAccount, uid: str) -> None:
+        pod = self.feed.known.get(uid)
+        self._strays.discard(uid)
+        if pod is not None and pod.namespace in self._leaf_of:
+            account.put(self.calls.over(self.telling.over(pod)))
+            return
+        account.drop(uid)
+        if pod is not None and not pod.is_admitted:
+            self._strays.add(uid)
+
+    def _node_uses(self) -> tuple[QuotaNodeUse, ...]:
+        """What each node uses; only leaves that changed are counted again."""
+        uses, account, planned = self._uses, self._account, self._planned
+        if uses is None or account is None or planned is None:
+            return ()
+        for place in self._uncounted:
+            uses.read(account.index.names[place], account.books[place].pods.values(), account.now)
+        self._uncounted = set()
+        return uses.rows(planned.claims, planned.waiting_units())
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
         """Of the tree as it stands; validated again only when it, or the set of namespaces, has changed."""
@@ -180,39 +278,21 @@ class QuotaMachine:
             self._validated = tree, names, found
         return self._validated[2]
 
-    def _state(self, root: QuotaNode, now: float) -> QuotaState:
-        """What the watch shows, with our calls laid over it."""
-        feed, pods = self.feed, dict(self.feed.known)
-        for uid in self._calls.touched | set(self._telling.touched):
-            pod = pods.get(uid)
-            if pod is not None:
-                pods[uid] = self._calls.over(self._telling.over(pod))
-        turned = {uid: self._calls.over_workload(feed.workload_of[uid]) for uid in self._calls.turning if uid in feed.workload_of}
-        leaf_spaces = frozenset(name for leaf in root.leaves() for name in leaf.namespaces)
-        return QuotaState(
-            root,
-            tuple(pod for pod in pods.values() if pod.namespace in leaf_spaces),
-            budgets=feed.sight.allowed(),
-            now=now,
-            settings=self._settings,
-            nodes=feed.rooms(leaf_spaces, now),
-            workloads={**feed.workload_of, **turned},
-        )
-
     def _break(self, tree: QuotaTree | None, violations: tuple[Violation, ...], now: float) -> None:
         """Without a tree, or with one that cannot be planned by, nobody is admitted and nobody evicted."""
         first = next((each.message for each in violations if each.stops), "it has no root")
         sentence = NO_TREE if tree is None else f"the quota tree is invalid: {first}"
-        pods = (self._telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
+        pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
-        self.plan = QuotaPlan(waiting=tuple(rows), violations=violations)
-        self._telling.want(rows, now)
+        self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
+        self._account = self._planned = self._uses = None
+        self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
-            self._telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
+            self.telling.event(target, "QuotaTreeInvalid", sentence, "Warning")
         self._broken = sentence
         if tree is not None:
-            self._status.want(tree, (), violations, "the tree is invalid", now)
+            self._status.want(tree, tuple, violations, "the tree is invalid", now)
 
     # --- what it asks for -----------------------------------------------------------------------------------
 
@@ -220,7 +300,7 @@ class QuotaMachine:
         for row in rows:
             for pod in row.pods:
                 if pod.claim_since is None:
-                    written = self._telling.claim(pod, row.message, now)
+                    written = self.telling.claim(pod, row.message, now)
                     if written is not None:
                         yield written
 
@@ -235,7 +315,7 @@ class QuotaMachine:
             row = rows.get(unit)
             if unit and (row is None or any(pod.claim_since is None for pod in row.pods)):
                 continue
-            if any(self._calls.is_paused(each.pod.uid, now) for each in victims):
+            if any(self.calls.is_paused(each.pod.uid, now) for each in victims):
                 continue
             if len(victims) == 1 and victims[0].how != _SUSPEND:
                 yield self._evict_one(victims[0], now)
@@ -262,52 +342,52 @@ class QuotaMachine:
             self._victims[uid] = tuple(group)
             workload = group[0].workload
             if workload is not None:
-                yield self._calls.send(turn_action(workload, unit), now, unit)
+                yield self.calls.send(turn_action(workload, unit), now, unit)
 
     def _evict_one(self, eviction: QuotaEviction, now: float) -> QuotaAction:
         self._victims[eviction.pod.uid] = (eviction,)
         grace = None if eviction.grace_seconds is None else int(eviction.grace_seconds)
-        return self._calls.send(EvictPod(pod_ref(eviction.pod), grace), now, eviction.for_unit)
+        return self.calls.send(EvictPod(pod_ref(eviction.pod), grace), now, eviction.for_unit)
 
-    def _resume(self, plan: QuotaPlan, now: float) -> Iterator[QuotaAction]:
+    def _resume(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.resume:
             uid = each.workload.uid
-            if uid not in self._calls.turning and not self._calls.is_paused(uid, now):
-                yield self._calls.send(turn_action(each.workload, ""), now)
+            if uid not in self.calls.turning and not self.calls.is_paused(uid, now):
+                yield self.calls.send(turn_action(each.workload, ""), now)
 
-    def _admit(self, plan: QuotaPlan, root: QuotaNode, now: float) -> Iterator[QuotaAction]:
+    def _admit(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         for each in plan.admit:
-            if not self._calls.is_paused(each.pod.uid, now):
-                self._told[each.pod.uid] = each.leaf, admitted_sentence(each.leaf)
+            if not self.calls.is_paused(each.pod.uid, now):
+                self._told[each.pod.uid] = each.told
                 yield self._admit_one(each.pod, now)
-        leaves = {name for leaf in root.leaves() for name in leaf.namespaces}
-        for uid in self.feed.waiting:
-            pod = self.feed.known[uid]
-            if pod.namespace not in leaves and uid not in self._calls.admitting and not self._calls.is_paused(uid, now):
-                yield self._admit_one(pod, now)  # its namespace has left the tree
+        for uid in sorted(self._strays):  # their namespace has left the tree
+            if uid not in self.calls.admitting and not self.calls.is_paused(uid, now):
+                yield self._admit_one(self.feed.known[uid], now)
 
     def _admit_one(self, pod: QuotaPod, now: float) -> QuotaAction:
-        return self._calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
+        return self.calls.send(AdmitPod(pod_ref(pod), self.feed.waiting.get(pod.uid, 0)), now)
 
-    def _return(self, plan: QuotaPlan, now: float) -> Iterator[QuotaAction]:
+    def _return(self, plan: Planned, now: float) -> Iterator[QuotaAction]:
         """Pods that were never bound: each time twice as late, by their owner."""
         for each in plan.returned:
             pod = each.pod
             times = self._returns.get(pod.owner, 0)
             if each.is_told:
                 if pod.uid not in self._told:
-                    self._told[pod.uid] = each.leaf, ""
-                    self._telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
-            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self._calls.is_paused(pod.uid, now):
-                yield self._calls.send(DeleteObject(pod_ref(pod)), now)
+                    self._told[pod.uid] = ""
+                    self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
+            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+                yield self.calls.send(DeleteObject(pod_ref(pod)), now)
 
-    def _enforce(self, root: QuotaNode, now: float) -> Iterator[QuotaAction]:
+    def _enforce(self, now: float) -> Iterator[QuotaAction]:
         """The label and the annotation by which namespaces of leaves are known to admission."""
-        leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
-        for space in self.feed.namespaces.rows.values():
-            leaf = leaf_of.get(space.name)
-            patch = namespace_patch(space, leaf)
-            if not patch or space.is_ending or self._calls.is_paused(space.uid, now):
+        spaces = self.feed.namespaces
+        if self._marks_version != spaces.version:
+            self._marks_version = spaces.version
+            patches = ((space, namespace_patch(space, self._leaf_of.get(space.name))) for space in spaces.rows.values())
+            self._unmarked = [(space, patch) for space, patch in patches if patch]
+        for space, patch in self._unmarked:
+            if space.is_ending or self.calls.is_paused(space.uid, now):
                 continue
             known = self._patched.get(space.name)
             if known is not None and known[0] == space and now < known[1] + PATCH_SECONDS:
@@ -315,11 +395,9 @@ class QuotaMachine:
             self._patched[space.name] = space, now
             yield PatchObject(ObjectRef("v1", "Namespace", space.name, "", space.uid), patch)
 
-    def _not_enforced(self, root: QuotaNode) -> str:
+    def _not_enforced(self) -> str:
         """Which namespaces of leaves are not marked yet, "" = none."""
-        leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
-        spaces = [each for each in self.feed.namespaces.rows.values() if each.name in leaf_of]
-        left = sorted(each.name for each in spaces if namespace_patch(each, leaf_of[each.name]))
+        left = sorted(space.name for space, _ in self._unmarked if space.name in self._leaf_of)
         return f"namespaces without the label {LABEL_QUOTA}: {', '.join(left)}" if left else ""
 
     # --- how they ended -------------------------------------------------------------------------------------
@@ -335,26 +413,26 @@ class QuotaMachine:
             else:
                 del self._trials[unit]
                 if outcome.result is Result.REFUSED:
-                    self._calls.refused_at[uid] = now
-                self._calls.pause(uid, now)
+                    self.calls.refused_at[uid] = now
+                self.calls.pause(uid, now)
             self._changed()
 
     def _called(self, action: AdmitPod | EvictPod | DeleteObject | PatchObject, outcome: Outcome, now: float) -> None:
-        call = self._calls.ended(action, outcome, now)
+        call = self.calls.ended(action, outcome, now)
         if call is None:
             return
         uid = action.target.uid
         if outcome.result is Result.REFUSED:
             self._changed()
         if outcome.result is not Result.DONE:
-            self._calls_due = self._calls.next_after(now)
+            self._calls_due = self.calls.next_after(now)
             self.next_at = self._next_after(now)
             return
         match action:
             case AdmitPod():
                 pod, told = self.feed.known.get(uid), self._told.pop(uid, None)
                 if pod is not None and told is not None:
-                    self._telling.admitted(pod, told[1])
+                    self.telling.admitted(pod, told)
             case EvictPod() | PatchObject():
                 self._tell_victims(uid, action, call.for_unit)
             case DeleteObject():
@@ -366,24 +444,20 @@ class QuotaMachine:
     def _tell_victims(self, uid: str, action: EvictPod | PatchObject, unit: str) -> None:
         for each in self._victims.pop(uid, ()):
             told = each.told or f"makes room for {unit}"
-            self._telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
+            self.telling.event(pod_ref(each.pod), "QuotaReclaimed", told, "Warning")
             if isinstance(action, EvictPod):
                 self._tell_owner(each.pod, "QuotaReclaimed", f"{each.pod.name}: {told}")
         if isinstance(action, PatchObject):
             workload = self.feed.workload_of.get(uid)
             if workload is not None and unit:
-                self._telling.event(workload_ref(workload), "QuotaSuspended", f"makes room for {unit}", "Warning")
+                self.telling.event(workload_ref(workload), "QuotaSuspended", f"makes room for {unit}", "Warning")
             elif workload is not None:
-                self._telling.event(workload_ref(workload), "QuotaResumed", "there is room again")
+                self.telling.event(workload_ref(workload), "QuotaResumed", "there is room again")
 
     def _tell_owner(self, pod: QuotaPod, reason: str, told: str) -> None:
         owner = self.feed.workload_of.get(pod.owner)
         if owner is not None:
-            self._telling.event(workload_ref(owner), reason, told, "Warning")
-
-
-def admitted_sentence(leaf: str) -> str:
-    return f"admitted by {leaf}"
+            self.telling.event(workload_ref(owner), reason, told, "Warning")
 
 
 def turn_action(workload: Workload, for_unit: str) -> PatchObject:

@@ -42,6 +42,31 @@ def node_uses(
     return tuple(_gather(state.tree, sums)[1])
 
 
+class NodeUses:
+    """The same, kept leaf by leaf: only leaves that changed are counted again."""
+
+    def __init__(self, tree: QuotaNode, settings: QuotaSettings) -> None:
+        self._tree = tree
+        self._settings = settings
+        self._managed = frozenset(managed_resources(tree))
+        self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
+        self._sums: dict[str, _LeafSums] = {}
+
+    def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
+        """A leaf as a whole."""
+        sums = self._sums[leaf] = _LeafSums(self._leaves[leaf])
+        for pod in pods:
+            sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_told=False)
+
+    def rows(self, claims: Iterable[QuotaClaim], units: Mapping[str, int]) -> tuple[QuotaNodeUse, ...]:
+        """`claims` and `units` as `node_uses` takes them."""
+        for name, sums in self._sums.items():
+            sums.claimed, sums.waiting_units = {}, units.get(name, 0)
+        for claim in claims:
+            _add(self._sums[claim.leaf].claimed, claim.request, self._managed)
+        return tuple(_gather(self._tree, {id(leaf): self._sums[name] for name, leaf in self._leaves.items()})[1])
+
+
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:
     """Whether it should have stopped long ago: it is shown, but no longer charged (2.13)."""
     return pod.is_stopping and pod.stopping_at is not None and now - pod.stopping_at >= settings.stuck_seconds

@@ -30,7 +30,6 @@ from fairlead.model.quota.state import QuotaPod, QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
-from fairlead.rules.quota.room import Placed
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
@@ -69,7 +68,9 @@ class Planned:
         self._planner = planner
         names = planner.index.names
         told = planner.sentences.told
-        self.admit = tuple(QuotaAdmission(pod, names[unit.leaf], sure) for unit, sure in planner.admitted for pod in unit.pods)
+        self.admit = tuple(
+            QuotaAdmission(pod, names[unit.leaf], sure, planner.admitted_as[unit]) for unit, sure in planner.admitted for pod in unit.pods
+        )
         self.resume = tuple(QuotaResume(unit.workload, names[unit.leaf]) for unit, _ in planner.admitted if unit.workload is not None)
         self.evict = tuple(
             each for group, unit, key, why in planner.evicted for each in _evictions(planner, group, key, told(group, unit, why))
@@ -94,9 +95,17 @@ class Planned:
 
     def reasons(self) -> dict[str, Reason]:
         """By unit, of the leaves that were looked at: all others wait for what they waited for before."""
+        return {unit.key: reason for place in self.looked_at() for unit, reason, _ in self._planner.verdicts(place)}
+
+    def looked_at(self) -> list[int]:
+        """The leaves of which somebody was looked at."""
         planner = self._planner
-        places = sorted(planner.seen | (planner.account.dirty & set(planner.account.books)))
-        return {unit.key: reason for place in places for unit, reason, _ in planner.verdicts(place)}
+        return sorted(planner.seen | planner.woken | (planner.account.dirty & planner.account.books.keys()))
+
+    def waiting_units(self) -> dict[str, int]:
+        """So many wait, by leaf."""
+        planner = self._planner
+        return {planner.index.names[place]: planner.count(book) for place, book in planner.account.books.items()}
 
     def plan(self) -> QuotaPlan:
         return QuotaPlan(
@@ -114,14 +123,14 @@ class _Planner:
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
         self.rooms = account.rooms()
-        self._seats: dict[Unit, list[Placed]] = {}
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
+        self.admitted_as: dict[Unit, str] = {}
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
         self.victims_of: dict[Unit, list[VictimGroup]] = {}
         self.claimed: list[Unit] = []
         self.seen: set[int] = set(account.reread)
-        self._woken: set[int] = set()
+        self.woken: set[int] = set()
         self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
         self._done: set[Unit] = set()
         self._heap: list[tuple[tuple[object, ...], int, Line]] = []
@@ -145,7 +154,7 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
-        for place in self._woken:
+        for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
     # --- who is looked at -----------------------------------------------------------------------------------
@@ -160,7 +169,7 @@ class _Planner:
                 continue
             if book.needs is None:
                 self.seen.add(leaf)
-                self._woken.add(leaf)
+                self.woken.add(leaf)
                 for line in book.lines:
                     self._restart(line)
             elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
@@ -200,7 +209,7 @@ class _Planner:
                 if own[place][k] + line.units[0].vector[k] > (most[place][k] or 0):
                     continue
                 line.reason = None
-                self._woken.add(line.units[0].leaf)
+                self.woken.add(line.units[0].leaf)
             elif line.reason is not None or line.next >= len(line.units):
                 continue
             if self._turn(line) == turn:
@@ -344,7 +353,7 @@ class _Planner:
             return True
         seats = self.rooms.seat(unit.pods)
         if seats is not None:
-            self._seats[unit] = seats
+            self.account.seats[unit] = seats
         return seats is not None
 
     def _holds_seats(self, unit: Unit, chosen: Sequence[VictimGroup]) -> bool:
@@ -398,6 +407,7 @@ class _Planner:
         unit = line.first
         self.admitted.append((unit, self.is_guaranteed(unit)))
         self.account.add(unit.leaf, unit.vector)
+        self.admitted_as[unit] = self.sentences.admitted(unit)
         self._tally(unit, 1)
         self._done.add(unit)
         line.next += 1
@@ -455,7 +465,7 @@ class _Planner:
         self.account.add(unit.leaf, unit.vector, -1, after=False)
         self._tally(unit, -1)
         if self.rooms is not None:
-            self.rooms.unseat(self._seats.pop(unit, ()))
+            self.rooms.unseat(self.account.seats.pop(unit, ()))
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
         self._done.discard(unit)
         fresh = self.reclaim.fresh
@@ -545,6 +555,11 @@ class _Planner:
             never = Reason.NEVER_FITS, "" if at is None else self.sentences.never_fits(unit, at)
             rows.append((unit, *(never if at is not None else (Reason.GANG_INCOMPLETE, unit.missing))))
         return rows
+
+    def count(self, book: LeafBook) -> int:
+        if self.is_stopped:
+            return len(book.units)
+        return sum(len(line.units) - line.next for line in [*book.lines, *self._displaced[book.place]]) + len(book.hopeless)
 
     def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]

@@ -121,11 +121,30 @@ class Rooms:
         self._usable: dict[NodeChoice, list[bool]] = {}
         self._below: dict[Shape, int] = {}
         self._reopened: dict[Shape, set[int]] = {}
-        admitted = sorted((pod for pod in pods if pod.is_admitted), key=lambda pod: (pod.key, pod.uid))
-        for pod in admitted:
-            if pod.node in self._place:
-                self._take(pod, self._place[pod.node])
-        self.seat([pod for pod in admitted if not pod.node and not pod.is_stopping], is_whole=False)
+        self._unbound: dict[str, QuotaPod] = {}
+        self._unbound_seats: list[Placed] = []
+        for pod in pods:
+            self._put(pod)
+        self._seat_unbound()
+
+    def follow(self, nodes: Sequence[NodeRoom], moved: Iterable[tuple[QuotaPod | None, QuotaPod | None]]) -> bool:
+        """As if made anew from these nodes, and pods of which these changed: each as it was and as it is.
+
+        False: there are other nodes, or other resources on one; it must be made anew.
+        """
+        changed = [node for node in nodes if (at := self._place.get(node.name)) is None or self._rooms[at].node is not node]
+        if len(nodes) != len(self._rooms) or any(node.name not in self._place for node in changed):
+            return False
+        if any(node.allocatable.keys() != self._rooms[self._place[node.name]].node.allocatable.keys() for node in changed):
+            return False
+        self.unseat(self._unbound_seats)
+        for before, now in moved:
+            self._drop(before)
+            self._put(now)
+        for node in changed:
+            self._turn(self._rooms[self._place[node.name]], node)
+        self._seat_unbound()
+        return True
 
     @property
     def capacity(self) -> Amounts:
@@ -211,6 +230,40 @@ class Rooms:
             best = max(places, key=lambda place: max(self._rooms[place].holes, default=0))
             return GPU_MEMORY, self._rooms[best].node.name, max((0, *self._rooms[best].holes)), len(places)
         return PODS, self._rooms[best].node.name, max(0, free[best].get(PODS, 0)), len(places)
+
+    # --- the pods that are there ----------------------------------------------------------------------------
+
+    def _put(self, pod: QuotaPod | None) -> None:
+        if pod is None or not pod.is_admitted:
+            return
+        if pod.node in self._place:
+            self._take(pod, self._place[pod.node])
+        elif not pod.node and not pod.is_stopping:
+            self._unbound[pod.uid or pod.key] = pod
+
+    def _drop(self, pod: QuotaPod | None) -> None:
+        if pod is None or not pod.is_admitted:
+            return
+        if pod.node in self._place:
+            self._give(pod, self._place[pod.node], -1)
+        else:
+            self._unbound.pop(pod.uid or pod.key, None)
+
+    def _seat_unbound(self) -> None:
+        self._unbound_seats = []
+        for pod in sorted(self._unbound.values(), key=lambda pod: (pod.key, pod.uid)):
+            self._unbound_seats += self.seat([pod], is_whole=False) or ()
+
+    def _turn(self, room: _Room, node: NodeRoom) -> None:
+        """The node looks different now."""
+        old = room.node
+        for name, amount in node.allocatable.items():
+            less = old.allocatable[name] - old.taken.get(name, 0)
+            room.free[name] += amount - node.taken.get(name, 0) - less
+        room.node, room.holes = node, list(node.holes)
+        self._usable.clear()
+        self._below.clear()
+        self._reopened.clear()
 
     # --- one pod --------------------------------------------------------------------------------------------
 

@@ -55,6 +55,18 @@ class Sentences:
         most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]
         return f"{self._index.names[place]} gives up what it uses above its max of {most} {resource}"
 
+    def admitted(self, unit: Unit) -> str:
+        """For who has just been admitted: of what he asks, that in which his leaf is most above its min."""
+        leaf, least, resources = unit.leaf, self._index.min[unit.leaf], self._index.resources
+        asked = [k for k, amount in enumerate(unit.vector) if amount]
+        if not asked:
+            return f"{self._index.names[leaf]} limits nothing that it asks for"
+        weight = self._index.weight
+        k = max(asked, key=lambda k: ((self._used(leaf, k) - least[k]) * weight[k], -k))
+        used, borrowed = self._used(leaf, k), max(0, self._used(leaf, k) - least[k])
+        guaranteed = f"{self._text(k, used)} of guaranteed {self._text(k, least[k])} {resources[k]}"
+        return f"{self._index.names[leaf]} uses {guaranteed}, borrows {self._text(k, borrowed)}"
+
     def why_nobody(self, unit: Unit) -> tuple[Reason, str]:
         """Of a guaranteed unit for which nobody can be evicted."""
         if self.own_ceiling(unit) is not None:

@@ -121,10 +121,10 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
     None: it is not counted. It has finished, is exempt, or goes without ever having been admitted.
     """
     is_admitted = QUOTA_GATE not in pod.gates
-    is_stopping = pod.deleted_at is not None
+    owners = around.owners_of(pod)
+    is_stopping = pod.deleted_at is not None or _is_suspended(owners)
     if pod.is_finished or is_exempt(pod) or (is_stopping and not is_admitted):
         return None
-    owners = around.owners_of(pod)
     said = _said(pod)
     gang, gang_size = _gang(pod, owners, around)
     deployment, revision = _revision(owners)
@@ -209,6 +209,11 @@ def _topmost(pod: Pod, owners: list[Workload]) -> str:
         uid = workload.uid
     last = owners[-1]
     return last.owner if last.owner and not last.can_suspend and last.owner_kind not in _SCHEDULES else uid
+
+
+def _is_suspended(owners: Iterable[Workload]) -> bool:
+    """Whether a job that it belongs to is suspended: its controller deletes the pod soon."""
+    return any(owner.is_suspended for owner in owners if owner.kind not in _SCHEDULES)
 
 
 def _user(pod: Pod, owners: list[Workload]) -> str:
@@ -299,5 +304,5 @@ def _group_key(workload: Workload) -> tuple[str, str, str]:
 def _said_of_pods(workload: Workload) -> tuple[object, ...]:
     return (
         *(workload.name, workload.owner, workload.owner_kind, workload.revision, workload.can_suspend),
-        *(workload.least, workload.is_preemptible, workload.user),
+        *(workload.least, workload.is_preemptible, workload.user, workload.is_suspended),
     )

@@ -7,8 +7,8 @@ which share the rate with them, do not wait in their line.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Collection, Iterable
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -75,7 +75,9 @@ class Telling:
         self._flying = 0
         self._owners: dict[tuple[str, str], _Owner] = {}
         self._owner_told: dict[tuple[str, str], tuple[float, int]] = {}
-        self._waits: Collection[tuple[str, str]] = ()
+        self._rows_of: dict[str, tuple[list[str], dict[tuple[str, str], tuple[int, str]]]] = {}
+        self._wanted: dict[str, Told] = {}
+        self._waits: dict[tuple[str, str], int] = {}
         self._tokens, self._tokens_at = SENTENCES_PER_SECOND, 0.0
 
     # --- what pods say --------------------------------------------------------------------------------------
@@ -95,24 +97,44 @@ class Telling:
 
     # --- what is to be told ---------------------------------------------------------------------------------
 
-    def want(self, rows: Iterable[QuotaWaiting], now: float) -> None:
-        """The plan's rows of all that wait."""
-        self._reasons.clear()
-        self._sentences.clear()
-        counts: Counter[tuple[str, str]] = Counter()
-        sentences: dict[tuple[str, str], str] = {}
+    def want(self, rows: Mapping[str, Iterable[QuotaWaiting]], now: float) -> None:
+        """The plan's rows of those that wait, of all leaves."""
+        for leaf in [leaf for leaf in self._rows_of if leaf not in rows]:
+            self._forget_leaf(leaf)
+        for leaf, its in rows.items():
+            self.want_in(leaf, its, now)
+
+    def want_in(self, leaf: str, rows: Iterable[QuotaWaiting], now: float) -> None:
+        """Of one leaf; what is wanted of the others stays."""
+        before = self._forget_leaf(leaf)
+        uids: list[str] = []
+        counts: dict[tuple[str, str], tuple[int, str]] = {}
         for row in rows:
             told = str(row.reason), row.message
             for pod in row.pods:
+                uids.append(pod.uid)
+                self._wanted[pod.uid] = told
                 self._want(pod, told)
                 if pod.owner:
-                    counts[pod.owner, told[0]] += 1
-                    sentences.setdefault((pod.owner, told[0]), row.message)
-        self._waits = frozenset(counts)
-        for key in [key for key in self._owners if key not in counts]:
-            del self._owners[key]
-        for key, count in counts.items():
-            self._want_owner(key, count, sentences[key], now)
+                    key = pod.owner, told[0]
+                    count, first = counts.get(key, (0, row.message))
+                    counts[key] = count + 1, first
+        self._rows_of[leaf] = uids, counts
+        for key in [key for key in before if key not in counts]:
+            self._owners.pop(key, None)
+        for key, (count, sentence) in counts.items():
+            self._waits[key] = count
+            self._want_owner(key, count, sentence, now)
+
+    def _forget_leaf(self, leaf: str) -> Collection[tuple[str, str]]:
+        """The owners that waited there, and why."""
+        uids, counts = self._rows_of.pop(leaf, ((), {}))
+        for uid in uids:
+            for wanted in (self._wanted, self._reasons, self._sentences):
+                wanted.pop(uid, None)
+        for key in counts:
+            self._waits.pop(key, None)
+        return counts
 
     def admitted(self, pod: QuotaPod, sentence: str) -> None:
         self._admitted[pod.uid] = pod, sentence
@@ -167,6 +189,8 @@ class Telling:
             self._pauses[uid] = now + AGAIN_SECONDS
             if action.condition.reason == ADMITTED:
                 self._admitted.setdefault(uid, (pod, action.condition.message))
+            elif uid in self._wanted:
+                self._want(self.over(pod), self._wanted[uid])
 
     def next_after(self, now: float) -> float | None:
         """When the clock alone lets something be told."""
@@ -175,6 +199,16 @@ class Telling:
             free = min(self._sentence_at.get(uid, 0.0) + SENTENCE_SECONDS for uid in self._sentences)
             times.append(max(free, now + 1.0))
         return min((at for at in times if at > now), default=None)
+
+    def step_back(self, now: float) -> None:
+        """The clock went back: no pause is to last as long as its step."""
+        self._pauses.clear()
+        self._sentence_at.clear()
+        self._owners = {key: owner._replace(due_at=min(owner.due_at, now)) for key, owner in self._owners.items()}
+        self._owner_told = {key: (min(at, now), count) for key, (at, count) in self._owner_told.items()}
+        self._tokens_at = now
+        for written in self._written.values():
+            written.at = min(written.at, now)
 
     # --- how ------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,21 +20,39 @@ class TreeStatus:
 
     def __init__(self) -> None:
         self._wanted: WriteTreeStatus | None = None
+        self._nodes: Callable[[], Sequence[QuotaNodeUse]] | None = None
         self._written: WriteTreeStatus | None = None
         self._is_flying_until = 0.0
         self._free_at = 0.0
 
-    def want(self, tree: QuotaTree, nodes: Sequence[QuotaNodeUse], violations: Sequence[Violation], not_enforced: str, now: float) -> None:
-        self._wanted = WriteTreeStatus(tree, tuple(nodes), tuple(violations), not_enforced, now)
+    def want(
+        self,
+        tree: QuotaTree,
+        nodes: Callable[[], Sequence[QuotaNodeUse]],
+        violations: Sequence[Violation],
+        not_enforced: str,
+        now: float,
+    ) -> None:
+        """`nodes` is asked when the status may be written."""
+        self._wanted = WriteTreeStatus(tree, (), tuple(violations), not_enforced, now)
+        self._nodes = nodes
 
     def next(self, now: float) -> list[WriteTreeStatus]:
         wanted = self._wanted
-        if wanted is None or now < self._free_at or now < self._is_flying_until or not self._is_news:
+        if wanted is None or now < self._free_at or now < self._is_flying_until:
+            return []
+        if self._nodes is not None:
+            wanted = self._wanted = replace(wanted, nodes=tuple(self._nodes()))
+            self._nodes = None
+        if not self._is_news:
             return []
         self._written = wanted
         self._is_flying_until = now + AGAIN_SECONDS
         self._free_at = now + WRITE_SECONDS
         return [wanted]
+
+    def step_back(self, now: float) -> None:
+        self._free_at, self._is_flying_until = min(self._free_at, now), min(self._is_flying_until, now + AGAIN_SECONDS)
 
     def done(self, outcome: Outcome, now: float) -> None:
         self._is_flying_until = 0.0
@@ -43,7 +61,7 @@ class TreeStatus:
             self._free_at = now + AGAIN_SECONDS
 
     def next_after(self, now: float) -> float | None:
-        return max(self._free_at, self._is_flying_until, now) if self._is_news else None
+        return max(self._free_at, self._is_flying_until, now) if self._nodes is not None or self._is_news else None
 
     @property
     def _is_news(self) -> bool:

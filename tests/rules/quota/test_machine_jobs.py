@@ -1,0 +1,192 @@
+"""The quota machine: jobs that it suspends and resumes, pods that no node takes, what it says, clocks that go back."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import msgspec
+import pytest
+from tests.rules.quota.fake_cluster import START, FakeCluster, Faults
+from tests.rules.quota.random_worlds import random_tree
+from tests.rules.quota.small import tree
+
+from fairlead.model.actions import (
+    AdmitPod,
+    DeleteObject,
+    EvictPod,
+    Outcome,
+    PatchObject,
+    QuotaAction,
+    Result,
+    SetPodCondition,
+    TellObjectEvent,
+)
+from fairlead.model.quota.state import QuotaState
+from fairlead.model.quota.tree import QuotaNode
+from fairlead.rules.quota.account import QuotaAccount
+from fairlead.rules.quota.machine import QuotaMachine
+from fairlead.rules.quota.plan import plan_quota
+
+LEAVES = "root[20]{a[0] b[20]}"
+SUSPENDED_FOR = "fairlead.io/suspended-for"
+
+
+class Checked(QuotaMachine):
+    """Each plan is compared with the one that is made of everything at once."""
+
+    whole: QuotaState | None = None
+    plans = 0
+
+    def look(self, now: float) -> list[QuotaAction]:
+        self.whole = None
+        actions = super().look(now)
+        if self.whole is not None:
+            self.plans += 1
+            theirs, ours = plan_quota(self.whole), self.plan
+            for part in ours.__struct_fields__:
+                if part != "violations":
+                    assert msgspec.to_builtins(getattr(ours, part)) == msgspec.to_builtins(getattr(theirs, part)), part
+        return actions
+
+    def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
+        account = super().keep(root, now)
+        spaces = {name for leaf in root.leaves() for name in leaf.namespaces}
+        known = [pod for pod in self.feed.known.values() if pod.namespace in spaces]
+        self.whole = QuotaState(
+            root,
+            tuple(self.calls.over(self.telling.over(pod)) for pod in known),
+            budgets=self.feed.sight.allowed(),
+            now=now,
+            nodes=account.nodes,
+            workloads={uid: self.calls.over_workload(job) for uid, job in self.feed.workload_of.items()},
+        )
+        return account
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(4, 200, 4))])
+def test_kept_pod_by_pod_or_read_at_once_the_plan_is_the_same(first: int) -> None:
+    """With calls on their way, refused, without an answer; jobs suspended and resumed; scarce room on the node."""
+    for seed in range(first, first + 4):
+        rng = random.Random(seed)
+        root = random_tree(rng)
+        faults = rng.choice((Faults(), Faults(lost=0.1, busy=0.05, crash=0.01)))
+        world = FakeCluster(root, seed=seed, faults=faults, delay=rng.choice((0.0, 0.5, 5.0)), machine=Checked)
+        leaves = [leaf.name for leaf in root.leaves()]
+        for number in range(rng.randint(3, 7)):
+            kind = rng.choice(("Deployment", "Job", "Job", "StatefulSet", "Bare"))
+            request = {each: rng.randint(0, 5) for each in root.min}
+            world.create(kind, rng.choice(leaves), f"w{number}", rng.randint(1, 4), request, priority=rng.choice((0, 0, 10)))
+            if rng.random() < 0.3:
+                world.budget(rng.choice(leaves), rng.randint(0, 3))
+            world.run(rng.choice((1, 10, 60)))
+        world.run(300)
+        assert isinstance(world.machine, Checked) or world.crashes
+
+
+def job_and_owner() -> tuple[FakeCluster, str]:
+    """A job borrows all of it; then its owner comes."""
+    world = FakeCluster(tree(LEAVES))
+    job = world.create("Job", "a", "train", 4, 5)
+    world.settle()
+    assert world.running("a") == (4,)
+    world.calls.clear()
+    return world, job
+
+
+def test_a_job_is_suspended_for_a_claimant_and_resumed_when_there_is_room() -> None:
+    world, job = job_and_owner()
+    web = world.create("Deployment", "b", "web", 2, 5)
+    world.settle()
+    assert (world.running("a", "b"), world.owners[job].is_suspended) == ((0, 2), True)
+    turned = [call for call in world.calls if isinstance(call, PatchObject)]
+    assert [call.target.uid for call in turned] == [job]
+    (claimant,) = {call.patch["metadata"]["annotations"][SUSPENDED_FOR] for call in turned}
+    assert claimant in {"b/web-000", "b/web-001"} and turned[0].patch["spec"] == {"suspend": True}
+    place = world.calls.index(turned[0])
+    before = world.calls[:place]
+    trials = [number for number, call in enumerate(before) if isinstance(call, EvictPod) and call.is_trial]
+    claims = [
+        number for number, call in enumerate(before) if isinstance(call, SetPodCondition) and call.condition.reason == "WaitingForEvictions"
+    ]
+    assert len({before[number].target.uid for number in trials}) == 4 and min(claims) < min(trials)  # type: ignore[union-attr]
+    assert not [call for call in world.calls if isinstance(call, EvictPod) and not call.is_trial]
+    world.calls.clear()
+    world.scale(web, 0)
+    world.settle()
+    assert (world.running("a"), world.owners[job].is_suspended, world.owners[job].suspended_for) == ((4,), False, "")
+    (back,) = [call for call in world.calls if isinstance(call, PatchObject)]
+    assert (back.patch["spec"], back.patch["metadata"]) == ({"suspend": False}, {"annotations": {SUSPENDED_FOR: None}})
+
+
+def test_a_job_that_its_owner_suspended_is_not_touched() -> None:
+    world = FakeCluster(tree(LEAVES))
+    job = world.create("Job", "a", "train", 4, 5, is_suspended=True)
+    world.settle()
+    world.run(600)
+    assert not [call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job]
+    assert world.running("a") == (0,)
+
+
+def test_a_job_that_cannot_be_suspended_stays() -> None:
+    world = FakeCluster(tree(LEAVES))
+    job = world.create("MPIJob", "a", "train", 4, 5)
+    world.settle()
+    running = world.running("a")
+    assert running > (1,)  # admitted before anybody knew whose they are
+    world.create("Deployment", "b", "web", 2, 5)
+    world.settle()
+    assert (world.running("a"), world.evictions) == (running, [])
+    assert not [call for call in world.calls if isinstance(call, PatchObject) and call.target.uid == job]
+
+
+def test_pods_that_no_node_takes_return_each_time_twice_as_late() -> None:
+    world = FakeCluster(tree(LEAVES))
+    world.is_binding = False
+    world.create("Deployment", "b", "web", 1, 5)
+    times = [world.now]
+    for _ in range(300):
+        world.run(10)
+        if len([call for call in world.calls if isinstance(call, DeleteObject)]) == len(times):
+            times.append(world.now)
+    gaps = [late - early for early, late in itertools.pairwise(times)]
+    assert [round(gap / 100) for gap in gaps] == [3, 6, 12], gaps
+    told = [call.reason for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaReturned"]
+    assert len(told) == 3
+
+
+def test_a_bare_pod_that_no_node_takes_is_told_once() -> None:
+    world = FakeCluster(tree(LEAVES))
+    world.is_binding = False
+    world.create("Bare", "b", "one", 1, 5)
+    world.run(1200)
+    assert not [call for call in world.calls if isinstance(call, DeleteObject)]
+    assert len([call for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaReturned"]) == 1
+
+
+def test_who_is_admitted_is_told_what_the_leaf_uses_with_it() -> None:
+    world = FakeCluster(tree("root[20]{a[10] b[10]}"))
+    world.create("Deployment", "a", "web", 3, 5)
+    world.settle()
+    sentences = [f"a uses {used} of guaranteed 10 gpu, borrows {over}" for used, over in ((5, 0), (10, 0), (15, 5))]
+    said = [each for pod in world.pods.values() for each in pod.conditions if each.reason == "Admitted"]
+    assert sorted(each.message for each in said) == sorted(sentences)
+    assert {each.status for each in said} == {"True"}
+    events = [call.message for call in world.calls if isinstance(call, TellObjectEvent) and call.reason == "QuotaAdmitted"]
+    assert sorted(events) == sorted(sentences)
+
+
+def test_a_pause_does_not_last_as_long_as_the_clock_goes_back() -> None:
+    world = FakeCluster(tree(LEAVES), delay=0.0)
+    world.create("Bare", "b", "one", 1, 5)
+    world.run(0.04)
+    machine = world.machine
+    assert machine is not None
+
+    def admissions(now: float) -> list[AdmitPod]:
+        return [action for action in machine.look(now) if isinstance(action, AdmitPod)]
+
+    (first,) = admissions(START)
+    machine.done(first, Outcome(Result.REFUSED, "busy", is_busy=True), START)
+    assert admissions(START + 0.1) == []
+    assert admissions(START - 3600) == [first]
