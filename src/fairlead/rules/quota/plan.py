@@ -320,6 +320,8 @@ class _Planner:
         if not blocked:
             if self._has_seats(unit):
                 self._admit(line)
+            elif unit.claim_since is not None and self._holds_seats(unit, ()):
+                self._claim(line)  # who stops for another claimant leaves room for both
             else:
                 line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
             return
