@@ -29,7 +29,7 @@ from fairlead.wire.kube.node_choice import parse_node_choice
 from fairlead.wire.kube.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
-_owners_cache: dict[tuple[str, str, str, bool], tuple[Owner]] = {}
+_owners_cache: dict[tuple[str, str, str, bool, str], tuple[Owner]] = {}
 _labels_cache: dict[bytes, Mapping[str, str]] = {}
 _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
 _containers_cache: dict[tuple[str, str, bytes, bool], tuple[Container]] = {}
