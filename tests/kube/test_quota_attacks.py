@@ -234,6 +234,7 @@ def truth(cluster: ControlPlane, api: ApiClient, controller: QuotaController) ->
         made.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ATTACKS)
 def test_nothing_is_gained(api: ApiClient, truth: QuotaTruth, case: str) -> None:
     attack = ATTACKS[case]
