@@ -1,17 +1,24 @@
 """Quota beside Kueue: one-pod Jobs that are released at once, through the real API server.
 
     .venv/bin/python -m bench.quota_admissions [--jobs 1000] [--leaves 30] [--rounds 2] [--qps 500]
+    .venv/bin/python -m bench.quota_admissions --one-by-one 200
 
 Both sides find the same Jobs waiting: ours as pods behind the quota gate, below a tree that gives nothing;
 Kueue's as suspended Jobs in queues on hold. Then everything is let go at once. Seconds from there until the
 last Job is admitted (its pod's gate is gone; its Workload is Admitted) and until all its pods run on KWOK's
 nodes. A controller's CPU is told with it. Kueue is built when it is not there yet, which takes minutes.
+
+`--one-by-one`: ours alone, an empty queue: from the answer to a pod's creation until a watch shows it
+without the gate, one pod after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
+import json
 import os
+import ssl
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +33,8 @@ from tests.kube.quota_line import QuotaController, enforce, install, tree
 from tests.waiting import wait_until
 
 Object = dict[str, Any]
+PREEMPTIBLE = {"quota.scheduling.alibabacloud.com/preemptible": "true"}
+"""Or a bare pod would need a min."""
 
 
 def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
@@ -39,6 +48,39 @@ def bench(jobs: int, leaves: int, rounds: int, qps: int) -> None:
     ours, theirs = ([statistics.median(each) for each in zip(*seen[side], strict=True)] for side in ("fairlead", "kueue"))
     admitted, running, cpu = (mine / other for mine, other in zip(ours, theirs, strict=True))
     print(f"medians of {rounds}: {admitted:.2f} x Kueue admitted, {running:.2f} x running, {cpu:.2f} x CPU")
+
+
+def bench_one_by_one(pods: int) -> None:
+    names = _names(1)
+    with running_control_plane() as cluster:
+        _prepare(cluster, names)
+        install(cluster)
+        controller = QuotaController(cluster)
+        controller.start()
+        try:
+            enforce(cluster, _root(names, 2 * pods))
+            admitted = FirstSeen(cluster, "/api/v1/pods", _is_admitted_pod, "team-")
+            took = sorted(_admission_seconds(cluster, admitted, f"pod-{number}") * 1000 for number in range(pods))
+        finally:
+            controller.stop()
+    p50, p90, p99 = (took[min(pods - 1, int(pods * part))] for part in (0.5, 0.9, 0.99))
+    print(f"{pods} pods, created to gate gone: p50 {p50:.0f}, p90 {p90:.0f}, p99 {p99:.0f} ms, load {os.getloadavg()[0]:.1f}")
+
+
+def _admission_seconds(cluster: ControlPlane, admitted: FirstSeen, name: str) -> float:
+    context = ssl.create_default_context(cafile=str(cluster.authority))
+    context.load_cert_chain(*cluster.admin_pair)
+    connection = http.client.HTTPSConnection("127.0.0.1", cluster.port, context=context)
+    spec = _job(name, "team-0", {}, False)["spec"]["template"]["spec"]
+    body = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": PREEMPTIBLE}, "spec": spec})
+    connection.request("POST", "/api/v1/namespaces/team-0/pods", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 201, answer.read()
+    began, key = time.monotonic(), f"team-0/{name}"
+    while key not in admitted.at:
+        time.sleep(0.001)
+    connection.close()
+    return max(0.0, admitted.at[key] - began)
 
 
 def _names(leaves: int) -> list[str]:
@@ -137,5 +179,9 @@ if __name__ == "__main__":
     parser.add_argument("--leaves", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--qps", type=int, default=500)
+    parser.add_argument("--one-by-one", type=int, default=0, metavar="PODS")
     chosen = parser.parse_args()
-    bench(chosen.jobs, chosen.leaves, chosen.rounds, chosen.qps)
+    if chosen.one_by_one:
+        bench_one_by_one(chosen.one_by_one)
+    else:
+        bench(chosen.jobs, chosen.leaves, chosen.rounds, chosen.qps)
