@@ -78,8 +78,8 @@ def test_use_per_user_adds_up_to_the_leafs() -> None:
 
 
 def test_strangers_static_pods_and_daemons_are_not_counted() -> None:
-    static = asks("static", 900, owners=(Owner("Node", "n", "u", True),))
-    daemon = asks("daemon", 900, owners=(Owner("DaemonSet", "d", "u", True),))
+    static = asks("static", 900, owners=(Owner("Node", "n", "u", True, "v1"),), annotations={"kubernetes.io/config.mirror": "x"})
+    daemon = asks("daemon", 900, owners=(Owner("DaemonSet", "d", "u", True, "apps/v1"),))
     assert used(asks("stranger", 900, "other"), static, daemon)["root"] == (0, 0)
 
 

@@ -108,3 +108,16 @@ def test_it_is_one_write_to_the_status_of_this_very_object() -> None:
     test, write = json.loads(request.body or b"")
     assert test == {"op": "test", "path": "/metadata/uid", "value": "u"}
     assert (write["op"], write["path"], write["value"]["leaves"]) == ("add", "/status", 1)
+
+
+def test_of_a_tree_that_is_too_large_the_rest_is_counted() -> None:
+    """20,000 nodes in every count would be 10 MB, of which etcd takes 1.5 MiB together with the tree."""
+    amounts = {"cpu": 5000, "memory": 2**33}
+    uses = tuple(QuotaNodeUse(f"root.{number}", (f"ns-{number}",), used=amounts, request=amounts) for number in range(20_000))
+    tree = QuotaTree("elasticquotatree", "kube-system", root=QuotaNode("root", "root"))
+    status = render_tree_status(WriteTreeStatus(tree, uses))
+    assert len(json.dumps(status)) < 600_000
+    assert len(status["nodes"]) > 500
+    assert status["nodesLeftOut"] == 20_000 - len(status["nodes"])
+    assert status["nodes"][-1]["name"] == f"root.{len(status['nodes']) - 1}"
+    assert "nodesLeftOut" not in render_tree_status(WriteTreeStatus(tree, uses[:500]))

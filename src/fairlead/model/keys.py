@@ -19,6 +19,7 @@ ANNOTATION_GPU_UNIT: Final = "fairlead.io/gpu-mem-unit"
 LABEL_GPU_MODEL: Final = "aliyun.accelerator/nvidia_name"
 LABEL_GPU_PRODUCT: Final = "nvidia.com/gpu.product"
 ANNOTATION_REQUESTED_GPUS: Final = "requestGPUsOfJobOwner"
+ANNOTATION_MIRROR: Final = "kubernetes.io/config.mirror"
 ANNOTATION_SUSPEND: Final = "scheduling.x-k8s.io/suspend"
 
 # Quota (quota contract 1.3, 2.1, 2.3, 2.8, 2.9, 3)

@@ -58,6 +58,7 @@ class Owner(Struct, frozen=True, gc=False):
     name: str
     uid: str
     controller: bool = False
+    api_version: str = ""
 
 
 class Container(Struct, frozen=True, gc=False):

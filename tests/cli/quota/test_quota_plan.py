@@ -187,7 +187,7 @@ def test_what_else_cannot_be_read_is_warned_of() -> None:
 def test_pods_of_daemonsets_are_not_planned_for() -> None:
     from msgspec.structs import replace
 
-    daemon = replace(nginx(1, 1, 0)[0], name="agent", uid="agent", labels={}, owners=(Owner("DaemonSet", "agent", "ds", True),))
+    daemon = replace(nginx(1, 1, 0)[0], name="agent", uid="agent", labels={}, owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
     assert "root.a.1  namespace1  3 " in plan(f"{NGINX4} --until-settled", demo([*after_nginx3(), daemon])).out
 
 

@@ -37,14 +37,30 @@ def test_a_pod_that_goes_without_having_been_admitted_neither_waits_nor_costs() 
     assert seen(gated(deletionTimestamp="2026-01-05T09:00:00Z")) is None
 
 
-@pytest.mark.parametrize("kind", ["Node", "DaemonSet"])
-def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_nobody(kind: str) -> None:
-    owner = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x", "uid": "ux"}}
-    assert seen(pod(owner=owner)) is None
-    assert seen(pod(owner=owner, labels={"fairlead.io/managed": "true"})) is not None, "admission marks what is not exempt"
-    unmarked = gated(owner=owner)
+MIRROR = {"kubernetes.io/config.mirror": "x"}
+
+
+def owned(kind: str, version: str, name: str = "x") -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "uid": f"u{name}"}}
+
+
+@pytest.mark.parametrize(("kind", "version"), [("Node", "v1"), ("DaemonSet", "apps/v1")])
+def test_kubelets_and_daemon_sets_pods_are_exempt_and_a_forged_owner_exempts_nobody(kind: str, version: str) -> None:
+    owner = owned(kind, version)
+    assert seen(pod(owner=owner, annotations=MIRROR)) is None
+    marked = pod(owner=owner, annotations=MIRROR, labels={"fairlead.io/managed": "true"})
+    assert seen(marked) is not None, "admission marks what is not exempt"
+    unmarked = gated(owner=owner, annotations=MIRROR)
     del unmarked["metadata"]["labels"]
     assert seen(unmarked) is not None, "nor is what has our gate"
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("DaemonSet", "evil.example/v1"), ("DaemonSet", "v1"), ("Node", "evil.example/v1"), ("Node", "v1")]
+)
+def test_an_owner_that_no_collector_misses_exempts_nobody_from_before_admission(kind: str, version: str) -> None:
+    """Of a kind that is not served, the garbage collector finds nothing missing; a node is there, but this is no kubelet's mirror."""
+    assert seen(pod(owner=owned(kind, version))) is not None
 
 
 def test_the_leaf_that_a_label_names_plays_no_part() -> None:

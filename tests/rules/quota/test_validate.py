@@ -250,7 +250,7 @@ def test_a_group_makes_use_of_a_leaf_without_namespaces() -> None:
 
 
 def runs(namespace: str, name: str, phase: PodPhase = PodPhase.RUNNING, owner: str = "") -> Pod:
-    owners = (Owner(owner, "x", "u", controller=True),) if owner else ()
+    owners = (Owner(owner, "x", "u", True, "apps/v1"),) if owner else ()
     return Pod(namespace=namespace, name=name, uid=name, phase=phase, owners=owners)
 
 

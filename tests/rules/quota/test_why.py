@@ -129,7 +129,7 @@ def test_who_has_room_goes_first_or_has_to_go_is_told() -> None:
 
 def test_who_is_not_counted() -> None:
     stranger = Pod("elsewhere", "p", "s")
-    daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True),))
+    daemon = Pod("a1", "agent-x", "d", owners=(Owner("DaemonSet", "agent", "ds", True, "apps/v1"),))
     ended = Pod("a1", "done", "e", phase=PodPhase.SUCCEEDED)
 
     assert "elsewhere is on no leaf of the quota tree" in ask("elsewhere/p", others=[stranger]).sentence

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.model.keys import LABEL_MANAGED, QUOTA_GATE
+from fairlead.model.keys import ANNOTATION_MIRROR, LABEL_MANAGED, QUOTA_GATE
 from fairlead.model.pod import Pod
 from fairlead.model.quota.tree import QuotaNode
 from fairlead.model.resources import ALIYUN_GPU, CPU, GPU_MEMORY, MEMORY, NVIDIA_GPU
 
 DEFAULT_RESOURCES: Final = (CPU, MEMORY, NVIDIA_GPU, GPU_MEMORY, ALIYUN_GPU)
 """What the Quota board always has a table for, in its order."""
-_EXEMPT: Final = ("Node", "DaemonSet")
+_DAEMON_SETS: Final = ("apps/v1", "DaemonSet")
+_NODES: Final = ("v1", "Node")
 
 
 def managed_resources(root: QuotaNode) -> tuple[str, ...]:
@@ -31,12 +32,17 @@ def managed_resources(root: QuotaNode) -> tuple[str, ...]:
 def is_exempt(pod: Pod) -> bool:
     """A static pod of a kubelet, or one of a DaemonSet, that never had our gate.
 
-    Admission marks every other pod, whatever owner it names (quota contract 2.1).
+    Admission marks every other pod, whatever owner it names (quota contract 2.1). Of a pod from before
+    that, who created it is not known. The cluster collects one whose DaemonSet is not there. A node is
+    there: only a kubelet's mirror counts as its pod, and a kubelet runs no mirror that somebody else made.
     """
     if LABEL_MANAGED in pod.labels or QUOTA_GATE in pod.gates:
         return False
     owner = pod.controller
-    return owner is not None and owner.controller and owner.kind in _EXEMPT
+    if owner is None or not owner.controller:
+        return False
+    kind = (owner.api_version, owner.kind)
+    return kind == _DAEMON_SETS or (kind == _NODES and ANNOTATION_MIRROR in pod.annotations)
 
 
 def is_charged(pod: Pod) -> bool:

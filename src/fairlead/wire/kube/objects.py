@@ -29,7 +29,7 @@ from fairlead.wire.kube.node_choice import parse_node_choice
 from fairlead.wire.kube.quantity import parse_amounts
 
 _CACHE_LIMIT: Final = 8_192
-_owners_cache: dict[tuple[str, str, str, bool], tuple[Owner]] = {}
+_owners_cache: dict[tuple[str, str, str, bool, str], tuple[Owner]] = {}
 _labels_cache: dict[bytes, Mapping[str, str]] = {}
 _amounts_cache: dict[bytes, tuple[Amounts, Amounts]] = {}
 _containers_cache: dict[tuple[str, str, bytes, bool], tuple[Container]] = {}
@@ -40,11 +40,12 @@ _EMPTY_RAW: Final = (b"", b"{}", b"null")
 _SHORTEST_PAIR: Final = len('{"":""}')  # what is shorter holds no label: nothing, `{}`, `null`
 
 
-class WireOwner(Struct, gc=False):
+class WireOwner(Struct, gc=False, rename="camel"):
     kind: str | None = None
     name: str | None = None
     uid: str | None = None
     controller: bool | None = None
+    api_version: str | None = None
 
 
 class WireMeta(Struct, gc=False, rename="camel"):
@@ -388,7 +389,7 @@ def parse_owners(wires: list[WireOwner] | None) -> tuple[Owner, ...]:
 
 
 def _parse_owner(wire: WireOwner) -> tuple[Owner]:
-    key = (wire.kind or "", wire.name or "", wire.uid or "", bool(wire.controller))
+    key = (wire.kind or "", wire.name or "", wire.uid or "", bool(wire.controller), wire.api_version or "")
     found = _owners_cache.get(key)
     if found is None:
         if len(_owners_cache) >= _CACHE_LIMIT:

@@ -167,6 +167,7 @@ def _status() -> Object:
             "conditions": {"type": "array", "items": {"type": "object", "required": ["type", "status"], "properties": condition}},
             "leaves": {"type": "integer"},
             "waiting": {"type": "integer", "description": "Pods that wait for quota."},
+            "nodesLeftOut": {"type": "integer", "description": "So many more nodes have no row: an object may be only so large."},
             "nodes": {"type": "array", "items": {"type": "object", "properties": node}},
         },
     }

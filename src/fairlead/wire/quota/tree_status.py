@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.model.actions import WriteTreeStatus
 from fairlead.model.moment import Moment
 from fairlead.model.quota.tree import QuotaTree, Violation
@@ -14,16 +16,20 @@ from fairlead.wire.quota.plan_json import render_node_use
 VALID: Final = "Valid"
 ENFORCED: Final = "Enforced"
 TREE_INVALID: Final = "TreeInvalid"
+MOST_BYTES: Final = 400_000
+"""Of all rows together: etcd takes 1.5 MiB, and the tree itself is in the same object."""
 
 Object = dict[str, Any]
 
 
 def render_tree_status(action: WriteTreeStatus) -> Object:
     """`leaves` and `waiting` (pods) are what the columns of `kubectl get` show. A condition keeps the time of
-    its last change.
+    its last change. Of a tree that is too large only the first rows are written; the rest is counted.
     """
     tree = action.tree
     root, leaves = tree.root, {leaf.name for leaf in tree.root.leaves()} if tree.root else set()
+    rows = _that_fit([render_node_use(use) for use in action.nodes])
+    left_out = len(action.nodes) - len(rows)
     errors = [each for each in action.violations if each.is_error]
     return {
         "observedGeneration": tree.generation,
@@ -40,8 +46,21 @@ def render_tree_status(action: WriteTreeStatus) -> Object:
         ],
         "leaves": sum(1 for _ in root.leaves()) if root else 0,
         "waiting": sum(use.waiting_pods for use in action.nodes if use.name in leaves),
-        "nodes": [render_node_use(use) for use in action.nodes],
+        **({"nodesLeftOut": left_out} if left_out else {}),
+        "nodes": rows,
     }
+
+
+def _that_fit(rows: Sequence[Object]) -> list[Object]:
+    """The first of them, as many as the object has room for."""
+    fitting: list[Object] = []
+    left = MOST_BYTES
+    for row in rows:
+        left -= len(msgspec.json.encode(row)) + 1
+        if left < 0:
+            break
+        fitting.append(row)
+    return fitting
 
 
 def _valid(errors: Sequence[Violation], violations: Sequence[Violation]) -> tuple[bool, str, str]:
