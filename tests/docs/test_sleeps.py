@@ -36,11 +36,14 @@ ALLOWED = {
     "kube/share_truth.py": 1,  # a watch that begins anew
     "kube/test_faults.py": 1,  # each second of an outage
     "kube/test_kubectl_twins.py": 1,  # `--watch-only` says nothing of its start
+    "kube/test_quota_and_sharing.py": 2,  # accidents at any moment, and a moment without any
+    "kube/test_quota_attacks.py": 3,  # what must not happen within a moment
     "kube/test_quota_demo.py": 1,  # accidents at any moment
     "kube/test_same_end.py": 1,  # an end that is kept for a while
     "kube/test_share_storms.py": 1,  # accidents at any moment
     "kube/test_sharing_words.py": 1,  # until nothing changes any more
     "run/test_laptop.py": 1,  # Ctrl-C well into a large world, of which nothing tells
+    "run/test_quota_process.py": 1,  # asks again
     "waiting.py": 2,  # asks again
 }
 """Sleeps of each file. What goes away is taken out; what is new needs a reason that is no wait."""

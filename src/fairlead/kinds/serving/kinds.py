@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from fairlead.model.jobs.serving import Service, Serving, Workload
+from fairlead.model.jobs.serving import Service, Serving, ServingWorkload
 from fairlead.model.pod import Pod
 from fairlead.wire import names
 
-Labelled = TypeVar("Labelled", Workload, Service, Pod)
+Labelled = TypeVar("Labelled", ServingWorkload, Service, Pod)
 
 
 class ServingType(Struct, frozen=True):
@@ -71,7 +71,7 @@ def selector(name: str = "", version: str = "") -> str:
     return ",".join([names.LABEL_SERVING_TYPE, *(f"{label}={value}" for label, value in wanted if value)])
 
 
-def servings_of(workloads: Iterable[Workload], services: Iterable[Service], pods: Iterable[Pod]) -> tuple[Serving, ...]:
+def servings_of(workloads: Iterable[ServingWorkload], services: Iterable[Service], pods: Iterable[Pod]) -> tuple[Serving, ...]:
     """Serving jobs by namespace, name, version and type. Labels of a type that nobody knows make none."""
     services_by, pods_by = _grouped(services), _grouped(pods)
     found: list[Serving] = []

@@ -39,7 +39,7 @@ class Service(Struct, frozen=True, gc=False):
     ports: tuple[ServicePort, ...] = ()
 
 
-class Workload(Struct, frozen=True, gc=False):
+class ServingWorkload(Struct, frozen=True, gc=False):
     """What keeps the pods of a serving job: a Deployment, or an object whose operator makes Deployments.
 
     `url` only of the latter. `limits` are those of one pod.
@@ -67,8 +67,8 @@ class Serving(Struct, frozen=True, gc=False):
     type: str
     name: str
     version: str
-    workload: Workload
-    workers: tuple[Workload, ...]
+    workload: ServingWorkload
+    workers: tuple[ServingWorkload, ...]
     services: tuple[Service, ...]
     pods: tuple[Pod, ...]
 

@@ -26,7 +26,7 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 CallAction = AdmitPod | EvictPod | DeleteObject | PatchObject
 
 
-class Call(Struct):
+class CallUnderWay(Struct):
     """`is_flying`: its answer has not come. `doubted_at`: when a sending of it ended without an answer, last.
 
     `again_at`: when it is repeated. `listing`: what was the feed's when its answer came, a later listing
@@ -52,9 +52,9 @@ class Calls:
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
         self._listing = feed.listings
-        self.admitting: dict[str, Call] = {}
-        self.stopping: dict[str, Call] = {}
-        self.turning: dict[str, Call] = {}
+        self.admitting: dict[str, CallUnderWay] = {}
+        self.stopping: dict[str, CallUnderWay] = {}
+        self.turning: dict[str, CallUnderWay] = {}
         self.refused_at: dict[str, float] = {}
         self.pauses: dict[str, tuple[float, float]] = {}
 
@@ -90,13 +90,13 @@ class Calls:
     # --- their lives ----------------------------------------------------------------------------------------
 
     def send(self, action: CallAction, now: float, for_unit: str = "") -> CallAction:
-        self._book(action)[action.target.uid] = Call(action, now, for_unit)
+        self._book(action)[action.target.uid] = CallUnderWay(action, now, for_unit)
         return action
 
     def is_paused(self, uid: str, now: float) -> bool:
         return uid in self.pauses and now < self.pauses[uid][0]
 
-    def ended(self, action: CallAction, outcome: Outcome, now: float) -> Call | None:
+    def ended(self, action: CallAction, outcome: Outcome, now: float) -> CallUnderWay | None:
         """The call, if it is one of these. What was certainly not done is forgotten, and left alone for a
         while.
         """
@@ -168,15 +168,15 @@ class Calls:
         times += [until for until, _ in self.pauses.values()]
         return min((at for at in times if at > now), default=None)
 
-    def _all(self) -> Iterator[Call]:
+    def _all(self) -> Iterator[CallUnderWay]:
         return chain(self.stopping.values(), self.admitting.values(), self.turning.values())
 
-    def _book(self, action: CallAction) -> dict[str, Call]:
+    def _book(self, action: CallAction) -> dict[str, CallUnderWay]:
         if isinstance(action, AdmitPod):
             return self.admitting
         return self.turning if isinstance(action, PatchObject) else self.stopping
 
-    def _is_denied(self, call: Call, now: float) -> bool:
+    def _is_denied(self, call: CallUnderWay, now: float) -> bool:
         """Whether a list that was asked for after it had ended does not show it."""
         if call.listing is None and call.doubted_at is not None and now >= call.doubted_at + SETTLE_SECONDS:
             call.listing = self._feed.listings
@@ -194,7 +194,7 @@ class Calls:
         pause = min(2 * self.pauses[uid][1], LONGEST_PAUSE_SECONDS) if uid in self.pauses else FIRST_PAUSE_SECONDS
         self.pauses[uid] = now + pause, pause
 
-    def _refuse_again(self, call: Call, now: float) -> None:
+    def _refuse_again(self, call: CallUnderWay, now: float) -> None:
         """A repeated call is refused: the first may have been done, and may yet be.
 
         An eviction that can be no more on its way was not done, else it would not have been refused. An

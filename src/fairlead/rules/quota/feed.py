@@ -59,8 +59,8 @@ class QuotaFeed:
         self._leaf_spaces: frozenset[str] = frozenset()
         self._doubted_spaces: set[str] = set()
         self._doubted_owners: dict[str, set[str]] = {}
-        self.pods = PodSink(self)
-        self.nodes = NodeSink(self)
+        self.pods = QuotaPodSink(self)
+        self.nodes = QuotaNodeSink(self)
         self.trees = TreeSink(self)
         self.namespaces: Rows[Namespace] = Rows(self)
         self.budgets = BudgetSink(self)
@@ -293,7 +293,7 @@ class BudgetSink(Rows[Budget]):
         return super().drop(key)
 
 
-class NodeSink(Rows[Node]):
+class QuotaNodeSink(Rows[Node]):
     """Takes nodes; heartbeats change nothing."""
 
     def put(self, key: str, row: Node) -> bool:
@@ -311,7 +311,7 @@ class NodeSink(Rows[Node]):
         return row is not None
 
 
-class PodSink:
+class QuotaPodSink:
     """Takes pods. Changes that quota cannot see change nothing."""
 
     def __init__(self, feed: QuotaFeed) -> None:

@@ -367,7 +367,7 @@ class _Planner:
             if group.unit is None:
                 left += self.rooms.leave(group.pods)
             else:
-                self.rooms.unseat(mine := self._seats.get(group.unit, []))
+                self.rooms.unseat(mine := self.account.seats.get(group.unit, []))
                 left += mine
         has_room = self._has_seats(unit)
         self.rooms.stay(left)

@@ -54,7 +54,7 @@ _trees: Final = msgspec.json.Decoder(WireQuotaTree)
 _pods: Final = msgspec.json.Decoder(WirePod)
 
 
-class QuotaAdmission:
+class QuotaPolicies:
     """Asked before a write is stored; returns the object to store, or raises what the API server answers."""
 
     def __init__(self, cluster: StoredCluster) -> None:

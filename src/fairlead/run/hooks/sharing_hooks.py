@@ -23,7 +23,7 @@ from fairlead.rules.sharing.admission import GRANT_POLICY, GRANT_WRITERS, refuse
 from fairlead.rules.sharing.bindings import AnswerBind
 from fairlead.rules.sharing.machine import SharingMachine
 from fairlead.rules.sharing.preempt import Victims, plan_preemption
-from fairlead.run.hooks.quota_admission import QuotaAdmission, denied
+from fairlead.run.hooks.quota_admission import QuotaPolicies, denied
 from fairlead.run.hooks.world_quota import WorldQuota
 from fairlead.wire.gpus.allocation import parse_withheld, render_action
 from fairlead.wire.kube.objects import WireNode, WirePod, parse_node, parse_pod
@@ -55,7 +55,7 @@ def sharing_world(scenario: Scenario, seed: int, epoch: float, saved: SavedWorld
 
 def sharing_hooks(cluster: StoredCluster, recorder: Recorder) -> Hooks:
     """Sharing, quota, and the admission rules of both."""
-    quota, admit_quota = partial(WorldQuota, cluster, recorder), QuotaAdmission(cluster)
+    quota, admit_quota = partial(WorldQuota, cluster, recorder), QuotaPolicies(cluster)
 
     def admission(write: Write) -> Object:
         return admit_quota(write._replace(new=admit(write)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairlead.model.jobs.serving import Claim, Service, ServicePort, Workload
+from fairlead.model.jobs.serving import Claim, Service, ServicePort, ServingWorkload
 from fairlead.model.pod import needed_by
 from fairlead.model.resources import NOTHING
 from fairlead.wire import names
@@ -84,7 +84,7 @@ class WireClaim(Struct, gc=False):
     status: WireClaimStatus | None = None
 
 
-def parse_deployment(wire: WireDeployment) -> Workload:
+def parse_deployment(wire: WireDeployment) -> ServingWorkload:
     """The workload; `replicas` is 1 where the object says none, as the API server fills in."""
     spec = wire.spec or WireDeploymentSpec()
     pod = spec.template.spec if spec.template else None
@@ -97,7 +97,7 @@ def parse_deployment(wire: WireDeployment) -> Workload:
     return msgspec.structs.replace(workload, available=(wire.status and wire.status.available_replicas) or 0)
 
 
-def parse_inference_service(wire: WireInferenceService) -> Workload:
+def parse_inference_service(wire: WireInferenceService) -> ServingWorkload:
     """Replicas and limits stay empty: they are those of the Deployments that its operator makes."""
     workload = _workload("InferenceService", wire.metadata)
     return msgspec.structs.replace(workload, replicas=0, url=(wire.status and wire.status.url) or "")
@@ -134,8 +134,8 @@ def parse_claim(wire: WireClaim) -> Claim:
     )
 
 
-def _workload(kind: str, meta: WireMeta) -> Workload:
-    return Workload(
+def _workload(kind: str, meta: WireMeta) -> ServingWorkload:
+    return ServingWorkload(
         kind=kind,
         namespace=meta.namespace or "",
         name=meta.name or "",
