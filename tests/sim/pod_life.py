@@ -101,7 +101,9 @@ def _check_conditions(before: Object, pod: Object) -> None:
     for old in before["status"].get("conditions", ()):
         new = find_condition(pod["status"].get("conditions", ()), old["type"])
         assert new is not None, f"{name}: condition {old['type']} is gone"
-        if new["status"] == old["status"]:
+        if old["type"] == "fairlead.io/QuotaAdmitted" and new["reason"] != old["reason"]:
+            assert new["lastTransitionTime"] >= old["lastTransitionTime"]  # it tells since when that is the reason
+        elif new["status"] == old["status"]:
             assert new["lastTransitionTime"] == old["lastTransitionTime"], f"{name}: {old['type']} moved its time without its status"
         else:
             assert new["lastTransitionTime"] >= old["lastTransitionTime"]

@@ -43,7 +43,8 @@ def test_a_pod_is_stuck_in_terminating_and_its_successor_waits(world: World) -> 
     stuck = [pod for pod in pods(world, "left-behind") if "deletionTimestamp" in pod["metadata"]]
     assert [pod["spec"]["nodeName"] for pod in stuck] == ["gpu-3"]
     (successor,) = [pod for pod in pods(world, "left-behind") if "deletionTimestamp" not in pod["metadata"]]
-    assert "node(s) had untolerated taint(s)" in condition(successor, "PodScheduled")["message"]
+    assert condition(successor, "PodScheduled")["reason"] == "SchedulingGated"
+    assert condition(successor, "fairlead.io/QuotaAdmitted")["reason"] == "NoFitOnNodes"
 
 
 def test_a_crash_loop_and_a_missing_image(world: World) -> None:
