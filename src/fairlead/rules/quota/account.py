@@ -83,8 +83,10 @@ class QuotaAccount:
         width = len(index.resources)
         self.sums, self.after, self.claims = Sums(index), Sums(index), Sums(index)
         self.live = [[0] * width for _ in index.nodes]
-        self.demand = [[0] * width for _ in index.nodes]
-        self.full: list[set[int]] = [set() for _ in index.nodes]
+        self.demand = Sums(index).own  # what is not lent is asked for, too
+        self.full: list[set[int]] = [
+            {k for k, most in enumerate(index.max[place]) if most is not None and own[k] > most} for place, own in enumerate(self.demand)
+        ]
         self.is_full_changed = True
         self.contested: list[tuple[int, ...]] = [()] * len(index.nodes)
         self.books = {place: LeafBook(place, width) for place in sorted(index.leaf_of.values())}
@@ -285,19 +287,24 @@ class QuotaAccount:
         book.used, book.live, book.demand = used, live, demand
 
     def _carry(self, leaf: int, live: Vector, demand: Vector) -> None:
-        """Demand at a node: each child's part is capped at its max, but is not below its use."""
+        """Demand at a node: each child's part is capped at its max, but is not below its use, nor below what
+        it does not lend.
+        """
         index = self.index
+
+        def part(place: int, k: int) -> int:
+            most, own = index.max[place][k], self.demand[place][k]
+            return max(index.floor[place][k], own if most is None else max(min(own, most), self.live[place][k]))
+
         for k, (moved, asked) in enumerate(zip(live, demand, strict=True)):
             delta = asked
             for place in index.up[leaf]:
                 if not delta and not moved:
                     break
-                most, own, used = index.max[place][k], self.demand[place], self.live[place]
-                before = own[k] if most is None else max(min(own[k], most), used[k])
+                most, own, before = index.max[place][k], self.demand[place], part(place, k)
                 own[k] += delta
-                used[k] += moved
-                after = own[k] if most is None else max(min(own[k], most), used[k])
-                delta = after - before
+                self.live[place][k] += moved
+                delta = part(place, k) - before
                 if (most is not None and own[k] > most) != (k in self.full[place]):
                     self.full[place] ^= {k}
                     self.is_full_changed = True
