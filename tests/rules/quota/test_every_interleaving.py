@@ -182,7 +182,7 @@ def canonical(value: object) -> object:
     if isinstance(value, QuotaMachine):
         mine = vars(value)
         is_planned = mine["_planned_version"] == value.feed.version
-        calls = [canonical(vars(mine[name])) for name in ("_calls", "_telling")]
+        calls = [canonical(vars(mine[name])) for name in ("calls", "telling")]
         return [is_planned, mine["_is_stale"], canonical(value.feed.rows), calls, canonical(mine["_trials"])]
     if isinstance(value, World | Flying):
         return [canonical(getattr(value, name)) for name in value.__struct_fields__]
