@@ -19,7 +19,7 @@ from tests.kube.quota_truth import QuotaTruth
 from tests.waiting import wait_until
 
 PLACES = ("namespace1", "namespace2", "namespace3", "namespace4")
-STORMS = range(1, 3)
+STORMS = range(1, 2)
 """Twenty others were lived through once; a storm takes three quarters of a minute."""
 
 
