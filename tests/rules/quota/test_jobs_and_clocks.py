@@ -43,6 +43,20 @@ def test_a_job_is_suspended_as_a_whole_and_resumed_by_itself() -> None:
     assert world.running("a") == (4,)
 
 
+def test_a_victim_is_told_of_the_resource_that_is_taken_back() -> None:
+    """Cpu comes first in every list, and there is enough of it: what `b` lacks are GPUs."""
+    most = {"cpu": 1000, "gpu": 4}
+    a = QuotaNode("a", "a", "root", {"cpu": 1, "gpu": 0}, most, ("a",))
+    b = QuotaNode("b", "b", "root", {"cpu": 999, "gpu": 4}, most, ("b",))
+    world = SmallWorld(QuotaNode("root", "root", "", most, most, children=(a, b)))
+    world.add("a", 4, {"cpu": 10, "gpu": 1}, owner="a")
+    world.settle()
+    world.add("b", 1, {"cpu": 10, "gpu": 1}, owner="b")
+    assert [each.told for each in world.step().evict] == [
+        "b/p001 takes back 1 of the 4 gpu guaranteed to b; a uses 4 of guaranteed 0, and this is the first of it to go"
+    ]
+
+
 def test_a_job_that_its_owner_suspended_is_left_alone() -> None:
     job = Workload("Job", "batch/v1", "a", "train", "u", can_suspend=True, is_suspended=True, request={"gpu": 1})
     plan = plan_quota(QuotaState(tree("root[4]{a[4]}"), workloads={"u": job}))

@@ -73,7 +73,9 @@ class Planned:
         )
         self.resume = tuple(QuotaResume(unit.workload, names[unit.leaf]) for unit, _ in planner.admitted if unit.workload is not None)
         self.evict = tuple(
-            each for group, unit, key, why in planner.evicted for each in _evictions(planner, group, key, told(group, unit, why))
+            each
+            for group, unit, key, why in planner.evicted
+            for each in _evictions(planner, group, key, why if unit is None else told(group, unit, planner.lacking[unit]))
         )
         self.claims = tuple(
             QuotaClaim(unit.key, names[unit.leaf], planner.amounts(unit), unit.pods, any(pod.claim_since is None for pod in unit.pods))
@@ -128,6 +130,7 @@ class _Planner:
         self.admitted_as: dict[Unit, str] = {}
         self.evicted: list[tuple[VictimGroup, Unit | None, str, str]] = []
         self.victims_of: dict[Unit, list[VictimGroup]] = {}
+        self.lacking: dict[Unit, Sequence[tuple[int, int]]] = {}
         self.claimed: list[Unit] = []
         self.seen: set[int] = set(account.reread)
         self.woken: set[int] = set()
@@ -326,7 +329,8 @@ class _Planner:
                 line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
             return
         is_guaranteed = self.is_guaranteed(unit)
-        if not account.after.blocks(unit.leaf, unit.vector):
+        lacking = account.after.blocks(unit.leaf, unit.vector)
+        if not lacking:
             if is_guaranteed or unit.claim_since is not None:
                 self._holds_seats(unit, ())
                 self._claim(line)
@@ -347,6 +351,7 @@ class _Planner:
                 self.reclaim.spare(group)
             line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
             return
+        self.lacking[unit] = lacking
         self._make_room(line, chosen)
 
     def _has_seats(self, unit: Unit) -> bool:

@@ -33,12 +33,13 @@ class Sentences:
         first = next(each.message for each in self._account.violations if each.stops)
         return f"the quota tree is invalid: {first}"
 
-    def told(self, group: VictimGroup, unit: Unit | None, why: str) -> str:
-        """For a victim and its owner: who takes back how much of which min, and why this pod."""
-        if unit is None:
-            return why
-        index, vector = self._index, group.vector
-        k = next((k for k, amount in enumerate(unit.vector) if amount and vector[k]), 0)
+    def told(self, group: VictimGroup, unit: Unit, lacking: Sequence[tuple[int, int]]) -> str:
+        """For a victim and its owner: who takes back how much of which min, and why this pod.
+
+        `lacking`: (node, resource) where the unit had no room. Of these it is told what the victim gives.
+        """
+        index = self._index
+        k = next((k for _, k in lacking if group.vector[k]), lacking[0][1])
         resource, leaf = index.resources[k], index.names[unit.leaf]
         if group.leaf == unit.leaf:
             if group.priority >= unit.priority:
