@@ -19,9 +19,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from bench.quota_plan import world
 from msgspec.structs import replace
 
-from bench.quota_plan import world
 from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, Outcome, PatchObject, QuotaAction, SetPodCondition
 from fairlead.model.keys import ANNOTATION_LEAF, LABEL_QUOTA, QUOTA_ENFORCED, QUOTA_GATE
 from fairlead.model.node import Condition, Node

@@ -18,7 +18,8 @@ from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
 from fairlead.model.quota.state import NodeRoom, QuotaPod
 from fairlead.model.quota.tree import QuotaSettings, QuotaTree
-from fairlead.rules.quota.room import holes_of, is_schedulable, node_room, taken_by
+from fairlead.rules.nodes.status import is_ready
+from fairlead.rules.quota.room import holes_of, node_room, taken_by
 from fairlead.rules.quota.sight import QuotaSight, quota_pod
 
 Row = TypeVar("Row")
@@ -56,6 +57,8 @@ class QuotaFeed:
         self._in_namespace: defaultdict[str, set[str]] = defaultdict(set)
         self._on_node: defaultdict[str, set[str]] = defaultdict(set)
         self._rooms: dict[str, NodeRoom] = {}
+        self._room_list: tuple[NodeRoom, ...] = ()
+        self._doubted_nodes: set[str] = set()
         self._leaf_spaces: frozenset[str] = frozenset()
         self._doubted_spaces: set[str] = set()
         self._doubted_owners: dict[str, set[str]] = {}
@@ -181,23 +184,33 @@ class QuotaFeed:
     # --- the cluster around them ----------------------------------------------------------------------------
 
     def rooms(self, leaf_spaces: frozenset[str], now: float) -> tuple[NodeRoom, ...]:
-        """The nodes; what pods ask that quota does not count is taken."""
+        """The nodes; what pods ask that quota does not count is taken.
+
+        Looked at are those that changed, and those of which the clock decides whether they count.
+        """
+        if leaf_spaces != self._leaf_spaces:
+            self._leaf_spaces = leaf_spaces
+            self.touched_nodes |= {node.name for node in self.nodes.rows.values()}
+        looked_at = self.touched_nodes | self._doubted_nodes
+        if not looked_at:
+            return self._room_list
         nodes = {node.name: node for node in self.nodes.rows.values()}
-        touched = set(nodes) if leaf_spaces != self._leaf_spaces else self.touched_nodes
-        self._leaf_spaces = leaf_spaces
-        for name in touched | {name for name in self._rooms if not self._rooms[name].is_schedulable}:
+        for name in looked_at:
             node = nodes.get(name)
             if node is None:
                 self._rooms.pop(name, None)
+                self._doubted_nodes.discard(name)
                 continue
             bound = [self.rows[uid] for uid in self._on_node[name]]
             strange = [pod for pod in bound if pod.namespace not in leaf_spaces or pod.uid not in self.known]
             self._rooms[name] = node_room(node, taken_by(strange), holes_of(node, bound), now)
-        for name, node in nodes.items():
-            if self._rooms[name].is_schedulable and not is_schedulable(node, now):
-                self._rooms[name] = replace(self._rooms[name], is_schedulable=False)
+            if is_ready(node):
+                self._doubted_nodes.discard(name)
+            else:
+                self._doubted_nodes.add(name)
         self.touched_nodes = set()
-        return tuple(self._rooms[name] for name in sorted(self._rooms))
+        self._room_list = tuple(self._rooms[name] for name in sorted(self._rooms))
+        return self._room_list
 
     @property
     def workload_of(self) -> dict[str, Workload]:

@@ -43,6 +43,10 @@ from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
 """While anybody waits, stops or is unbound, a plan is made so often without any change."""
+TOLD_AT_ONCE: Final = 200
+"""Rows whose sentences are made at one look beside those of leaves that it looked at."""
+REST_SECONDS: Final = 0.5
+"""Their next ones come so much later."""
 PATCH_SECONDS: Final = 10.0
 """A namespace that was patched and does not show it is patched again after that."""
 TRIAL_SECONDS: Final = 5.0
@@ -84,6 +88,7 @@ class QuotaMachine:
         self._uses: NodeUses | None = None
         self._uncounted: set[int] = set()
         self._is_all_told = False
+        self._untold: dict[int, None] = {}
         self._overlaid: set[str] = set()
         self._turned: set[str] = set()
         self._strays: set[str] = set()
@@ -94,11 +99,11 @@ class QuotaMachine:
         self._planned_version = -1
         self._planned_at = 0.0
         self._told_at = 0.0
-        self._listing = -1
+        self._listing: tuple[int, QuotaAccount | None] = -1, None
         self._is_stale = True
         self._calls_due: float | None = None
         self._broken = ""
-        self._validated: tuple[QuotaTree | None, frozenset[str], tuple[Violation, ...]] | None = None
+        self._validated: tuple[QuotaTree | None, int, tuple[Violation, ...]] | None = None
         self._status = TreeStatus()
 
     def look(self, now: float) -> list[QuotaAction]:
@@ -136,7 +141,7 @@ class QuotaMachine:
                     self.calls.pause(action.target.uid, now)
             case AdmitPod() | EvictPod() | DeleteObject() | PatchObject():
                 self._called(action, outcome, now)
-        return list(self.telling.next(now))
+        return list(self.telling.more(now))
 
     # --- when -----------------------------------------------------------------------------------------------
 
@@ -144,6 +149,8 @@ class QuotaMachine:
         if self._is_stale or self._planned_version != self.feed.version:
             return True
         if self._calls_due is not None and now >= self._calls_due:
+            return True
+        if self._untold and now >= self._planned_at + REST_SECONDS:
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
 
@@ -156,6 +163,8 @@ class QuotaMachine:
         times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
+        if self._untold:
+            times.append(self._planned_at + REST_SECONDS)
         return min((at for at in times if at is not None), default=None)
 
     def _step_back(self, now: float) -> None:
@@ -187,15 +196,15 @@ class QuotaMachine:
         account.violations = violations
         planned = self._planned = plan_account(account, now)
         self._plan = None
-        places = self._tell(account, planned, now)
-        rows = {row.unit: row for place in places for row in planned.waiting_in(place)}
+        told = self._tell(account, planned, now)
+        rows = {row.unit: row for its in told.values() for row in its}
         yield from self._claim([row for row in rows.values() if row.reason == _CLAIMS], now)
         yield from self._evict(planned.evict, rows, now)
         yield from self._resume(planned, now)
         yield from self._admit(planned, now)
         yield from self._return(planned, now)
         yield from self._enforce(now)
-        self._uncounted |= set(account.reread)
+        self._uncounted |= {*account.reread, *told}
         self._status.want(tree, self._node_uses, violations, self._not_enforced(), now)
 
     @property
@@ -205,21 +214,31 @@ class QuotaMachine:
             self._plan = QuotaPlan() if self._planned is None else replace(self._planned.plan(), nodes=self._node_uses())
         return self._plan
 
-    def _tell(self, account: QuotaAccount, planned: Planned, now: float) -> list[int]:
-        """Conditions follow the plan where it looked at somebody; all of them now and then, for their
-        sentences.
+    def _tell(self, account: QuotaAccount, planned: Planned, now: float) -> dict[int, Sequence[QuotaWaiting]]:
+        """Conditions follow the plan where it looked at somebody. Of other leaves only sentences may have
+        changed: they are told now and then, a few leaves at a look.
 
-        The leaves that it looked at.
+        The rows of the leaves that it looked at.
         """
         places, names = planned.looked_at(), account.index.names
-        self._is_all_told = self._is_all_told and not account.reread and self._listing == self.feed.listings
-        if not self._is_all_told and (now >= self._told_at + LOOK_SECONDS or self._listing != self.feed.listings):
-            self._told_at, self._listing, self._is_all_told = now, self.feed.listings, True
-            self.telling.want({names[place]: planned.waiting_in(place) for place in account.books}, now)
-        else:
-            for place in places:
-                self.telling.want_in(names[place], planned.waiting_in(place), now)
-        return places
+        rows: dict[int, Sequence[QuotaWaiting]] = {place: planned.waiting_in(place) for place in places}
+        self._is_all_told = self._is_all_told and not account.reread
+        if self._listing != (listing := (self.feed.listings, account)):
+            self._listing, self._told_at, self._is_all_told, self._untold = listing, now, True, {}
+            self.telling.want({names[place]: rows.get(place) or planned.waiting_in(place) for place in account.books}, now)
+            return rows
+        for place in places:
+            self._untold.pop(place, None)
+            self.telling.want_in(names[place], rows[place], now)
+        if not self._is_all_told and not self._untold and now >= self._told_at + LOOK_SECONDS:
+            self._told_at, self._is_all_told, self._untold = now, True, dict.fromkeys(account.books)
+        left = TOLD_AT_ONCE
+        while self._untold and left > 0:
+            place, _ = self._untold.popitem()
+            its = planned.waiting_in(place)
+            self.telling.want_in(names[place], its, now)
+            left -= 1 + len(its)
+        return rows
 
     def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
         """The account of what the watch shows, with our calls laid over it."""
@@ -230,7 +249,7 @@ class QuotaMachine:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
-            self._marks_version, self._told_at, self._strays = -1, 0.0, set()
+            self._marks_version, self._strays = -1, set()
             changed, turned = set(feed.known), set(feed.workload_of)
         overlaid = {*self.calls.touched, *self.telling.touched}
         for uid in changed | overlaid | self._overlaid:
@@ -263,17 +282,18 @@ class QuotaMachine:
         uses, account, planned = self._uses, self._account, self._planned
         if uses is None or account is None or planned is None:
             return ()
+        names = account.index.names
         for place in self._uncounted:
-            uses.read(account.index.names[place], account.books[place].pods.values(), account.now)
+            uses.read(names[place], account.books[place].pods.values(), planned.waiting_units_in(place), account.now)
         self._uncounted = set()
-        return uses.rows(planned.claims, planned.waiting_units())
+        return uses.rows(planned.claims)
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:
         """Of the tree as it stands; validated again only when it, or the set of namespaces, has changed."""
-        names = frozenset(space.name for space in self.feed.namespaces.rows.values())
-        if self._validated is None or self._validated[0] is not tree or self._validated[1] != names:
-            found = validate(tree, tree, names) if tree is not None else ()
-            self._validated = tree, names, found
+        spaces = self.feed.namespaces
+        if self._validated is None or self._validated[0] is not tree or self._validated[1] != spaces.version:
+            names = frozenset(space.name for space in spaces.rows.values())
+            self._validated = tree, spaces.version, validate(tree, tree, names) if tree is not None else ()
         return self._validated[2]
 
     def _break(self, tree: QuotaTree | None, violations: tuple[Violation, ...], now: float) -> None:
@@ -284,6 +304,7 @@ class QuotaMachine:
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
         self._account = self._planned = self._uses = None
+        self._untold = {}
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)

@@ -43,28 +43,49 @@ def node_uses(
 
 
 class NodeUses:
-    """The same, kept leaf by leaf: only leaves that changed are counted again."""
+    """The same, kept: only leaves that changed are counted again, with what is above them."""
 
     def __init__(self, tree: QuotaNode, settings: QuotaSettings) -> None:
-        self._tree = tree
         self._settings = settings
         self._managed = frozenset(managed_resources(tree))
+        self._nodes = list(tree.walk())
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
-        self._sums: dict[str, _LeafSums] = {}
+        self._above: dict[int, QuotaNode] = {id(child): node for node in self._nodes for child in node.children}
+        self._sums: dict[int, _LeafSums] = {}
+        self._rows: dict[int, QuotaNodeUse] = {}
+        self._claimed: frozenset[str] = frozenset()
+        self._changed: set[str] = set()
 
-    def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
-        """A leaf as a whole."""
-        sums = self._sums[leaf] = _LeafSums(self._leaves[leaf])
+    def read(self, leaf: str, pods: Iterable[QuotaPod], units: int, now: Moment) -> None:
+        """A leaf as a whole. `units`: so many wait."""
+        node = self._leaves[leaf]
+        sums = self._sums[id(node)] = _LeafSums(node)
+        sums.waiting_units = units
         for pod in pods:
             sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_told=False)
+        self._changed.add(leaf)
 
-    def rows(self, claims: Iterable[QuotaClaim], units: Mapping[str, int]) -> tuple[QuotaNodeUse, ...]:
-        """`claims` and `units` as `node_uses` takes them."""
-        for name, sums in self._sums.items():
-            sums.claimed, sums.waiting_units = {}, units.get(name, 0)
+    def rows(self, claims: Iterable[QuotaClaim]) -> tuple[QuotaNodeUse, ...]:
+        """Every node, parents before children in the order written; every leaf has been read."""
+        claimed: dict[str, Sum] = {}
         for claim in claims:
-            _add(self._sums[claim.leaf].claimed, claim.request, self._managed)
-        return tuple(_gather(self._tree, {id(leaf): self._sums[name] for name, leaf in self._leaves.items()})[1])
+            _add(claimed.setdefault(claim.leaf, {}), claim.request, self._managed)
+        above: set[int] = set()
+        for leaf in self._changed | self._claimed | claimed.keys():
+            node: QuotaNode | None = self._leaves[leaf]
+            self._sums[id(node)].claimed = claimed.get(leaf, {})
+            while node is not None and id(node) not in above:
+                above.add(id(node))
+                node = self._above.get(id(node))
+        self._changed, self._claimed = set(), frozenset(claimed)
+        for node in reversed(self._nodes):  # children before parents
+            if id(node) in above:
+                if not node.is_leaf:
+                    own = self._sums[id(node)] = _LeafSums(node)
+                    for child in node.children:
+                        own.add(self._sums[id(child)])
+                self._rows[id(node)] = _row(node, self._sums[id(node)])
+        return tuple(self._rows[id(node)] for node in self._nodes)
 
 
 def is_lost(pod: QuotaPod, now: Moment, settings: QuotaSettings) -> bool:

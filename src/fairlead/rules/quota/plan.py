@@ -104,10 +104,9 @@ class Planned:
         planner = self._planner
         return sorted(planner.seen | planner.woken | (planner.account.dirty & planner.account.books.keys()))
 
-    def waiting_units(self) -> dict[str, int]:
-        """So many wait, by leaf."""
-        planner = self._planner
-        return {planner.index.names[place]: planner.count(book) for place, book in planner.account.books.items()}
+    def waiting_units_in(self, place: int) -> int:
+        """So many units wait in a leaf."""
+        return self._planner.count(self._planner.account.books[place])
 
     def plan(self) -> QuotaPlan:
         return QuotaPlan(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -60,7 +62,11 @@ class _Owner(NamedTuple):
 
 
 class Telling:
-    """`want` takes what the plan says; `next` gives the calls for it, `done` hears how each ended."""
+    """`want` takes what the plan says; `next` gives the calls for it, `done` hears how each ended, and `more`
+    what may be told because of that.
+
+    What waits for its time stands in a line by that time, so that an answer costs the same however many wait.
+    """
 
     def __init__(self, feed: QuotaFeed) -> None:
         self._feed = feed
@@ -70,11 +76,16 @@ class Telling:
         self._reasons: dict[str, tuple[QuotaPod, Told]] = {}
         self._sentences: dict[str, tuple[QuotaPod, Told]] = {}
         self._sentence_at: dict[str, float] = {}
+        self._sentence_line: list[tuple[float, int, str]] = []
+        self._lined_up: set[str] = set()
+        self._number = 0
         self._admitted: dict[str, tuple[QuotaPod, str]] = {}
         self._events: deque[TellObjectEvent] = deque()
         self._flying = 0
         self._owners: dict[tuple[str, str], _Owner] = {}
+        self._owner_line: list[tuple[float, tuple[str, str]]] = []
         self._owner_told: dict[tuple[str, str], tuple[float, int]] = {}
+        self._owners_told: deque[tuple[float, tuple[str, str]]] = deque()
         self._rows_of: dict[str, tuple[list[str], dict[tuple[str, str], tuple[int, str]]]] = {}
         self._wanted: dict[str, Told] = {}
         self._waits: dict[tuple[str, str], int] = {}
@@ -100,7 +111,8 @@ class Telling:
     def want(self, rows: Mapping[str, Iterable[QuotaWaiting]], now: float) -> None:
         """The plan's rows of those that wait, of all leaves."""
         for leaf in [leaf for leaf in self._rows_of if leaf not in rows]:
-            self._forget_leaf(leaf)
+            for key in self._forget_leaf(leaf):
+                self._forget_owner(key, now)
         for leaf, its in rows.items():
             self.want_in(leaf, its, now)
 
@@ -122,6 +134,7 @@ class Telling:
         self._rows_of[leaf] = uids, counts
         for key in [key for key in before if key not in counts]:
             self._owners.pop(key, None)
+            self._forget_owner(key, now)
         for key, (count, sentence) in counts.items():
             self._waits[key] = count
             self._want_owner(key, count, sentence, now)
@@ -151,24 +164,28 @@ class Telling:
     def next(self, now: float) -> list[TellAction]:
         """As many calls as may be on their way now: reasons first, then Events, then sentences."""
         self._forget(now)
+        return self.more(now)
+
+    def more(self, now: float) -> list[TellAction]:
+        """The same after an answer: what the watch shows is looked at again by `next`."""
         actions: list[TellAction] = []
-        for uid, (pod, sentence) in list(self._admitted.items()):
-            if self._flying >= AT_ONCE:
-                return actions
-            if self._may_write(uid, now):
-                del self._admitted[uid]
-                actions.append(self._write(pod, (ADMITTED, sentence), now))
-        for uid, (pod, told) in list(self._reasons.items()):
-            if self._flying >= AT_ONCE:
-                return actions
-            if self._may_write(uid, now):
-                del self._reasons[uid]
-                actions.append(self._write(pod, told, now))
+        for uid in self._free(self._admitted, now):
+            pod, sentence = self._admitted.pop(uid)
+            actions.append(self._write(pod, (ADMITTED, sentence), now))
+        for uid in self._free(self._reasons, now):
+            pod, told = self._reasons.pop(uid)
+            actions.append(self._write(pod, told, now))
+        if self._flying >= AT_ONCE:
+            return actions
         self._tell_owners(now)
         while self._events and self._flying < AT_ONCE:
             self._flying += 1
             actions.append(self._events.popleft())
         return [*actions, *self._next_sentences(now)]
+
+    def _free(self, wanted: Iterable[str], now: float) -> list[str]:
+        """The first of these pods that may be written to now."""
+        return list(islice((uid for uid in wanted if self._may_write(uid, now)), max(0, AT_ONCE - self._flying)))
 
     def done(self, action: TellAction, outcome: Outcome, now: float) -> None:
         self._flying = max(0, self._flying - 1)
@@ -194,18 +211,25 @@ class Telling:
 
     def next_after(self, now: float) -> float | None:
         """When the clock alone lets something be told."""
-        times = [*(owner.due_at for owner in self._owners.values()), *self._pauses.values()]
-        if self._sentences:
-            free = min(self._sentence_at.get(uid, 0.0) + SENTENCE_SECONDS for uid in self._sentences)
-            times.append(max(free, now + 1.0))
-        return min((at for at in times if at > now), default=None)
+        times = [at for at in self._pauses.values() if at > now]
+        if self._owner_line:
+            first = self._owner_line[0][0]
+            times.append(first if first > now else now + 1.0)
+        if self._sentence_line:
+            times.append(max(self._sentence_line[0][0], now + 1.0))
+        return min(times, default=None)
 
     def step_back(self, now: float) -> None:
         """The clock went back: no pause is to last as long as its step."""
         self._pauses.clear()
         self._sentence_at.clear()
+        self._sentence_line = [(min(at, now), number, uid) for at, number, uid in self._sentence_line]
+        heapify(self._sentence_line)
         self._owners = {key: owner._replace(due_at=min(owner.due_at, now)) for key, owner in self._owners.items()}
-        self._owner_told = {key: (min(at, now), count) for key, (at, count) in self._owner_told.items()}
+        self._owner_line = [(owner.due_at, key) for key, owner in self._owners.items()]
+        heapify(self._owner_line)
+        self._owner_told = {key: (min(at, now), pods) for key, (at, pods) in self._owner_told.items()}
+        self._owners_told = deque(sorted((at, key) for key, (at, _) in self._owner_told.items()))
         self._tokens_at = now
         for written in self._written.values():
             written.at = min(written.at, now)
@@ -219,21 +243,34 @@ class Telling:
             self._reasons[pod.uid] = pod, told
         elif said[1] != told[1]:
             self._sentences[pod.uid] = pod, told
+            self._line_up(pod.uid, self._sentence_at.get(pod.uid, 0.0) + SENTENCE_SECONDS)
 
-    def _want_owner(self, key: tuple[str, str], count: int, sentence: str, now: float) -> None:
+    def _line_up(self, uid: str, at: float) -> None:
+        """Its sentence may be written from then on. A pod stands in the line once."""
+        if uid not in self._lined_up:
+            self._lined_up.add(uid)
+            self._number += 1
+            heappush(self._sentence_line, (at, self._number, uid))
+
+    def _want_owner(self, key: tuple[str, str], pods: int, sentence: str, now: float) -> None:
         told = self._owner_told.get(key)
         known = self._owners.pop(key, None)
-        if told is not None and told[1] == count:
+        if told is not None and told[1] == pods:
             return
         due_at = known.due_at if known is not None else now + OWNER_PATIENCE_SECONDS if told is None else told[0] + OWNER_SECONDS
-        self._owners[key] = _Owner(due_at, count, sentence)
+        self._owners[key] = _Owner(due_at, pods, sentence)
+        if known is None:
+            heappush(self._owner_line, (due_at, key))
 
     def _tell_owners(self, now: float) -> None:
-        for key, due in list(self._owners.items()):
-            if due.due_at > now:
+        while self._owner_line and self._owner_line[0][0] <= now:
+            _, key = heappop(self._owner_line)
+            due = self._owners.get(key)
+            if due is None or due.due_at > now:  # it stands in the line for another time, or not any more
                 continue
             del self._owners[key]
             self._owner_told[key] = now, due.pods
+            self._owners_told.append((now, key))
             owner = self._feed.workload_of.get(key[0])
             if owner is not None:
                 waits = "waits" if due.pods == 1 else "wait"
@@ -243,14 +280,21 @@ class Telling:
     def _next_sentences(self, now: float) -> Iterable[TellAction]:
         self._tokens = min(SENTENCES_PER_SECOND, self._tokens + (now - self._tokens_at) * SENTENCES_PER_SECOND)
         self._tokens_at = now
-        for uid, (pod, told) in list(self._sentences.items()):
-            if self._tokens < 1 or self._flying >= AT_ONCE:
-                return
-            if self._may_write(uid, now) and now >= self._sentence_at.get(uid, 0.0) + SENTENCE_SECONDS:
-                self._tokens -= 1
-                self._sentence_at[uid] = now
-                del self._sentences[uid]
-                yield self._write(pod, told, now)
+        line = self._sentence_line
+        while line and line[0][0] <= now and self._tokens >= 1 and self._flying < AT_ONCE:
+            _, _, uid = heappop(line)
+            self._lined_up.discard(uid)
+            if uid not in self._sentences:
+                continue
+            free_at = self._sentence_at.get(uid, 0.0) + SENTENCE_SECONDS
+            if now < free_at or not self._may_write(uid, now):
+                self._line_up(uid, max(free_at, now + AGAIN_SECONDS))
+                continue
+            self._tokens -= 1
+            self._sentence_at.pop(uid, None)
+            self._sentence_at[uid] = now
+            pod, told = self._sentences.pop(uid)
+            yield self._write(pod, told, now)
 
     def _may_write(self, uid: str, now: float) -> bool:
         written = self._written.get(uid)
@@ -282,9 +326,17 @@ class Telling:
                 del self._written[uid]
         for uid in [uid for uid, until in self._pauses.items() if now >= until]:
             del self._pauses[uid]
-        for uid in [uid for uid, at in self._sentence_at.items() if now >= at + SENTENCE_SECONDS]:
+        while (uid := next(iter(self._sentence_at), "")) and now >= self._sentence_at[uid] + SENTENCE_SECONDS:  # the oldest first
             del self._sentence_at[uid]
-        for key in [key for key, (at, _) in self._owner_told.items() if now >= at + OWNER_SECONDS and key not in self._waits]:
+        while self._owners_told and now >= self._owners_told[0][0] + OWNER_SECONDS:
+            _, key = self._owners_told.popleft()
+            if key not in self._waits:
+                self._forget_owner(key, now)
+
+    def _forget_owner(self, key: tuple[str, str], now: float) -> None:
+        """It waits no more for that. What was told is kept for its time: it is not to be told again soon."""
+        told = self._owner_told.get(key)
+        if told is not None and now >= told[0] + OWNER_SECONDS:
             del self._owner_told[key]
 
 
