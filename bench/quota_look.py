@@ -45,7 +45,7 @@ class Cluster:
         self.now = START
         self.pods: dict[str, Pod] = {}
         self.seconds: list[float] = []
-        nodes = max(1, pod_count // PODS_PER_NODE)
+        nodes = self.nodes = max(1, pod_count // PODS_PER_NODE)
         amounts = {"cpu": 10**6, "nvidia.com/gpu": 10**4, "pods": 10**4}
         ready = (Condition("Ready", "True"),)
         jobs: dict[str, Workload] = {}
@@ -110,7 +110,7 @@ class Cluster:
         match action:
             case AdmitPod():
                 pod = self.pods[action.target.uid]
-                self.hear(replace(pod, gates=(), node="node-0", phase=PodPhase.RUNNING), pod.uid)
+                self.hear(replace(pod, gates=(), node=f"node-{hash(pod.uid) % self.nodes}", phase=PodPhase.RUNNING), pod.uid)
             case EvictPod(is_trial=False) | DeleteObject():
                 self.hear(None, action.target.uid)
             case SetPodCondition():
@@ -142,7 +142,7 @@ def main(leaf_count: int, pod_count: int, *, is_profiled: bool) -> None:
         for number in range(ROUNDS):
             cluster.now += 1.0
             began = time.thread_time()
-            if is_profiled:
+            if is_profiled and what[0] == "a":
                 profile.enable()
             change(number)
             actions = cluster.machine.look(cluster.now)

@@ -22,6 +22,7 @@ class TreeStatus:
         self._wanted: WriteTreeStatus | None = None
         self._nodes: Callable[[], Sequence[QuotaNodeUse]] | None = None
         self._written: WriteTreeStatus | None = None
+        self._may_be_news = False
         self._is_flying_until = 0.0
         self._free_at = 0.0
 
@@ -36,17 +37,20 @@ class TreeStatus:
         """`nodes` is asked when the status may be written."""
         self._wanted = WriteTreeStatus(tree, (), tuple(violations), not_enforced, now)
         self._nodes = nodes
+        self._may_be_news = True
 
     def next(self, now: float) -> list[WriteTreeStatus]:
         wanted = self._wanted
-        if wanted is None or now < self._free_at or now < self._is_flying_until:
+        if wanted is None or not self._may_be_news or now < self._free_at or now < self._is_flying_until:
             return []
         if self._nodes is not None:
             wanted = self._wanted = replace(wanted, nodes=tuple(self._nodes()))
             self._nodes = None
-        if not self._is_news:
-            return []
+        is_news = self._written is None or replace(wanted, at=0.0) != replace(self._written, at=0.0)
         self._written = wanted
+        self._may_be_news = False
+        if not is_news:
+            return []
         self._is_flying_until = now + AGAIN_SECONDS
         self._free_at = now + WRITE_SECONDS
         return [wanted]
@@ -57,14 +61,8 @@ class TreeStatus:
     def done(self, outcome: Outcome, now: float) -> None:
         self._is_flying_until = 0.0
         if outcome.result is not Result.DONE:
-            self._written = None
+            self._written, self._may_be_news = None, True
             self._free_at = now + AGAIN_SECONDS
 
     def next_after(self, now: float) -> float | None:
-        return max(self._free_at, self._is_flying_until, now) if self._nodes is not None or self._is_news else None
-
-    @property
-    def _is_news(self) -> bool:
-        if self._wanted is None:
-            return False
-        return self._written is None or replace(self._wanted, at=0.0) != replace(self._written, at=0.0)
+        return max(self._free_at, self._is_flying_until, now) if self._may_be_news else None
