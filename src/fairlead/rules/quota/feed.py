@@ -203,7 +203,9 @@ class QuotaFeed:
                 continue
             bound = [self.rows[uid] for uid in self._on_node[name]]
             strange = [pod for pod in bound if pod.namespace not in leaf_spaces or pod.uid not in self.known]
-            self._rooms[name] = node_room(node, taken_by(strange), holes_of(node, bound), now)
+            room = node_room(node, taken_by(strange), holes_of(node, bound), now)
+            if self._rooms.get(name) != room:  # who compares rooms by identity need not look
+                self._rooms[name] = room
             if is_ready(node):
                 self._doubted_nodes.discard(name)
             else:

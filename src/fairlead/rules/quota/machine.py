@@ -43,10 +43,10 @@ from fairlead.rules.quota.validate import validate
 
 LOOK_SECONDS: Final = 30.0
 """While anybody waits, stops or is unbound, a plan is made so often without any change."""
-TOLD_AT_ONCE: Final = 200
-"""Rows whose sentences are made at one look beside those of leaves that it looked at."""
-REST_SECONDS: Final = 0.5
-"""Their next ones come so much later."""
+TOLD_AT_ONCE: Final = 50
+"""Of leaves that a plan did not look at, sentences are made for so many rows at once."""
+REST_SECONDS: Final = 0.2
+"""The next ones come so much later."""
 PATCH_SECONDS: Final = 10.0
 """A namespace that was patched and does not show it is patched again after that."""
 TRIAL_SECONDS: Final = 5.0
@@ -87,8 +87,10 @@ class QuotaMachine:
         self._account: QuotaAccount | None = None
         self._uses: NodeUses | None = None
         self._uncounted: set[int] = set()
+        self._recounted: set[int] = set()
         self._is_all_told = False
         self._untold: dict[int, None] = {}
+        self._rested_at = 0.0
         self._overlaid: set[str] = set()
         self._turned: set[str] = set()
         self._strays: set[str] = set()
@@ -117,6 +119,8 @@ class QuotaMachine:
         actions: list[QuotaAction] = list(self.calls.again(now))
         if self._is_due(now):
             actions += self._replan(now)
+        if self._untold:
+            self._tell_more(now)
         actions += self._status.next(now)
         actions += self.telling.next(now)
         self._calls_due = self.calls.next_after(now)
@@ -150,8 +154,6 @@ class QuotaMachine:
             return True
         if self._calls_due is not None and now >= self._calls_due:
             return True
-        if self._untold and now >= self._planned_at + REST_SECONDS:
-            return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
 
     @property
@@ -164,7 +166,7 @@ class QuotaMachine:
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         if self._untold:
-            times.append(self._planned_at + REST_SECONDS)
+            times.append(self._rested_at)
         return min((at for at in times if at is not None), default=None)
 
     def _step_back(self, now: float) -> None:
@@ -174,7 +176,7 @@ class QuotaMachine:
         self._status.step_back(now)
         self._trials.clear()
         self._patched.clear()
-        self._told_at, self._is_stale = 0.0, True
+        self._told_at, self._rested_at, self._is_stale = 0.0, 0.0, True
 
     def _changed(self) -> None:
         self._is_stale = True
@@ -204,7 +206,8 @@ class QuotaMachine:
         yield from self._admit(planned, now)
         yield from self._return(planned, now)
         yield from self._enforce(now)
-        self._uncounted |= {*account.reread, *told}
+        self._uncounted |= set(account.reread)
+        self._recounted |= told.keys()
         self._status.want(tree, self._node_uses, violations, self._not_enforced(), now)
 
     @property
@@ -232,13 +235,20 @@ class QuotaMachine:
             self.telling.want_in(names[place], rows[place], now)
         if not self._is_all_told and not self._untold and now >= self._told_at + LOOK_SECONDS:
             self._told_at, self._is_all_told, self._untold = now, True, dict.fromkeys(account.books)
+        return rows
+
+    def _tell_more(self, now: float) -> None:
+        """What the latest plan says of some leaves that it did not look at."""
+        account, planned = self._account, self._planned
+        if account is None or planned is None or now < self._rested_at:
+            return
         left = TOLD_AT_ONCE
         while self._untold and left > 0:
             place, _ = self._untold.popitem()
             its = planned.waiting_in(place)
-            self.telling.want_in(names[place], its, now)
+            self.telling.want_in(account.index.names[place], its, now)
             left -= 1 + len(its)
-        return rows
+        self._rested_at = now + REST_SECONDS
 
     def keep(self, root: QuotaNode, now: float) -> QuotaAccount:
         """The account of what the watch shows, with our calls laid over it."""
@@ -248,6 +258,7 @@ class QuotaMachine:
         if account is None or account.tree is not root:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
+            self._recounted = set()
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
             self._marks_version, self._strays = -1, set()
             changed, turned = set(feed.known), set(feed.workload_of)
@@ -284,8 +295,10 @@ class QuotaMachine:
             return ()
         names = account.index.names
         for place in self._uncounted:
-            uses.read(names[place], account.books[place].pods.values(), planned.waiting_units_in(place), account.now)
-        self._uncounted = set()
+            uses.read(names[place], account.books[place].pods.values(), account.now)
+        for place in self._recounted:
+            uses.wait_in(names[place], planned.waiting_units_in(place))
+        self._uncounted, self._recounted = set(), set()
         return uses.rows(planned.claims)
 
     def _violations(self, tree: QuotaTree | None) -> tuple[Violation, ...]:

@@ -51,19 +51,28 @@ class NodeUses:
         self._nodes = list(tree.walk())
         self._leaves = {leaf.name: leaf for leaf in tree.leaves()}
         self._above: dict[int, QuotaNode] = {id(child): node for node in self._nodes for child in node.children}
+        self._units: dict[str, int] = {}
         self._sums: dict[int, _LeafSums] = {}
         self._rows: dict[int, QuotaNodeUse] = {}
         self._claimed: frozenset[str] = frozenset()
         self._changed: set[str] = set()
 
-    def read(self, leaf: str, pods: Iterable[QuotaPod], units: int, now: Moment) -> None:
-        """A leaf as a whole. `units`: so many wait."""
+    def read(self, leaf: str, pods: Iterable[QuotaPod], now: Moment) -> None:
+        """A leaf as a whole."""
         node = self._leaves[leaf]
-        sums = self._sums[id(node)] = _LeafSums(node)
-        sums.waiting_units = units
+        sums = _LeafSums(node)
+        sums.waiting_units = self._units.get(leaf, 0)
         for pod in pods:
             sums.count(pod, self._managed, is_lost=is_lost(pod, now, self._settings), is_claim_told=False)
+        self._sums[id(node)] = sums
         self._changed.add(leaf)
+
+    def wait_in(self, leaf: str, units: int) -> None:
+        """So many units wait in it."""
+        if units != self._units.get(leaf, 0):
+            self._units[leaf] = units
+            self._sums[id(self._leaves[leaf])].waiting_units = units
+            self._changed.add(leaf)
 
     def rows(self, claims: Iterable[QuotaClaim]) -> tuple[QuotaNodeUse, ...]:
         """Every node, parents before children in the order written; every leaf has been read."""

@@ -165,6 +165,7 @@ class _Planner:
         """All lines of leaves that changed; of others those for which there is room where there was none."""
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
+        least: dict[tuple[int, int], int] = {}
         rooms: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
             if not book.lines:
@@ -174,22 +175,25 @@ class _Planner:
                 self.woken.add(leaf)
                 for line in book.lines:
                     self._restart(line)
-            elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
-                at = self._version(leaf)
-                for line in book.lines:
-                    ceiling = line.ceiling
-                    if ceiling is None:
-                        continue
-                    if ceiling not in rooms:
-                        place, k = ceiling
-                        rooms[ceiling] = (most[place][k] or 0) - own[place][k]
-                    if line.need <= rooms[ceiling]:
-                        self._count += 1
-                        turn = line.turn if line.turn_at == at else self._turn(line)
-                        roomy[ceiling].append((turn, self._count, line))
+                continue
+            at = -1
+            for line in book.lines:
+                ceiling, need = line.ceiling, line.need
+                if ceiling is None:
+                    continue
+                room = rooms.get(ceiling)
+                if room is None:
+                    place, k = ceiling
+                    room = rooms[ceiling] = (most[place][k] or 0) - own[place][k]
+                if need <= room:
+                    at = self._version(leaf) if at < 0 else at
+                    self._count += 1
+                    roomy[ceiling].append((line.turn if line.turn_at == at else self._turn(line), self._count, line))
+                    if need < least.get(ceiling, need + 1):
+                        least[ceiling] = need
         for ceiling, lines in roomy.items():
             heapify(lines)
-            self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
+            self._roomy.append((ceiling, least[ceiling], lines))
 
     def _next(self) -> Line | None:
         """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
