@@ -31,6 +31,7 @@ from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, 
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
 from fairlead.rules.quota.sentences import Sentences
+from fairlead.rules.quota.tree import Vector
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
 DRAIN = "fairlead.io/drain-over-max"
@@ -133,6 +134,7 @@ class _Planner:
         self.claimed: list[Unit] = []
         self.seen: set[int] = set(account.reread)
         self.woken: set[int] = set()
+        self._standings: dict[tuple[int, Vector], tuple[bool, bool]] = {}
         self._roomy: list[tuple[tuple[int, int], int, list[tuple[tuple[object, ...], int, Line]]]] = []
         self._done: set[Unit] = set()
         self._heap: list[tuple[tuple[object, ...], int, Line]] = []
@@ -553,10 +555,10 @@ class _Planner:
                 if reason is _CLAIMS or unit.claim_since is not None:
                     turn: tuple[object, ...] = (0, unit.claim_since if unit.claim_since is not None else self.account.now, unit.name)
                 else:
-                    turn = 1, not self.is_guaranteed(unit), -unit.priority, self._user_order(unit), unit.age, unit.name
+                    turn = 1, not self._standing(unit)[0], -unit.priority, self._user_order(unit), unit.age, unit.name
                 if reason is _IDLE and unit.behind is not None and unit.behind not in self._done:
                     told = self.sentences.behind(unit)
-                elif reason is _IDLE and self.sentences.own_ceiling(unit) is not None:
+                elif reason is _IDLE and self._standing(unit)[1]:
                     reason = Reason.OVER_MAX
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
@@ -566,6 +568,14 @@ class _Planner:
             rows.append((unit, *(never if at is not None else (Reason.GANG_INCOMPLETE, unit.missing))))
         return rows
 
+    def _standing(self, unit: Unit) -> tuple[bool, bool]:
+        """Whether it is guaranteed, and whether its leaf's own use stands in its way, when all is decided."""
+        alike = unit.leaf, unit.vector
+        known = self._standings.get(alike)
+        if known is None:
+            known = self._standings[alike] = self.is_guaranteed(unit), self.sentences.own_ceiling(unit) is not None
+        return known
+
     def count(self, book: LeafBook) -> int:
         if self.is_stopped:
             return len(book.units)
@@ -574,7 +584,7 @@ class _Planner:
     def rows(self, book: LeafBook) -> tuple[QuotaWaiting, ...]:
         leaf = self.index.names[book.place]
         return tuple(
-            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self.is_guaranteed(unit))
+            self.sentences.waiting(unit, leaf, reason, told, position, self.victims_of.get(unit, ()), self._standing(unit)[0])
             for position, (unit, reason, told) in enumerate(self.verdicts(book.place), 1)
         )
 

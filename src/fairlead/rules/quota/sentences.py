@@ -28,6 +28,7 @@ class Sentences:
         self._now = account.sums
         self._claims = account.claims
         self._borrowing: dict[int, tuple[Borrower, ...]] = {}
+        self._alike: dict[tuple[object, ...], tuple[tuple[Blocked, ...], tuple[Borrower, ...], str]] = {}
 
     def invalid(self) -> str:
         first = next(each.message for each in self._account.violations if each.stops)
@@ -164,11 +165,19 @@ class Sentences:
     def waiting(
         self, unit: Unit, leaf: str, reason: Reason, message: str, position: int, victims: Sequence[VictimGroup], is_guaranteed: bool
     ) -> QuotaWaiting:
-        blocked = self._blocked(unit) if reason in _FOR_ROOM else ()
-        borrowers = self._borrowers(blocked)
+        """What is said of units that ask the same in the same leaf is made once."""
+        alike = unit.leaf, unit.vector, reason, is_guaranteed
+        known = self._alike.get(alike)
+        if known is None:
+            blocked = self._blocked(unit) if reason in _FOR_ROOM else ()
+            known = self._alike[alike] = blocked, self._borrowers(blocked), ""
+        blocked, borrowers, told = known
         spared = self._spared(unit, blocked) if is_guaranteed and reason is not Reason.WAITING_FOR_EVICTIONS else ()
-        if not message:
+        if not message and victims:
             message = self._message(unit, reason, blocked, borrowers, victims, is_guaranteed)
+        elif not message:
+            message = told or self._message(unit, reason, blocked, borrowers, (), is_guaranteed)
+            self._alike[alike] = blocked, borrowers, message
         return QuotaWaiting(unit.key, leaf, unit.pods, reason, message, position, blocked, borrowers, spared, unit.workload)
 
     def _blocked(self, unit: Unit) -> tuple[Blocked, ...]:
