@@ -1,8 +1,9 @@
 """The driver of the quota machine on a real cluster: what the API server tells goes in, API calls come out.
 
 Who does not hold the Lease follows nothing and writes nothing. Calls are sent side by side, in the order in
-which the machine gave them out. What must not be sent before another call has ended, the machine holds back
-until it is told how that one ended; so it does with long rows of conditions and Events.
+which the machine gave them out, deeds before words: while an admission or an eviction waits, only
+a few conditions and Events go beside it. What must not be sent before another call has ended, the machine
+holds back until it is told how that one ended; so it does with long rows of conditions and Events.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from starlette.responses import Response
 from fairlead.apps.leader import Leader, LeaseTimes
 from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
-from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, TellObjectEvent, WriteTreeStatus
+from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, SetPodCondition, TellObjectEvent, WriteTreeStatus
 from fairlead.model.metric import MetricName
+from fairlead.model.quota.plan import Reason
 from fairlead.ports import QuotaApi
 from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
@@ -38,6 +40,11 @@ FULL_LOOK_SECONDS: Final = 30.0
 STANDBY_SECONDS: Final = 0.1
 WIDTH: Final = 80
 """So many calls are on their way at once."""
+WORDS_BESIDE: Final = 4
+"""Of these, conditions, Events and the tree's status, while deeds wait."""
+REST: Final = 2.0
+"""So many times as long as the last look took, calls go on before the next: it keeps them waiting."""
+LONGEST_REST_SECONDS: Final = 0.5
 LISTING: Final = "the cluster is being listed"
 ADMISSIONS: Final = MetricName("fairlead_quota_admissions_total", "counter", (), "Pods whose quota gate was taken away.")
 EVICTIONS: Final = MetricName("fairlead_quota_evictions_total", "counter", (), "Pods evicted to give quota back.")
@@ -75,8 +82,11 @@ class QuotaController:
         self._monotonic = monotonic
         self._is_new = False
         self._is_ending = False
-        self._to_send: deque[QuotaAction] = deque()
+        self._deeds: deque[QuotaAction] = deque()
+        self._words: deque[QuotaAction] = deque()
         self._calls: set[asyncio.Task[None]] = set()
+        self._telling: set[asyncio.Task[None]] = set()
+        self._rest = COALESCE_SECONDS
         self._undecided_until = float("-inf")
         self._created: dict[str, float] = {}
         self._bugs: asyncio.Queue[BaseException] = asyncio.Queue()
@@ -144,7 +154,7 @@ class QuotaController:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._changed.wait()
-            await asyncio.sleep(COALESCE_SECONDS)
+            await asyncio.sleep(self._rest)
             self._changed.clear()
             if self._may_act:
                 self._look()
@@ -161,7 +171,9 @@ class QuotaController:
     def _look(self) -> None:
         began = time.perf_counter()
         actions = self.machine.look(self._now())
-        self.figures.plan_seconds.observe(time.perf_counter() - began)
+        took = time.perf_counter() - began
+        self.figures.plan_seconds.observe(took)
+        self._rest = min(max(COALESCE_SECONDS, REST * took), LONGEST_REST_SECONDS)
         self._note(actions)
         self._send(actions)
 
@@ -175,14 +187,25 @@ class QuotaController:
     # --- sending --------------------------------------------------------------------------------------------
 
     def _send(self, actions: Iterable[QuotaAction]) -> None:
-        self._to_send.extend(actions)
-        while self._to_send and len(self._calls) < WIDTH and not self._is_ending:
-            task = asyncio.ensure_future(self._try(self._to_send.popleft()))
-            self._calls.add(task)
-            task.add_done_callback(self._ended)
+        for action in actions:
+            (self._words if _is_word(action) else self._deeds).append(action)
+        while len(self._calls) < WIDTH and not self._is_ending:
+            if self._words and len(self._telling) < (WORDS_BESIDE if self._deeds else WIDTH):
+                self._telling.add(self._call(self._words.popleft()))
+            elif self._deeds:
+                self._call(self._deeds.popleft())
+            else:
+                return
+
+    def _call(self, action: QuotaAction) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(self._try(action))
+        self._calls.add(task)
+        task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._calls.discard(task)
+        self._telling.discard(task)
         bug = task.exception()
         if bug is not None:
             self._bugs.put_nowait(bug)
@@ -234,6 +257,13 @@ class QuotaController:
     def _is_idle(self) -> bool:
         """Whether the Lease may go to another: no write is on its way or may still come true unseen."""
         return not self._calls and self._monotonic() >= self._undecided_until
+
+
+def _is_word(action: QuotaAction) -> bool:
+    """A claim is a deed: evictions wait for it."""
+    return isinstance(action, TellObjectEvent | WriteTreeStatus) or (
+        isinstance(action, SetPodCondition) and action.condition.reason != Reason.WAITING_FOR_EVICTIONS
+    )
 
 
 class _Figures:
