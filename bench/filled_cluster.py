@@ -64,13 +64,13 @@ async def _fill(kubeconfig: Path, nodes: int, pods: int, jobs: int) -> None:
     assert connection is not None
     per_job = pods // jobs if jobs else 8
     async with KubeApi(connection) as api:
-        await _create(api, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        await _at_once(lambda number: _create_node(api, number), range(nodes))
-        await _at_once(lambda number: _create_job(api, number, per_job), range(jobs))
-        await _at_once(lambda number: _create_pod(api, number, nodes, per_job), range(pods))
+        await create(api, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        await at_once(lambda number: _create_node(api, number), range(nodes))
+        await at_once(lambda number: _create_job(api, number, per_job), range(jobs))
+        await at_once(lambda number: _create_pod(api, number, nodes, per_job), range(pods))
 
 
-async def _at_once(make: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+async def at_once(make: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int) -> None:
@@ -80,7 +80,7 @@ async def _at_once(make: Callable[[int], Awaitable[None]], numbers: Iterable[int
     await asyncio.gather(*(one(number) for number in numbers))
 
 
-async def _create(api: KubeApi, path: str, manifest: Any) -> None:
+async def create(api: KubeApi, path: str, manifest: Any) -> None:
     await api.send(ApiRequest("create", "POST", path, encode_body(manifest)))
 
 
@@ -99,7 +99,7 @@ async def _create_node(api: KubeApi, number: int) -> None:
         "addresses": [{"type": "InternalIP", "address": f"10.0.{number // 250}.{number % 250 + 1}"}],
     }
     labels = {"kubernetes.io/hostname": f"gpu-{number:04d}", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
-    await _create(api, "/api/v1/nodes", {"metadata": {"name": f"gpu-{number:04d}", "labels": labels}, "status": status})
+    await create(api, "/api/v1/nodes", {"metadata": {"name": f"gpu-{number:04d}", "labels": labels}, "status": status})
 
 
 async def _create_job(api: KubeApi, number: int, workers: int) -> None:
@@ -110,7 +110,7 @@ async def _create_job(api: KubeApi, number: int, workers: int) -> None:
         "Worker": {"replicas": workers - 1, "template": template},
     }
     manifest = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": {"mpiReplicaSpecs": replicas}}
-    await _create(api, path, manifest)
+    await create(api, path, manifest)
     conditions = [
         {"type": kind, "status": "True", "lastTransitionTime": STARTED, "lastUpdateTime": STARTED} for kind in ("Created", "Running")
     ]
@@ -140,7 +140,7 @@ async def _create_pod(api: KubeApi, number: int, nodes: int, per_job: int) -> No
         "training.kubeflow.org/replica-index": str(index),
     }
     spec = {"nodeName": f"gpu-{number % nodes:04d}", "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
-    await _create(api, "/api/v1/namespaces/default/pods", {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    await create(api, "/api/v1/namespaces/default/pods", {"metadata": {"name": name, "labels": labels}, "spec": spec})
     running = {
         "name": "mpi",
         "ready": True,
