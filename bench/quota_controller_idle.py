@@ -2,8 +2,9 @@
 
     .venv/bin/python -m bench.quota_controller_idle [--waiting 10000] [--running 40000] [--seconds 60]
 
-etcd and kube-apiserver alone, so that nobody else writes: pods that hold all quota, and pods that wait. When the controller has told all of them why they wait and writes no more, its CPU, its memory and its writes
-over so many seconds are told. Its Lease is renewed meanwhile, and does not count as a write.
+etcd and kube-apiserver alone, so that nobody else writes: pods that hold all quota, and pods that wait. When
+the controller has told all of them why and writes no more, its CPU, its memory and its writes over so many
+seconds are told. Its Lease is renewed meanwhile, and does not count as a write.
 """
 
 from __future__ import annotations
