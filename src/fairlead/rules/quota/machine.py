@@ -93,6 +93,7 @@ class QuotaMachine:
         self._now = 0.0
         self._planned_version = -1
         self._planned_at = 0.0
+        self._alarm: float | None = None
         self._told_at = 0.0
         self._listing = -1
         self._is_stale = True
@@ -143,7 +144,7 @@ class QuotaMachine:
     def _is_due(self, now: float) -> bool:
         if self._is_stale or self._planned_version != self.feed.version:
             return True
-        if self._calls_due is not None and now >= self._calls_due:
+        if any(due is not None and now >= due for due in (self._calls_due, self._alarm)):
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
 
@@ -153,7 +154,7 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
+        times = [self._calls_due, self._alarm, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         return min((at for at in times if at is not None), default=None)
@@ -186,6 +187,7 @@ class QuotaMachine:
         account = self.keep(root, now)
         account.violations = violations
         planned = self._planned = plan_account(account, now)
+        self._alarm = account.next_at()
         self._plan = None
         places = self._tell(account, planned, now)
         rows = {row.unit: row for place in places for row in planned.waiting_in(place)}
@@ -226,7 +228,7 @@ class QuotaMachine:
         feed, account = self.feed, self._account
         changed, feed.touched_pods = feed.touched_pods, set()
         turned, feed.touched_workloads = feed.touched_workloads, set()
-        if account is None or account.tree is not root:
+        if account is None or account.tree is not root or account.settings != feed.settings:
             account = self._account = QuotaAccount(root, feed.settings)
             self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
@@ -283,7 +285,7 @@ class QuotaMachine:
         pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
-        self._account = self._planned = self._uses = None
+        self._account = self._planned = self._uses = self._alarm = None
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
