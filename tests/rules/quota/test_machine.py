@@ -11,7 +11,7 @@ from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
 from fairlead.model.actions import AdmitPod, EvictPod, SetPodCondition
-from fairlead.model.quota.tree import Violation
+from fairlead.model.quota.tree import QuotaSettings, Violation
 from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -78,6 +78,20 @@ def test_storms_end_and_never_exceed_a_max(first: int) -> None:
 
 def one_leaf(**more: object) -> FakeCluster:
     return FakeCluster(tree("root[20]{a[0] b[20]}"), **more)  # type: ignore[arg-type]
+
+
+def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
+    """A pod that nobody makes anew may borrow from the moment on when it may be evicted; and it is, when `b` wants its own."""
+    world = one_leaf()
+    world.create("Bare", "a", "alone", 1, 5)
+    world.settle()
+    assert world.reasons("a") == ["NeverFits"]
+    world.set_tree(world.root, settings=QuotaSettings(are_bare_pods_preemptible=True))
+    world.settle()
+    assert world.running("a") == (1,)
+    world.create("Deployment", "b", "web", 4, 5)
+    world.settle()
+    assert world.running("a", "b") == (0, 4)
 
 
 def test_an_idle_queue_writes_nothing() -> None:

@@ -30,7 +30,7 @@ from fairlead.model.actions import (
 from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings
+from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
@@ -50,7 +50,6 @@ TRIAL_SECONDS: Final = 5.0
 NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
 RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
 
-DEFAULT_SETTINGS: Final = QuotaSettings()
 _SUSPEND: Final = How.SUSPEND
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
@@ -69,10 +68,9 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, settings: QuotaSettings = DEFAULT_SETTINGS, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = QuotaFeed(settings, on_change)
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        self.feed = QuotaFeed(on_change)
         self.next_at: float | None = None
-        self._settings = settings
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
@@ -229,8 +227,8 @@ class QuotaMachine:
         changed, feed.touched_pods = feed.touched_pods, set()
         turned, feed.touched_workloads = feed.touched_workloads, set()
         if account is None or account.tree is not root:
-            account = self._account = QuotaAccount(root, self._settings)
-            self._uses, self._uncounted = NodeUses(root, self._settings), set(account.books)
+            account = self._account = QuotaAccount(root, feed.settings)
+            self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
             self._marks_version, self._told_at, self._strays = -1, 0.0, set()
             changed, turned = set(feed.known), set(feed.workload_of)
@@ -376,7 +374,7 @@ class QuotaMachine:
                 if pod.uid not in self._told:
                     self._told[pod.uid] = ""
                     self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
-            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
                 yield self.calls.send(DeleteObject(pod_ref(pod)), now)
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:
