@@ -125,18 +125,19 @@ class RealHands:
         return answer.message if answer.status >= 400 else ""
 
     def settle(self, differences: Callable[[], list[str]], seconds: float) -> list[str]:
-        limit, still_since = time.monotonic() + seconds + PATIENCE_SECONDS, float("inf")
-        while True:
-            left, now = differences(), time.monotonic()
-            if left:
-                still_since = float("inf")
-                if now > limit:
-                    return left
-            elif still_since == float("inf"):
-                still_since = now
-            elif now > still_since + STILL_SECONDS:
-                return []
-            time.sleep(0.05)
+        since = time.monotonic()
+
+        def is_still() -> bool:
+            nonlocal since
+            if differences():
+                since = time.monotonic()
+            return time.monotonic() - since > STILL_SECONDS
+
+        try:
+            wait_until("all is as the file says", is_still, seconds + PATIENCE_SECONDS, 0.05)
+        except TimeoutError:
+            return differences() or ["it never came to rest"]
+        return []
 
     def pods(self) -> Iterable[Object]:
         return [pod for pod in list(self.truth.pods.values()) if PLAYED in pod["metadata"].get("labels", {})]
@@ -150,10 +151,10 @@ class RealHands:
         found: Object = self._api.get(TREE).body
         return found
 
-    def planned_sentences(self, leaf: str) -> set[str]:
+    def planned(self, leaf: str) -> list[tuple[str, str]]:
         argv = [*FAIRLEAD, "quota", "plan", "-o", "json", f"--kubeconfig={self._api.kubeconfig}"]
         done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=True)
-        return {row["message"] for row in json.loads(done.stdout)["waiting"] if row["leaf"] == leaf}
+        return [(row["reason"], row["message"]) for row in json.loads(done.stdout)["waiting"] if row["leaf"] == leaf]
 
     def stopped(self) -> dict[str, str]:
         return {uid: name.partition("/")[0] for uid, name in list(self.truth.stopped.items())}

@@ -24,7 +24,8 @@ simulated cluster, a real control plane).
     victims = {a = 1}                       # pods evicted or suspended in this step, by leaf
     waiting = {a = {OverMax = 1}}           # units by reason, all of the leaf
     sentences = {a = ["cpu asks 5; a uses 20 of max 20"]}   # each is some unit's
-    untouched = {other = 3}                 # pods by namespace that were never gated and run: of strangers, of DaemonSets
+    untouched = {other = 3}                 # pods by namespace off the tree that were never gated and run
+    daemons = ["a"]                         # leaves in which pods of DaemonSets run that were never gated
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     waiting: dict[str, dict[str, int]] = {}
     sentences: dict[str, list[str]] = {}
     untouched: dict[str, int] = {}
+    daemons: list[str] = []
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,6 +24,11 @@ Object = dict[str, Any]
 GATE = "fairlead.io/quota"
 CONDITION = "fairlead.io/QuotaAdmitted"
 SUSPENDED_FOR = "fairlead.io/suspended-for"
+REFUSED = {
+    "remove the gate": ("takes the scheduling gate fairlead.io/quota away",),
+    "set the node": ("may not name its node", "nodeName: Forbidden: cannot be set until all schedulingGates"),
+}
+"""What is said to the user, one of it. A pod with a gate and a node a real API server refuses before it asks our policies."""
 TRAINING_JOB = "training.kubeflow.org/job-name"
 
 
@@ -54,8 +59,8 @@ class Hands(Protocol):
 
     def tree(self) -> Object: ...
 
-    def planned_sentences(self, leaf: str) -> set[str]:
-        """Why those of the leaf wait who wait, as the plan says now."""
+    def planned(self, leaf: str) -> list[tuple[str, str]]:
+        """Reason and sentence of all that wait in a leaf, as the plan says now; empty where nobody can be asked."""
 
     def stopped(self) -> dict[str, str]:
         """All admitted pods of the tree's namespaces that somebody has deleted since the beginning: namespace by uid."""
@@ -104,7 +109,7 @@ class ScenarioPlayer:
         does, _, key = text.rpartition(" of ")
         workload = self.scenario.workload(key)
         told = self.hands.attempt(does, self.scenario.namespace(workload), workload.name)
-        assert "fairlead-quota-guard" in told, f"{text}: {told or 'it was let'}"
+        assert any(words in told for words in REFUSED[does]), f"{text}: {told or 'he was let'}"
 
     # --- what is seen ---------------------------------------------------------------------------------------
 
@@ -121,10 +126,17 @@ class ScenarioPlayer:
             self._tell(found, "victims", expect.victims, dict(Counter(leaf_of[space] for space in (victims - before).elements())))
         for leaf, reasons in expect.waiting.items():
             self._compare_waiting(found, leaf, Counter(reasons), self._of(leaf, pods))
-        free = Counter(_space(pod) for pod in self.hands.pods() if _space(pod) in expect.untouched and _is_untouched(pod))
-        if expect.untouched:
-            self._tell(found, "untouched", expect.untouched, dict(free))
+        self._tell(found, "untouched", expect.untouched, dict(Counter(_space(pod) for pod in pods if self._is_stranger(pod))))
+        for leaf in expect.daemons:
+            daemons = [pod for pod in self._of(leaf, self.hands.pods()) if _is_daemon(pod)]
+            self._tell(
+                found, f"daemons in {leaf} that run untouched", [True] * max(1, len(daemons)), [_is_untouched(pod) for pod in daemons]
+            )
         return found
+
+    def _is_stranger(self, pod: Object) -> bool:
+        """In no namespace of the tree, and left alone."""
+        return all(_space(pod) not in spaces for spaces in self._spaces.values()) and _is_untouched(pod)
 
     def _unsaid(self, expect: Expectation) -> list[str]:
         """Sentences that nobody says. Where only the sentence changes, a pod's condition may be a minute old (3.2); the plan is not."""
@@ -132,14 +144,21 @@ class ScenarioPlayer:
         for leaf, sentences in expect.sentences.items():
             said = {_said(pod).get("message", "") for pod in self._of(leaf, self.hands.pods()) if not _is_admitted(pod)}
             if not said >= set(sentences):
-                said = self.hands.planned_sentences(leaf)
+                said = {sentence for _, sentence in self.hands.planned(leaf)}
             found += [f"nobody in {leaf} says `{each}`, but {sorted(said)}" for each in sentences if each not in said]
+        for leaf, reasons in expect.waiting.items():
+            if self._suspended(leaf) and (planned := self.hands.planned(leaf)):
+                self._tell(found, f"reasons in {leaf}", reasons, dict(Counter(reason for reason, _ in planned)))
         return found
+
+    def _suspended(self, leaf: str) -> int:
+        """Jobs of the leaf that we suspended."""
+        return sum(1 for job in self.hands.jobs() if _space(job) in self._spaces[leaf] and _is_suspended_by_us(job))
 
     def _compare_waiting(self, found: list[str], leaf: str, wanted: Counter[str], pods: list[Object]) -> None:
         """Units by reason; a Job that we suspended has no pod that could say its reason."""
         seen = Counter({_unit(pod): str(_said(pod).get("reason", "")) for pod in pods if not _is_admitted(pod)}.values())
-        away = sum(1 for job in self.hands.jobs() if _space(job) in self._spaces[leaf] and _is_suspended_by_us(job))
+        away = self._suspended(leaf)
         if seen - wanted or (wanted - seen).total() != away:
             found.append(f"waiting in {leaf}: {dict(wanted)} are expected, {dict(seen)} and {away} suspended Jobs are there")
         rows = (self.hands.tree().get("status") or {}).get("nodes") or ()
