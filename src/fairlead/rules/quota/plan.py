@@ -124,7 +124,7 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.rooms = account.rooms()
+        self.rooms = account.rooms
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.admitted_as: dict[Unit, str] = {}
@@ -558,9 +558,8 @@ class _Planner:
                 found.append((turn, unit, reason, told))
         found.sort(key=lambda each: each[0])
         rows = [each[1:] for each in found]
-        for unit, at in sorted(book.hopeless, key=lambda pair: (pair[0].age, pair[0].name)):
-            never = Reason.NEVER_FITS, "" if at is None else self.sentences.never_fits(unit, at)
-            rows.append((unit, *(never if at is not None else (Reason.GANG_INCOMPLETE, unit.missing))))
+        for unit, reason, at in sorted(book.hopeless, key=lambda each: (each[0].age, each[0].name)):
+            rows.append((unit, reason, self.sentences.hopeless(unit, reason, at)))
         return rows
 
     def count(self, book: LeafBook) -> int:

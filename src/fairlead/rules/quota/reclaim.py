@@ -61,10 +61,12 @@ class Reclaim:
         return pod is not None and not pod.waits_for_surge and book.revisions.get(pod.deployment, pod.revision) < pod.revision
 
     def over_max(self, place: int, k: int) -> list[VictimGroup]:
-        """Victims below a node until it is within its max, or as many as there are (`drain-over-max`)."""
+        """Victims below a node until it is within the max that is written, or as many as there are
+        (`drain-over-max`).
+        """
         account = self.account
         taken: list[VictimGroup] = []
-        most = account.index.max[place][k]
+        most = account.index.max[place][k] if place else account.index.root_max[k]
         while most is not None and account.after.own[place][k] > most:
             group = self._descend(place, k, None, -1, self._all) or self._any_below(place, k)
             if group is None:

@@ -7,7 +7,7 @@ is charged that much all the same, so that the rest of its min is not lent (quot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Final
 
@@ -20,16 +20,19 @@ _VECTORS_MAX: Final = 20_000
 
 Vector = tuple[int, ...]
 """Amounts of the managed resources, in their order."""
+Capacity = tuple[int | None, ...]
+"""What the cluster's nodes have of each, None = not known."""
 
 
 class TreeIndex:
     """Numbers instead of names.
 
     `up[n]`: n and its ancestors, n first. `max[n][k]`: None = no ceiling of its own. `weight[k]` makes
-    amounts comparable: each is a part of root's max.
+    amounts comparable: each is a part of root's max. `root_max` and `least` are max and min as the tree says;
+    `max` and `min` as they count where the cluster has less (`bind`).
     """
 
-    def __init__(self, root: QuotaNode, capacity: Amounts | None = None) -> None:
+    def __init__(self, root: QuotaNode) -> None:
         self.resources = tuple(each for each in managed_resources(root) if each != MAX_JOBS)
         self.nodes = list(root.walk())
         self.names = [node.name for node in self.nodes]
@@ -41,12 +44,11 @@ class TreeIndex:
         self.min = [[node.min.get(each, 0) for each in self.resources] for node in self.nodes]
         self.max = [[node.max.get(each) for each in self.resources] for node in self.nodes]
         self.max_jobs = {place: node.max[MAX_JOBS] for place, node in enumerate(self.nodes) if MAX_JOBS in node.max}
-        if capacity is not None:
-            self._bind(capacity)
-        scale = lcm(*(most for most in self.max[0] if most))
-        self.weight = [scale // most if most else 0 for most in self.max[0]]
+        self.root_max: Capacity = tuple(self.max[0])
+        self.least = self.min
+        self._promised = [sum(column) for column in zip(*(self.least[place] for place in self._leaves()), strict=True)]
         self._vectors: dict[int, tuple[Amounts, Vector]] = {}
-        self.floor = [self._floor(place) for place in range(len(self.nodes))]
+        self.bind((None,) * len(self.resources), {})
 
     def vector(self, request: Amounts) -> Vector:
         """Pods of one template often share their request."""
@@ -65,25 +67,38 @@ class TreeIndex:
             path.append(self.parent[path[-1]])
         return tuple(path)
 
-    def _bind(self, capacity: Amounts) -> None:
+    def _leaves(self) -> list[int]:
+        return [place for place, below in enumerate(self.children) if not below]
+
+    def bind(self, capacity: Capacity, firm: Mapping[int, Vector]) -> None:
         """Root cannot give more than there is.
 
-        Where mins promise more than that, each counts in proportion.
+        Where mins promise more than that, each counts in proportion, a leaf's at least what its
+        non-preemptible pods use (`firm`), a parent's at least what its children's do.
         """
-        for k, resource in enumerate(self.resources):
-            there = capacity.get(resource, 0)
-            own = self.max[0][k]
-            self.max[0][k] = there if own is None else min(own, there)
-            promised = sum(self.min[place][k] for place, below in enumerate(self.children) if not below)
-            if promised > there:
-                for bounds in self.min:
-                    bounds[k] = bounds[k] * there // promised
+        self.capacity = capacity
+        self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k]]
+        """Resources of which the mins promise more than there is."""
+        self.max[0] = [
+            own if there is None else there if own is None else min(own, there) for own, there in zip(self.root_max, capacity, strict=True)
+        ]
+        self.min = [list(least) for least in self.least] if self.scarce else self.least
+        for k in self.scarce:
+            there, promised = capacity[k] or 0, self._promised[k]
+            for place in reversed(range(len(self.nodes))):  # children before parents
+                least, below = self.least[place][k], self.children[place]
+                kept = sum([self.min[child][k] for child in below]) if below else firm[place][k] if place in firm else 0
+                self.min[place][k] = max(least * there // promised, min(least, kept))
+        scale = lcm(*(most for most in self.max[0] if most))
+        self.weight = [scale // most if most else 0 for most in self.max[0]]
+        lent = (0,) * len(self.resources)
+        self.floor = [self._floor(place) if node.lend_limit else lent for place, node in enumerate(self.nodes)]
 
-    def _floor(self, place: int) -> list[int]:
+    def _floor(self, place: int) -> Vector:
         """What the node is charged at least: the part of its min that is not lent."""
         lend = self.nodes[place].lend_limit
         pairs = zip(self.resources, self.min[place], strict=True)
-        return [max(0, least - lend[each]) if each in lend else 0 for each, least in pairs]
+        return tuple(max(0, least - lend[each]) if each in lend else 0 for each, least in pairs)
 
 
 class Sums:
