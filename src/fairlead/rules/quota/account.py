@@ -22,13 +22,14 @@ from fairlead.rules.quota.units import Line, Unit, VictimGroup, groups_of, late_
 
 RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
 NEVER: Final = float("inf")
+_NO_FIT: Final = Reason.NO_FIT_ON_NODES
 
 
 class LeafBook:
     """One leaf: its pods, and what follows from them.
 
-    `firm`: what non-preemptible pods use. `peak`: the most that a unit asks of each resource. `needs`: what
-    those that wait lack, when room is all that they lack.
+    `firm`: what non-preemptible pods use. `peak`: the most that a unit with hope asks of each resource.
+    `needs`: what those that wait lack, when room is all that they lack.
     """
 
     def __init__(self, place: int, width: int) -> None:
@@ -250,8 +251,6 @@ class QuotaAccount:
             if late is not None and all(pod.is_admitted for pod in members):
                 book.late.append(late)
                 demand = [part + more for part, more in zip(demand, late, strict=True)]
-        if book.units:
-            book.peak = tuple(map(max, zip(*(unit.vector for unit in book.units), strict=True)))
         hopeful: list[Unit] = []
         for unit in book.units:
             hopeless = self._hopeless(unit)
@@ -264,6 +263,8 @@ class QuotaAccount:
             for pod in unit.pods:
                 if pod.deployment and not pod.waits_for_surge:
                     self._wake(book, pod.created_at + self.settings.surge_wait_seconds)
+        if hopeful:
+            book.peak = tuple(map(max, zip(*(unit.vector for unit in hopeful), strict=True)))
         book.lines = lines_of(self.index, hopeful, is_placed=self.nodes is not None)
         self._enter(book, tuple(used), tuple(live), tuple(map(sum, zip(live, demand, strict=True))))
 
@@ -377,11 +378,14 @@ class QuotaAccount:
         if full != self.full[0]:
             self.full[0], self.is_full_changed = full, True
         is_unlimited = [each is None for each in index.max[0]] != [each is None for each in most]
+        lowest = [min((each for each in pair if each is not None), default=NEVER) for pair in zip(most, index.max[0], strict=True)]
         for place, book in self.books.items():
             self.after.version[place] += 1  # what it borrows is another part of root's max
-            if is_unlimited or least[place] != index.min[place]:
+            fills = any(own + asked > low for own, asked, low in zip(self.sums.own[place], book.peak, lowest, strict=True))
+            if is_unlimited or fills or least[place] != index.min[place]:
                 book.needs = None
-            if any(_is_between(each, before, now) for each, before, now in zip(book.peak, most, index.max[0], strict=True)):
+            is_too_much = any(limit is not None and asked > limit for asked, limit in zip(book.peak, index.max[0], strict=True))
+            if is_too_much or any(reason is _NO_FIT for _, reason, _ in book.hopeless):
                 self._read(book)
                 self.reread.append(place)
 
@@ -421,7 +425,7 @@ class QuotaAccount:
         for k, amount in asked:  # nodes may come
             most = index.max[0][k]
             if most is not None and amount > most:
-                return Reason.NO_FIT_ON_NODES, (0, k)
+                return _NO_FIT, (0, k)
         return None
 
     def capped(self, unit: Unit) -> tuple[str, int, int] | None:
@@ -442,11 +446,6 @@ class QuotaAccount:
     def jobs_at(self, place: int) -> int:
         """Jobs with admitted pods below a node."""
         return sum(len(book.owners) for leaf, book in self.books.items() if place in self.index.up[leaf])
-
-
-def _is_between(asked: int, before: int | None, now: int | None) -> bool:
-    """Whether it is more than one of these ceilings, and not more than the other."""
-    return (before is not None and asked > before) != (now is not None and asked > now)
 
 
 def account_of(state: QuotaState, capacity: Amounts | None = None) -> QuotaAccount:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from fairlead.model.quota.plan import (
@@ -26,10 +25,11 @@ from fairlead.model.quota.plan import (
     QuotaWaiting,
     Reason,
 )
-from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
 
@@ -124,7 +124,7 @@ class _Planner:
         self.is_by_subtree = account.tree.attributes.get(RECLAIM_SCOPE) == "subtree"
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
-        self.rooms = account.rooms
+        self.seats = Seats(account.rooms, account.seats, account.pods.values())
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.admitted_as: dict[Unit, str] = {}
@@ -157,6 +157,7 @@ class _Planner:
                 self._push(line)
             if self.is_by_subtree and len(account.undo) > before:
                 self._improved(())
+        self.seats.close()
         for place in self.woken:
             account.books[place].needs = self._needs(account.books[place])
 
@@ -321,18 +322,18 @@ class _Planner:
             return
         blocked = account.sums.blocks(unit.leaf, unit.vector)
         if not blocked:
-            if self._has_seats(unit):
+            if self.seats.admit(unit):
                 self._admit(line)
-            elif unit.claim_since is not None and self._holds_seats(unit, ()):
+            elif unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # who stops for another claimant leaves room for both
             else:
-                line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
+                line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
             return
         is_guaranteed = self.is_guaranteed(unit)
         lacking = account.after.blocks(unit.leaf, unit.vector)
         if not lacking:
             if is_guaranteed or unit.claim_since is not None:
-                self._holds_seats(unit, ())
+                self.seats.hold(unit)
                 self._claim(line)
             else:
                 self._set_aside(line, blocked)
@@ -346,41 +347,13 @@ class _Planner:
             else:
                 self._set_aside(line, blocked)
             return
-        if not self._holds_seats(unit, chosen):
+        if not self.seats.hold(unit, chosen):
             for group in chosen:
                 self.reclaim.spare(group)
-            line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.rooms)
+            line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
             return
         self.lacking[unit] = lacking
         self._make_room(line, chosen)
-
-    def _has_seats(self, unit: Unit) -> bool:
-        """Whether the cluster's nodes have room for it, which it takes."""
-        if self.rooms is None or not unit.pods:
-            return True
-        seats = self.rooms.seat(unit.pods)
-        if seats is not None:
-            self.account.seats[unit] = seats
-        return seats is not None
-
-    def _holds_seats(self, unit: Unit, chosen: Sequence[VictimGroup]) -> bool:
-        """Whether nodes have room for it once those have gone, and who stops; nobody else gets it."""
-        if self.rooms is None or not unit.pods:
-            return True
-        left = self.rooms.leave(self._stopping)
-        for group in chosen:
-            if group.unit is None:
-                left += self.rooms.leave(group.pods)
-            else:
-                self.rooms.unseat(mine := self.account.seats.get(group.unit, []))
-                left += mine
-        has_room = self._has_seats(unit)
-        self.rooms.stay(left)
-        return has_room
-
-    @cached_property
-    def _stopping(self) -> list[QuotaPod]:
-        return [pod for pod in self.account.pods.values() if pod.is_stopping and pod.is_admitted]
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""
@@ -461,7 +434,7 @@ class _Planner:
             else:
                 self.evicted.append((group, unit, unit.key, ""))
                 self.victims_of.setdefault(unit, []).append(group)
-        if account.sums.blocks(unit.leaf, unit.vector):
+        if account.sums.blocks(unit.leaf, unit.vector) or not self.seats.turn_in(unit):
             self._claim(line)
         else:
             self._admit(line)
@@ -471,8 +444,7 @@ class _Planner:
         """Of what this plan admitted. Its sums in `after` have gone with the choice of victims."""
         self.account.add(unit.leaf, unit.vector, -1, after=False)
         self._tally(unit, -1)
-        if self.rooms is not None:
-            self.rooms.unseat(self.account.seats.pop(unit, ()))
+        self.seats.leave(unit)
         self.admitted = [pair for pair in self.admitted if pair[0] is not unit]
         self._done.discard(unit)
         fresh = self.reclaim.fresh
