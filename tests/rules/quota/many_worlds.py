@@ -108,7 +108,10 @@ def fits_on_nodes(world: SmallWorld, pods: list[QuotaPod], row: QuotaWaiting) ->
 
 
 def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
-    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way."""
+    """(9) in the end nobody waits whom his leaf's min covers, where no PodDisruptionBudget is in the way.
+
+    Where there are nodes: if they had room, had all gone who have no min at all.
+    """
     if world.budgets:
         return
     leaves = {leaf.name: leaf for leaf in world.tree.leaves()}
@@ -118,19 +121,44 @@ def check_guaranteed(world: SmallWorld, plan: QuotaPlan) -> None:
         leaf = leaves[row.leaf]
         asked = [pod.request for pod in row.pods] or ([row.workload.request] if row.workload else [])
         own = [pod.request for pod in world.pods.values() if pod.namespace in leaf.namespaces and pod.is_admitted]
-        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= leaf.min.get(name, 0) for name in world.tree.min)
-        if covered and world.nodes is not None and row.pods:
-            covered = could_have_room(world, row)
+        covered = all(sum(each.get(name, 0) for each in (*own, *asked)) <= counted_min(world, leaf, name) for name in world.tree.min)
+        if covered and world.nodes is not None:
+            covered = bool(row.pods) and could_have_room(world, row)
         assert not covered, f"(9) {row.unit} is guaranteed and waits: {row.message}"
+
+
+def counted_min(world: SmallWorld, leaf: QuotaNode, resource: str) -> int:
+    """What of a leaf's min counts at least: in proportion, where the nodes have less than is promised."""
+    least, nodes = leaf.min.get(resource, 0), [node for node in world.nodes or () if node.is_schedulable]
+    if not any(node.allocatable.get(resource, 0) for node in nodes):
+        return least
+    there = sum(max(0, node.allocatable.get(resource, 0) - node.taken.get(resource, 0)) for node in nodes)
+    promised = sum(each.min.get(resource, 0) for each in world.tree.leaves())
+    return least if there >= promised else least * there // promised
 
 
 def could_have_room(world: SmallWorld, row: QuotaWaiting) -> bool:
     """Whether its pods would find room if all had gone who have no min at all and belong to nothing."""
-    borrowers = {space for leaf in world.tree.leaves() if not any(leaf.min.values()) for space in leaf.namespaces} - {row.pods[0].namespace}
+    borrowers = without_min(world.tree) - {row.pods[0].namespace}
     stays = [
-        pod for pod in world.pods.values() if pod.is_admitted and not (pod.namespace in borrowers and pod.is_preemptible and not pod.gang)
+        pod
+        for pod in world.pods.values()
+        if pod.is_admitted
+        and not (
+            pod.namespace in borrowers
+            and pod.is_preemptible
+            and not pod.gang
+            and any(amount and name in world.tree.max for name, amount in pod.request.items())
+        )
     ]
     return fits_on_nodes(world, stays, row) and fits(world.tree, stays, row)
+
+
+def without_min(node: QuotaNode) -> set[str]:
+    """Namespaces that no min below the root covers."""
+    if node.parent and any(node.min.values()):
+        return set()
+    return {*node.namespaces, *(space for child in node.children for space in without_min(child))}
 
 
 def check_arrival(recipe: Recipe) -> None:

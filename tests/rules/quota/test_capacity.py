@@ -64,11 +64,27 @@ def test_a_min_counts_at_least_what_non_preemptible_pods_use() -> None:
     assert [str(row.reason) for row in more.waiting] == ["NonPreemptibleOverMin"], "not NeverFits: nodes may come"
 
 
+def test_what_inner_nodes_keep_shares_what_leaves_are_not_promised() -> None:
+    """20 are there. Leaves are promised 10, which count; x keeps 20 beyond its child's and y 10: they share the other 10."""
+    root = tree("root[40]{x[25]{c[5]} y[15]{d[5]}}")
+    keeps = replace(root, children=(replace(root.children[0], lend_limit={"gpu": 0}), root.children[1]))
+    pods = tuple(pod(f"d{number}", "d") for number in range(12))
+    account = account_of(QuotaState(keeps, pods, nodes=(room("n1", 20),)))
+    assert len(plan_account(account, 0.0).admit) == 9, "what x does not lend is never more than there is"
+    assert {name: account.index.min[place][0] for place, name in enumerate(account.index.names)} == {
+        "root": 20,
+        "x": 11,
+        "c": 5,
+        "y": 8,
+        "d": 5,
+    }
+
+
 def test_parents_count_with_their_children() -> None:
     firm = tuple(running(f"f{number}", "c", is_preemptible=False) for number in range(8))
     account = account_of(QuotaState(tree("root[20]{x[10]{c[10]} b[10]}"), firm, nodes=(room("n1", 10),)))
     plan_account(account, 0.0)
-    assert {name: account.index.min[place][0] for place, name in enumerate(account.index.names)} == {"root": 13, "x": 8, "c": 8, "b": 5}
+    assert {name: account.index.min[place][0] for place, name in enumerate(account.index.names)} == {"root": 10, "x": 8, "c": 8, "b": 5}
 
 
 @pytest.mark.parametrize(

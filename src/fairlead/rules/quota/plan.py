@@ -29,6 +29,7 @@ from fairlead.model.quota.state import QuotaState
 from fairlead.rules.quota.account import RECLAIM_SCOPE, LeafBook, QuotaAccount, account_of
 from fairlead.rules.quota.node_use import node_uses
 from fairlead.rules.quota.reclaim import Reclaim
+from fairlead.rules.quota.seating.node_victims import NodeVictims
 from fairlead.rules.quota.seating.seats import Seats
 from fairlead.rules.quota.sentences import Sentences
 from fairlead.rules.quota.units import Line, Unit, VictimGroup, group_of
@@ -125,6 +126,7 @@ class _Planner:
         self.is_stopped = any(each.stops for each in account.violations)
         self.reclaim = Reclaim(account, self.vouchers, is_by_subtree=self.is_by_subtree)
         self.seats = Seats(account.rooms, account.seats, account.pods.values())
+        self.node_victims = NodeVictims(account, self.reclaim, self.seats)
         self.sentences = Sentences(account, self.reclaim)
         self.admitted: list[tuple[Unit, bool]] = []
         self.admitted_as: dict[Unit, str] = {}
@@ -327,7 +329,7 @@ class _Planner:
             elif unit.claim_since is not None and self.seats.hold(unit):
                 self._claim(line)  # who stops for another claimant leaves room for both
             else:
-                line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
+                self._clear_nodes(line)
             return
         is_guaranteed = self.is_guaranteed(unit)
         lacking = account.after.blocks(unit.leaf, unit.vector)
@@ -350,10 +352,23 @@ class _Planner:
         if not self.seats.hold(unit, chosen):
             for group in chosen:
                 self.reclaim.spare(group)
-            line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
+            self._clear_nodes(line)
             return
         self.lacking[unit] = lacking
         self._make_room(line, chosen)
+
+    def _clear_nodes(self, line: Line) -> None:
+        """No node has room: whoever may be evicted leaves one, if that is enough (quota contract 2.12)."""
+        unit = line.first
+        lacking = self.account.after.blocks(unit.leaf, unit.vector)
+        chosen = self.node_victims.choose(unit) if self.is_guaranteed(unit) else None
+        if chosen and self.seats.hold(unit, chosen):
+            self.lacking[unit] = lacking
+            self._make_room(line, chosen)
+            return
+        for group in chosen or ():
+            self.reclaim.spare(group)
+        line.reason, line.told = Reason.NO_FIT_ON_NODES, self.sentences.no_fit(unit, self.seats.rooms)
 
     def _set_aside(self, line: Line, blocked: Sequence[tuple[int, int]]) -> None:
         """It waits for idle quota. Where room is lacking is its `ceiling`, if that is all that it lacks."""

@@ -9,7 +9,7 @@ until something moves.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -187,7 +187,7 @@ class Rooms:
         Not `is_whole`: those that fit are laid out.
         """
         seats: list[Placed] = []
-        for pod in pods if len(pods) == 1 else sorted(pods, key=_largest_first):
+        for pod in pods if len(pods) == 1 else sorted(pods, key=largest_first):
             place = self._first(pod)
             if place is not None:
                 card = self._card_for(pod, place)
@@ -197,6 +197,26 @@ class Rooms:
                 self.unseat(seats)
                 return None
         return seats
+
+    def seat_on(self, pod: QuotaPod, node: str) -> list[Placed] | None:
+        """The same of one pod, on this node."""
+        place = self._place[node]
+        if not self._may_use(pod.choice)[place] or not self._has_room(pod, place):
+            return None
+        card = self._card_for(pod, place)
+        self._take(pod, place, card)
+        return [Placed(pod, node, card)]
+
+    def lack_on(self, pod: QuotaPod, node: str) -> Mapping[str, int]:
+        """How much more room it needs there, by resource; empty: it fits."""
+        room = self._rooms[self._place[node]]
+        free = room.free
+        lack = {name: amount - free.get(name, 0) for name, amount in pod.request.items() if amount and amount > free.get(name, 0)}
+        if PODS in free and free[PODS] < 1:
+            lack[PODS] = 1 - free[PODS]
+        if not lack and pod.card_units and room.holes and max(room.holes) < pod.card_units:
+            lack[GPU_MEMORY] = pod.card_units - max(room.holes)
+        return lack
 
     def unseat(self, seats: Iterable[Placed]) -> None:
         """Give the room back that `seat` took."""
@@ -361,6 +381,11 @@ class Rooms:
             free[PODS] += sign
 
 
+def part_of(pod: QuotaPod, resource: str) -> int:
+    """What of a node's room it takes."""
+    return 1 if resource == PODS else pod.request.get(resource, 0)
+
+
 def _gives(room: _Room, resource: str, lost: int = 0) -> tuple[int, bool]:
     node = room.node
     there = node.allocatable.get(resource, 0) - node.taken.get(resource, 0) if resource in node.allocatable else 0
@@ -374,7 +399,7 @@ def _shape(pod: QuotaPod) -> Shape:
     return tuple(sorted(pod.request.items())), pod.choice, pod.card_units
 
 
-def _largest_first(pod: QuotaPod) -> tuple[object, ...]:
+def largest_first(pod: QuotaPod) -> tuple[object, ...]:
     """By GPUs and their memory before cpu and memory, which nodes have most of."""
     asked = pod.request
     return (

@@ -37,8 +37,11 @@ class Sentences:
         """For a victim and its owner: who takes back how much of which min, and why this pod.
 
         `lacking`: (node, resource) where the unit had no room. Of these it is told what the victim gives.
+        Nothing is lacking: it had quota, and no room on a cluster node.
         """
         index = self._index
+        if not lacking:
+            return self._told_of_node(group, unit)
         k = next((k for _, k in lacking if group.vector[k]), lacking[0][1])
         resource, leaf = index.resources[k], index.names[unit.leaf]
         if group.leaf == unit.leaf:
@@ -51,6 +54,17 @@ class Sentences:
         used = self._text(k, self._used(group.leaf, k))
         takes = f"{unit.key} takes back {self._text(k, unit.vector[k])} of the {least}"
         return f"{takes}; {lender} uses {used} of guaranteed {self._text(k, index.min[group.leaf][k])}, and this is the first of it to go"
+
+    def _told_of_node(self, group: VictimGroup, unit: Unit) -> str:
+        index, leaf = self._index, group.leaf
+        k = max(
+            range(len(index.resources)),
+            key=lambda k: (group.vector[k] > 0, (self._used(leaf, k) - index.min[leaf][k]) * index.weight[k], -k),
+        )
+        nodes = ", ".join(sorted({pod.node for pod in group.pods}))
+        used, least = self._text(k, self._used(leaf, k)), self._text(k, index.min[leaf][k])
+        takes = f"{unit.key} is guaranteed by {index.names[unit.leaf]} and needs room on {nodes}"
+        return f"{takes}; {index.names[leaf]} uses {used} of guaranteed {least} {index.resources[k]}, and the fewest have to go there"
 
     def drained(self, place: int, k: int) -> str:
         most, resource = self._text(k, self._index.max[place][k] or 0), self._index.resources[k]

@@ -46,7 +46,10 @@ class TreeIndex:
         self.max_jobs = {place: node.max[MAX_JOBS] for place, node in enumerate(self.nodes) if MAX_JOBS in node.max}
         self.root_max: Capacity = tuple(self.max[0])
         self.least = self.min
-        self._promised = [sum(column) for column in zip(*(self.least[place] for place in self._leaves()), strict=True)]
+        self._kept = [self._beyond_children(place) for place in range(len(self.nodes))]
+        leaves = [place for place, below in enumerate(self.children) if not below]
+        self._promised = [sum(self.least[place][k] for place in leaves) for k in range(len(self.resources))]
+        self._kept_total = [sum(self._kept[place][k] for place in range(1, len(self.nodes))) for k in range(len(self.resources))]
         self._vectors: dict[int, tuple[Amounts, Vector]] = {}
         self.bind((None,) * len(self.resources), {})
 
@@ -67,32 +70,44 @@ class TreeIndex:
             path.append(self.parent[path[-1]])
         return tuple(path)
 
-    def _leaves(self) -> list[int]:
-        return [place for place, below in enumerate(self.children) if not below]
+    def _beyond_children(self, place: int) -> list[int]:
+        """What of an inner node's min none of its children is promised."""
+        below = self.children[place]
+        return [max(0, least - sum(self.least[child][k] for child in below)) if below else 0 for k, least in enumerate(self.least[place])]
 
     def bind(self, capacity: Capacity, firm: Mapping[int, Vector]) -> None:
         """Root cannot give more than there is.
 
-        Where mins promise more than that, each counts in proportion, a leaf's at least what its
-        non-preemptible pods use (`firm`), a parent's at least what its children's do.
+        Where leaves are promised more than that, each min counts in proportion, and at least what the leaf's
+        non-preemptible pods use (`firm`). What inner nodes keep beyond their children's shares what is left.
         """
         self.capacity = capacity
-        self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k]]
+        self.scarce = [k for k, there in enumerate(capacity) if there is not None and there < self._promised[k] + self._kept_total[k]]
         """Resources of which the mins promise more than there is."""
-        self.max[0] = [
-            own if there is None else there if own is None else min(own, there) for own, there in zip(self.root_max, capacity, strict=True)
-        ]
+        pairs = zip(self.root_max, capacity, strict=True)
+        self.max[0] = [own if there is None else there if own is None else min(own, there) for own, there in pairs]
         self.min = [list(least) for least in self.least] if self.scarce else self.least
         for k in self.scarce:
-            there, promised = capacity[k] or 0, self._promised[k]
-            for place in reversed(range(len(self.nodes))):  # children before parents
-                least, below = self.least[place][k], self.children[place]
-                kept = sum([self.min[child][k] for child in below]) if below else firm[place][k] if place in firm else 0
-                self.min[place][k] = max(least * there // promised, min(least, kept))
+            self._scale(k, capacity[k] or 0, firm)
         scale = lcm(*(most for most in self.max[0] if most))
         self.weight = [scale // most if most else 0 for most in self.max[0]]
         lent = (0,) * len(self.resources)
         self.floor = [self._floor(place) if node.lend_limit else lent for place, node in enumerate(self.nodes)]
+
+    def _scale(self, k: int, there: int, firm: Mapping[int, Vector]) -> None:
+        promised, counts = self._promised[k], 0
+        for place, below in enumerate(self.children):
+            if not below:
+                least = self.least[place][k]
+                part = least * there // promised if there < promised else least
+                self.min[place][k] = max(part, min(least, firm[place][k])) if place in firm else part
+                counts += self.min[place][k]
+        left, kept = max(0, there - counts), self._kept_total[k]
+        for place in reversed(range(1, len(self.nodes))):  # children before parents
+            if below := self.children[place]:
+                own = self._kept[place][k]
+                self.min[place][k] = sum([self.min[child][k] for child in below]) + (own * left // kept if left < kept else own)
+        self.min[0][k] = min(self.least[0][k], there)
 
     def _floor(self, place: int) -> Vector:
         """What the node is charged at least: the part of its min that is not lent."""

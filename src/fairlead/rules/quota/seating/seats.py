@@ -56,6 +56,15 @@ class Seats:
             rooms.stay(seats)
         return False
 
+    def rooms_later(self) -> Rooms | None:
+        """The nodes as they will be when all have gone who stop, or are chosen to."""
+        if self.rooms is not None:
+            self._look_later(self.rooms)
+        return self.rooms
+
+    def of(self, unit: Unit) -> Sequence[Placed]:
+        return self._taken.get(unit, ())
+
     def turn_in(self, unit: Unit) -> bool:
         """Whether there is room for it already, which it takes instead of what it holds."""
         if self.rooms is None or not unit.pods:
