@@ -97,7 +97,8 @@ class _Nobody(dict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    "fault", [without_reservation, freeing_early, forgetful, pytest.param(believing_damage, marks=pytest.mark.long), patient]
+    "fault",
+    [without_reservation, freeing_early, *(pytest.param(each, marks=pytest.mark.long) for each in (forgetful, believing_damage)), patient],
 )
 def test_a_storm_finds_the_fault(fault: Callable[..., Extender]) -> None:
     """A fault may also keep a storm from settling (TimeoutError); it is found when memory is sold twice."""

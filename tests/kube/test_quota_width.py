@@ -36,7 +36,7 @@ ROOT = bounded(
     40,
     40,
     children=[bounded("lender", 10, 40, ["lender"]), bounded("owner", 20, 40, ["owner"]), bounded("small", 10, 10, ["small"])],
-)
+) | {"attributes": {"fairlead.io/surge-wait": "5s"}}
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_a_higher_priority_goes_first_inside_a_leaf(cluster: ControlPlane, truth
 
 @pytest.mark.long
 def test_a_rolling_update_in_a_full_leaf_finishes(cluster: ControlPlane, truth: QuotaTruth) -> None:
-    """One replica, and 25 % of it may not be missing: after a minute the new pod takes the old one's place."""
+    """One replica, and 25 % of it may not be missing: after five seconds, as the root says, the new pod takes the old one's place."""
     cluster.admin.create([deployment("web", "small", 1, "10")])
     settled(truth, {"small": 1})
     cluster.admin.run("set", "env", "deployment/web", "-n", "small", "RELEASE=2")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.model.quota.tree import QuotaNode, QuotaTree
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree
 from fairlead.wire.quota.elastic_quota import LEVELS_MAX, WireQuotaTree, parse_quota_tree
 
 COUNTED = "which is a fraction of a resource that is counted in whole units"
@@ -96,6 +96,22 @@ def test_the_object_is_known_again() -> None:
     assert tree.annotations == {"fairlead.io/adopt-running": "true"}
 
 
+def test_what_the_root_sets_is_read_and_what_another_node_sets_is_not() -> None:
+    attributes = {
+        "fairlead.io/surge-wait": "5s",
+        "fairlead.io/refused-victim-wait": "1m30s",
+        "fairlead.io/unbound-return": "1h",
+        "fairlead.io/stuck-after": "1d",
+        "fairlead.io/longest-grace": "2m",
+        "fairlead.io/bare-pods-preemptible": "true",
+    }
+    leaf = {"name": "leaf", "attributes": {"fairlead.io/surge-wait": "7s"}}
+    tree = read_tree({"name": "root", "attributes": attributes, "children": [leaf]})
+    assert tree.faults == ()
+    assert tree.settings == QuotaSettings(5, 90, 3600, 86400, 120, are_bare_pods_preemptible=True)
+    assert read_tree({"name": "root"}).settings == QuotaSettings(60, 30, 300, 300, 300, are_bare_pods_preemptible=False)
+
+
 def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
     attributes = {
         "alibabacloud.com/lendlimit": '{"cpu":"5"}',
@@ -171,6 +187,17 @@ def test_attributes_are_kept_and_those_with_lists_are_read() -> None:
         (
             {"name": "root", "attributes": {"fairlead.io/user-cap": '{"nvidia.com/gpu":"-4"}'}},
             "root: attribute fairlead.io/user-cap of nvidia.com/gpu is `-4`, which is negative",
+        ),
+        *(
+            (
+                {"name": "root", "attributes": {"fairlead.io/surge-wait": span}},
+                f"root: attribute fairlead.io/surge-wait is `{span}`, which is not a length of time such as `90s` or `5m`",
+            )
+            for span in ("soon", "", "0s", "-5s", "1.5m", "5")
+        ),
+        (
+            {"name": "root", "attributes": {"fairlead.io/bare-pods-preemptible": "yes"}},
+            "root: attribute fairlead.io/bare-pods-preemptible is `yes`; it may be true or false",
         ),
     ],
 )  # fmt: skip

@@ -25,9 +25,8 @@ from fairlead.apps.metrics_page import process_metrics
 from fairlead.apps.service import Probes, ServedApp, pages_app, together
 from fairlead.model.actions import AdmitPod, EvictPod, Outcome, QuotaAction, Result, TellObjectEvent, WriteTreeStatus
 from fairlead.model.metric import MetricName
-from fairlead.model.quota.state import QuotaSettings
 from fairlead.ports import QuotaApi
-from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
+from fairlead.rules.quota.machine import QuotaMachine
 from fairlead.wire.metrics.prom_text import CONTENT_TYPE
 
 TIMES: Final = LeaseTimes(length=15, safe=10.0, renew=2.0, patience=4.0, fence=3.0)
@@ -64,13 +63,12 @@ class QuotaController:
         api: QuotaApi,
         identity: str,
         *,
-        settings: QuotaSettings = DEFAULT_SETTINGS,
         times: LeaseTimes = TIMES,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._changed = asyncio.Event()
-        self.machine = QuotaMachine(settings, self._changed.set)
+        self.machine = QuotaMachine(self._changed.set)
         self.leader = Leader(api, identity, self._taken, self._is_idle, monotonic, times)
         self._api = api
         self._now = now

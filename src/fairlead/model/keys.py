@@ -51,6 +51,12 @@ RECLAIM_SCOPE: Final = "fairlead.io/reclaim-scope"
 USER_CAP: Final = "fairlead.io/user-cap"
 USER_ORDER: Final = "fairlead.io/user-order"
 DRAIN_OVER_MAX: Final = "fairlead.io/drain-over-max"
+SURGE_WAIT: Final = "fairlead.io/surge-wait"
+REFUSED_VICTIM_WAIT: Final = "fairlead.io/refused-victim-wait"
+UNBOUND_RETURN: Final = "fairlead.io/unbound-return"
+STUCK_AFTER: Final = "fairlead.io/stuck-after"
+LONGEST_GRACE: Final = "fairlead.io/longest-grace"
+BARE_PODS_PREEMPTIBLE: Final = "fairlead.io/bare-pods-preemptible"
 MAX_JOBS: Final = "kube-queue/max-jobs"
 
 # Sharing a GPU, what people write on a pod (sharing contract 1.4). The label that splits a pod over GPUs is

@@ -21,7 +21,6 @@ from fairlead.model.node import Condition, Node
 from fairlead.model.node_choice import Expression
 from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Budget, Namespace, Workload
-from fairlead.model.quota.state import QuotaSettings
 from fairlead.model.quota.tree import QuotaNode, QuotaTree
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -99,7 +98,6 @@ class FakeCluster:
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._told_at: dict[str, float] = {}
-        self._settings = QuotaSettings()
         self.start()
 
     # --- time -----------------------------------------------------------------------------------------------
@@ -416,7 +414,7 @@ class FakeCluster:
         self._life += 1
         self._told_at.clear()
         self._look_at = None
-        machine = self.machine = self._machine_class(self._settings, self._changed)
+        machine = self.machine = self._machine_class(self._changed)
         machine.feed.rebuild()
         feed = machine.feed
         for kind in KINDS:

@@ -10,7 +10,8 @@ import msgspec
 from fairlead.kinds.workloads import WORKLOAD_KINDS
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings
+from fairlead.model.quota.state import QuotaPod
+from fairlead.model.quota.tree import QuotaSettings
 from fairlead.rules.quota.sight import QuotaSight, quota_pod
 from fairlead.wire.kube.budgets import WireBudget, parse_budget
 from fairlead.wire.kube.objects import WirePod, parse_pod

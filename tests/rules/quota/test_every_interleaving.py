@@ -23,7 +23,7 @@ from fairlead.model.pod import Container, Owner, Pod, PodPhase
 from fairlead.model.quota.rows import Namespace
 from fairlead.model.quota.tree import QuotaTree
 from fairlead.rules.quota.feed import QuotaFeed
-from fairlead.rules.quota.machine import DEFAULT_SETTINGS, QuotaMachine
+from fairlead.rules.quota.machine import QuotaMachine
 
 NOW = 1_000_000.0
 ROOT = tree("root[1]{a[0] b[1]}")
@@ -62,7 +62,7 @@ def pod(namespace: str, name: str, *, runs: bool) -> Pod:
 
 
 def leader(pods: dict[str, Pod]) -> QuotaMachine:
-    machine = QuotaMachine(DEFAULT_SETTINGS, nothing)
+    machine = QuotaMachine(nothing)
     feed = machine.feed
     feed.rebuild()
     feed.nodes.replace({"node": NODE}, ())

@@ -10,8 +10,8 @@ from tests.rules.quota.fake_cluster import FakeCluster, Faults
 from tests.rules.quota.random_worlds import random_tree
 from tests.rules.quota.small import tree
 
-from fairlead.model.actions import AdmitPod, EvictPod, SetPodCondition
-from fairlead.model.quota.tree import Violation
+from fairlead.model.actions import AdmitPod, DeleteObject, EvictPod, SetPodCondition
+from fairlead.model.quota.tree import QuotaSettings, Violation
 from fairlead.ports import QuotaSinks
 from fairlead.rules.quota.machine import QuotaMachine
 
@@ -78,6 +78,32 @@ def test_storms_end_and_never_exceed_a_max(first: int) -> None:
 
 def one_leaf(**more: object) -> FakeCluster:
     return FakeCluster(tree("root[20]{a[0] b[20]}"), **more)  # type: ignore[arg-type]
+
+
+def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
+    """A pod that nobody makes anew may borrow from the moment on when it may be evicted; and it is, when `b` wants its own."""
+    world = one_leaf()
+    world.create("Bare", "a", "alone", 1, 5)
+    world.settle()
+    assert world.reasons("a") == ["NeverFits"]
+    world.set_tree(world.root, settings=QuotaSettings(are_bare_pods_preemptible=True))
+    world.settle()
+    assert world.running("a") == (1,)
+    world.create("Deployment", "b", "web", 4, 5)
+    world.settle()
+    assert world.running("a", "b") == (0, 4)
+
+
+def test_what_the_clock_alone_changes_is_seen_in_time_and_not_at_the_next_round_look() -> None:
+    """A pod that no node takes goes back after seven seconds."""
+    world = one_leaf(delay=0.1)
+    world.set_tree(world.root, settings=QuotaSettings(unbound_seconds=7))
+    world.is_binding = False
+    world.create("Deployment", "b", "web", 1, 5)
+    world.run(6)
+    assert not any(isinstance(call, DeleteObject) for call in world.calls)
+    world.run(3)
+    assert sum(isinstance(call, DeleteObject) for call in world.calls) == 1
 
 
 def test_an_idle_queue_writes_nothing() -> None:

@@ -165,7 +165,7 @@ def unsettle(world: World, kind: str, which: int, is_on: bool) -> None:
         world.come_back(name)
 
 
-@examples(2, 16, st.integers(0, 100_000))
+@examples(2, 8, st.integers(0, 100_000))
 def test_the_default_world_keeps_the_rules(seed: int) -> None:
     witness, world = watched(load_scenario("default"), seed)
     for _ in range(12):

@@ -229,7 +229,7 @@ class BoardState:
         }
         if tree.root is None or not valid:
             return QuotaEffects(**envelope, sentence=refused_sentence(faults))
-        before = msgspec.structs.replace(self._quota_state, tree=tree.root, violations=())
+        before = msgspec.structs.replace(self._quota_state, tree=tree.root, settings=tree.settings, violations=())
         settled = settle(before)
         paths = {leaf.name: leaf.path for leaf in tree.root.leaves()}
         return QuotaEffects(

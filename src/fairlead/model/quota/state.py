@@ -13,7 +13,7 @@ from fairlead.model.moment import Moment
 from fairlead.model.node import Taint
 from fairlead.model.node_choice import ANYWHERE, NodeChoice
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import NOTHING, Amounts
 
 
@@ -80,17 +80,6 @@ class NodeRoom(Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     is_schedulable: bool = True
     holes: tuple[int, ...] = ()
-
-
-class QuotaSettings(Struct, frozen=True):
-    """Times in seconds; defaults are those of the quota contract (2.8, 2.9, 2.13)."""
-
-    surge_wait_seconds: float = 60.0
-    refusal_seconds: float = 30.0
-    unbound_seconds: float = 300.0
-    stuck_seconds: float = 300.0
-    longest_grace_seconds: float = 300.0
-    are_bare_pods_preemptible: bool = False
 
 
 class QuotaState(Struct, frozen=True):

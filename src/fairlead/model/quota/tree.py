@@ -114,6 +114,24 @@ class Violation(Struct, frozen=True):
     stops: bool = False
 
 
+class QuotaSettings(Struct, frozen=True):
+    """What the root of the tree may set by an attribute. Times in seconds; defaults are those of the quota
+    contract (2.8, 2.9, 2.13).
+
+    `surge_wait_seconds`: so long a pod of a rolling update waits before it takes an older pod's place.
+    `refusal_seconds`: so long a victim whose eviction was refused is no victim. `unbound_seconds`: so long an
+    admitted pod may be on no node. `stuck_seconds`: so long a stopping pod is charged.
+    `longest_grace_seconds`: the most that a victim gets to stop.
+    """
+
+    surge_wait_seconds: float = 60.0
+    refusal_seconds: float = 30.0
+    unbound_seconds: float = 300.0
+    stuck_seconds: float = 300.0
+    longest_grace_seconds: float = 300.0
+    are_bare_pods_preemptible: bool = False
+
+
 class QuotaTree(Struct, frozen=True):
     """The object that holds the tree. `root` is None when it has none, or none that can be read.
 
@@ -127,6 +145,7 @@ class QuotaTree(Struct, frozen=True):
     uid: str = ""
     generation: int = 0
     annotations: Mapping[str, str] = {}
+    settings: QuotaSettings = QuotaSettings()
     faults: tuple[Violation, ...] = ()
     status: Mapping[str, Any] = {}
 

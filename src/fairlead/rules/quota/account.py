@@ -12,8 +12,8 @@ from typing import Final
 
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Workload
-from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaSettings, QuotaState
-from fairlead.model.quota.tree import QuotaNode, Violation
+from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, Violation
 from fairlead.model.resources import Amounts
 from fairlead.rules.quota.node_use import is_lost
 from fairlead.rules.quota.room import Placed, Rooms

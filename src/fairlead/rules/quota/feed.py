@@ -16,8 +16,8 @@ from fairlead.model.keys import QUOTA_GATE
 from fairlead.model.node import Node
 from fairlead.model.pod import Pod
 from fairlead.model.quota.rows import Budget, Namespace, Workload
-from fairlead.model.quota.state import NodeRoom, QuotaPod, QuotaSettings
-from fairlead.model.quota.tree import QuotaTree
+from fairlead.model.quota.state import NodeRoom, QuotaPod
+from fairlead.model.quota.tree import QuotaSettings, QuotaTree
 from fairlead.rules.quota.room import holes_of, is_schedulable, node_room, taken_by
 from fairlead.rules.quota.sight import QuotaSight, quota_pod
 
@@ -38,8 +38,8 @@ class QuotaFeed:
     last plan, which takes it away. `on_change` is called after each change.
     """
 
-    def __init__(self, settings: QuotaSettings, on_change: Callable[[], None]) -> None:
-        self.settings = settings
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.settings = QuotaSettings()
         self.on_change = on_change
         self.version = 0
         self.listings = 0
@@ -49,7 +49,7 @@ class QuotaFeed:
         self.restless: set[str] = set()
         self.pods_of: Counter[str] = Counter()
         self.rows: dict[str, Pod] = {}
-        self.sight = QuotaSight(settings)
+        self.sight = QuotaSight(self.settings)
         self.touched_nodes: set[str] = set()
         self.touched_pods: set[str] = set()
         self.touched_workloads: set[str] = set()
@@ -207,6 +207,14 @@ class QuotaFeed:
     def tree(self) -> QuotaTree | None:
         return next(iter(self.trees.rows.values()), None)
 
+    def follow_settings(self) -> None:
+        """Those of the tree that is there; pods may be other victims by them."""
+        settings = self.tree.settings if self.tree else QuotaSettings()
+        if settings != self.settings:
+            self.settings = self.sight.settings = settings
+            for namespace in self._in_namespace:
+                self.doubt_namespace(namespace)
+
     @property
     def unreadable(self) -> int:
         """So many objects could not be read; they count as they were before."""
@@ -256,7 +264,14 @@ class TreeSink(Rows[QuotaTree]):
     """Takes the quota tree. Its status is our own writing, and no news."""
 
     def put(self, key: str, row: QuotaTree) -> bool:
-        return super().put(key, replace(row, status={}))
+        is_news = super().put(key, replace(row, status={}))
+        self._feed.follow_settings()
+        return is_news
+
+    def drop(self, key: str) -> bool:
+        is_news = super().drop(key)
+        self._feed.follow_settings()
+        return is_news
 
 
 class WorkloadSink(Rows[Workload]):

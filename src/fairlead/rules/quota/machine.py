@@ -30,7 +30,7 @@ from fairlead.model.actions import (
 from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
-from fairlead.model.quota.state import QuotaPod, QuotaSettings
+from fairlead.model.quota.state import QuotaPod
 from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation
 from fairlead.rules.quota.account import QuotaAccount
 from fairlead.rules.quota.calls import Calls
@@ -50,7 +50,6 @@ TRIAL_SECONDS: Final = 5.0
 NO_TREE: Final = "there is no quota tree: `kubectl get elasticquotatree -n kube-system elasticquotatree`"
 RUN_POLICY_KINDS: Final = ("TFJob", "PyTorchJob", "MPIJob")
 
-DEFAULT_SETTINGS: Final = QuotaSettings()
 _SUSPEND: Final = How.SUSPEND
 _CLAIMS: Final = Reason.WAITING_FOR_EVICTIONS
 
@@ -69,10 +68,9 @@ class QuotaMachine:
     `next_at`: when the clock alone calls for the next look.
     """
 
-    def __init__(self, settings: QuotaSettings = DEFAULT_SETTINGS, on_change: Callable[[], None] = lambda: None) -> None:
-        self.feed = QuotaFeed(settings, on_change)
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        self.feed = QuotaFeed(on_change)
         self.next_at: float | None = None
-        self._settings = settings
         self.calls = Calls(self.feed)
         self.telling = Telling(self.feed)
         self._trials: dict[str, _Trial] = {}
@@ -95,6 +93,7 @@ class QuotaMachine:
         self._now = 0.0
         self._planned_version = -1
         self._planned_at = 0.0
+        self._alarm: float | None = None
         self._told_at = 0.0
         self._listing = -1
         self._is_stale = True
@@ -145,7 +144,7 @@ class QuotaMachine:
     def _is_due(self, now: float) -> bool:
         if self._is_stale or self._planned_version != self.feed.version:
             return True
-        if self._calls_due is not None and now >= self._calls_due:
+        if any(due is not None and now >= due for due in (self._calls_due, self._alarm)):
             return True
         return now >= self._planned_at + LOOK_SECONDS and self._has_clocks
 
@@ -155,7 +154,7 @@ class QuotaMachine:
         return bool(self.feed.waiting or self.feed.restless)
 
     def _next_after(self, now: float) -> float | None:
-        times = [self._calls_due, self.telling.next_after(now), self._status.next_after(now)]
+        times = [self._calls_due, self._alarm, self.telling.next_after(now), self._status.next_after(now)]
         if self._has_clocks:
             times.append(self._planned_at + LOOK_SECONDS)
         return min((at for at in times if at is not None), default=None)
@@ -188,6 +187,7 @@ class QuotaMachine:
         account = self.keep(root, now)
         account.violations = violations
         planned = self._planned = plan_account(account, now)
+        self._alarm = account.next_at()
         self._plan = None
         places = self._tell(account, planned, now)
         rows = {row.unit: row for place in places for row in planned.waiting_in(place)}
@@ -228,9 +228,9 @@ class QuotaMachine:
         feed, account = self.feed, self._account
         changed, feed.touched_pods = feed.touched_pods, set()
         turned, feed.touched_workloads = feed.touched_workloads, set()
-        if account is None or account.tree is not root:
-            account = self._account = QuotaAccount(root, self._settings)
-            self._uses, self._uncounted = NodeUses(root, self._settings), set(account.books)
+        if account is None or account.tree is not root or account.settings != feed.settings:
+            account = self._account = QuotaAccount(root, feed.settings)
+            self._uses, self._uncounted = NodeUses(root, feed.settings), set(account.books)
             self._leaf_of = {name: leaf.name for leaf in root.leaves() for name in leaf.namespaces}
             self._marks_version, self._told_at, self._strays = -1, 0.0, set()
             changed, turned = set(feed.known), set(feed.workload_of)
@@ -285,7 +285,7 @@ class QuotaMachine:
         pods = (self.telling.over(self.feed.known[uid]) for uid in self.feed.waiting)
         rows = [QuotaWaiting(pod.key, "", (pod,), Reason.TREE_INVALID, sentence) for pod in pods]
         self._plan = QuotaPlan(waiting=tuple(rows), violations=violations)
-        self._account = self._planned = self._uses = None
+        self._account = self._planned = self._uses = self._alarm = None
         self.telling.want({"": rows}, now)
         if tree is not None and self._broken != sentence:
             target = ObjectRef("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", tree.name, tree.namespace, tree.uid)
@@ -376,7 +376,7 @@ class QuotaMachine:
                 if pod.uid not in self._told:
                     self._told[pod.uid] = ""
                     self.telling.event(pod_ref(pod), "QuotaReturned", f"admitted by {each.leaf}, and no node has taken it", "Warning")
-            elif now - pod.admitted_at >= self._settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
+            elif now - pod.admitted_at >= self.feed.settings.unbound_seconds * 2**times and not self.calls.is_paused(pod.uid, now):
                 yield self.calls.send(DeleteObject(pod_ref(pod)), now)
 
     def _enforce(self, now: float) -> Iterator[QuotaAction]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.model.moment import Moment
 from fairlead.model.quota.plan import QuotaClaim, QuotaNodeUse
-from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings
 from fairlead.model.resources import NOTHING, Amounts
 from fairlead.rules.quota.managed import managed_resources
 

@@ -29,8 +29,8 @@ from fairlead.model.node import Condition
 from fairlead.model.pod import Pod, PodPhase
 from fairlead.model.quota.plan import Reason
 from fairlead.model.quota.rows import Budget, Workload, preemptible
-from fairlead.model.quota.state import QuotaPod, QuotaSettings, QuotaState
-from fairlead.model.quota.tree import QuotaNode
+from fairlead.model.quota.state import QuotaPod, QuotaState
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings
 from fairlead.model.resources import Amounts
 from fairlead.model.snapshot import ClusterSnapshot
 from fairlead.rules.holding.need import asks_share, gpu_need
@@ -161,10 +161,11 @@ def quota_pod(pod: Pod, around: QuotaSight) -> QuotaPod | None:
     )
 
 
-def quota_state(snapshot: ClusterSnapshot, now: Moment, settings: QuotaSettings = _DEFAULTS) -> QuotaState:
+def quota_state(snapshot: ClusterSnapshot, now: Moment) -> QuotaState:
     """The state of the cluster that a snapshot shows. Without a tree that can be read no pod is in it."""
     tree = snapshot.quota_tree
     root = (tree.root if tree else snapshot.quota) or QuotaNode("root", "root")
+    settings = tree.settings if tree else _DEFAULTS
     around = QuotaSight(settings)
     for workload in snapshot.workloads:
         around.put(workload)

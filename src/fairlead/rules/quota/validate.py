@@ -13,11 +13,17 @@ from typing import Final
 
 from fairlead.model.keys import (
     ANNOTATION_ADOPT_RUNNING,
+    BARE_PODS_PREEMPTIBLE,
     DRAIN_OVER_MAX,
     LEND_LIMIT,
+    LONGEST_GRACE,
     MAX_JOBS,
     PREEMPT_POLICY,
     RECLAIM_SCOPE,
+    REFUSED_VICTIM_WAIT,
+    STUCK_AFTER,
+    SURGE_WAIT,
+    UNBOUND_RETURN,
     USER_CAP,
     USER_ORDER,
 )
@@ -40,6 +46,7 @@ _PLACES: Final = {
     PREEMPT_POLICY: "leaf",
     USER_CAP: "leaf",
     USER_ORDER: "leaf",
+    **dict.fromkeys((SURGE_WAIT, REFUSED_VICTIM_WAIT, UNBOUND_RETURN, STUCK_AFTER, LONGEST_GRACE, BARE_PODS_PREEMPTIBLE), "root"),
 }
 _NAMED_MAX: Final = 5
 

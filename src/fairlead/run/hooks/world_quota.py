@@ -73,7 +73,7 @@ class WorldQuota:
     """Lives in a world from its beginning. It sleeps until there is a quota tree."""
 
     def __init__(self, cluster: StoredCluster, recorder: Recorder, timers: Timers) -> None:
-        self.machine = QuotaMachine(on_change=self._changed)
+        self.machine = QuotaMachine(self._changed)
         self._cluster = cluster
         self._recorder = recorder
         self._timers = timers

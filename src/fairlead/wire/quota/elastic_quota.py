@@ -15,17 +15,24 @@ from msgspec import Struct
 
 from fairlead.model.keys import (
     ANNOTATION_ADOPT_RUNNING,
+    BARE_PODS_PREEMPTIBLE,
     DRAIN_OVER_MAX,
     LEND_LIMIT,
+    LONGEST_GRACE,
     PREEMPT_POLICY,
     RECLAIM_SCOPE,
+    REFUSED_VICTIM_WAIT,
+    STUCK_AFTER,
+    SURGE_WAIT,
+    UNBOUND_RETURN,
     USER_CAP,
     USER_ORDER,
 )
-from fairlead.model.quota.tree import QuotaNode, QuotaTree, Violation, ViolationCode
+from fairlead.model.quota.tree import QuotaNode, QuotaSettings, QuotaTree, Violation, ViolationCode
 from fairlead.model.resources import CPU, NOTHING, UNLIMITED, Amounts, is_byte_resource
 from fairlead.wire.kube.objects import WireMeta
 from fairlead.wire.kube.quantity import parse_quantity
+from fairlead.wire.text.time_span import parse_span
 
 LEVELS_MAX: Final = 250
 """A tree may have so many levels; what reads and writes JSON goes down twice as many, and has a limit."""
@@ -39,6 +46,14 @@ _WORDS: Final = {
     RECLAIM_SCOPE: ("leaf", "subtree"),
     USER_ORDER: ("fifo", "fair"),
     DRAIN_OVER_MAX: ("true", "false"),
+    BARE_PODS_PREEMPTIBLE: ("true", "false"),
+}
+_SPANS: Final = {
+    SURGE_WAIT: "surge_wait_seconds",
+    REFUSED_VICTIM_WAIT: "refusal_seconds",
+    UNBOUND_RETURN: "unbound_seconds",
+    STUCK_AFTER: "stuck_seconds",
+    LONGEST_GRACE: "longest_grace_seconds",
 }
 _LISTS: Final = (LEND_LIMIT, USER_CAP)
 _UNLIMITED: Final = re.compile(rf"\+?0*{UNLIMITED}(?:\.0*)?(?:[A-Za-z]\w*|[eE][+-]?\d+)?")
@@ -64,14 +79,16 @@ class WireQuotaTree(Struct, gc=False):
 def parse_quota_tree(wire: WireQuotaTree) -> QuotaTree:
     meta = wire.metadata
     faults: list[Violation] = []
+    root = _parse_spec(wire.spec, faults)
     annotations = {key: text or "" for key, text in (meta.annotations or {}).items() if key == ANNOTATION_ADOPT_RUNNING}
     return QuotaTree(
         name=meta.name or "",
         namespace=meta.namespace or "",
-        root=_parse_spec(wire.spec, faults),
+        root=root,
         uid=meta.uid or "",
         generation=meta.generation or 0,
         annotations=annotations,
+        settings=QuotaSettings() if root is None else _parse_settings(root, _teller(root.name, faults)),
         faults=tuple(faults),
         status=wire.status if isinstance(wire.status, dict) else {},
     )
@@ -132,6 +149,27 @@ def _parse_node(wire: dict[str, Any], place: str, parent: QuotaNode | None, leve
         elif (parsed := _parse_node(child, here, node, level + 1, faults)) is not None:
             children.append(parsed)
     return msgspec.structs.replace(node, children=tuple(children)) if children else node
+
+
+def _parse_settings(root: QuotaNode, tell: Fault) -> QuotaSettings:
+    told: dict[str, Any] = {}
+    for key, field in _SPANS.items():
+        text = root.attributes.get(key)
+        if text is not None and (seconds := _seconds(text)) is None:
+            tell(f"attribute {key} is `{_cut(text)}`, which is not a length of time such as `90s` or `5m`")
+        elif text is not None:
+            told[field] = seconds
+    return QuotaSettings(**told, are_bare_pods_preemptible=root.attributes.get(BARE_PODS_PREEMPTIBLE) == "true")
+
+
+def _seconds(text: str) -> float | None:
+    """None for what is no length of time, or none at all."""
+    if len(text) > _TEXT_MAX:
+        return None
+    try:
+        return parse_span(text) or None
+    except ValueError:
+        return None
 
 
 def _parse_bounds(bound: str, wire: Any, tell: Fault) -> tuple[Amounts, tuple[str, ...]]:
