@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from tests.rules.quota.many_worlds import broken, check_arrival, told
-from tests.rules.quota.random_worlds import random_recipe
+from tests.rules.quota.random_worlds import on_nodes, random_recipe
 
 SEEDS = [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(100, 3000, 100))]
 
@@ -33,3 +35,11 @@ def test_what_arrives_at_once_settles_without_evictions(count: int) -> None:
 )
 def test_worlds_that_once_broke_a_property(seed: int) -> None:
     assert broken(random_recipe(seed)._replace(nodes=None)) == ""
+
+
+@pytest.mark.parametrize(
+    "seed", [994, 1196], ids=["what inner nodes keep was more than the nodes had", "borrowers had all the memory of a node"]
+)
+def test_worlds_on_nodes_that_once_broke_a_property(seed: int) -> None:
+    recipe = random_recipe(seed)
+    assert broken(recipe if recipe.nodes else on_nodes(recipe, random.Random(f"nodes {seed}"))) == ""

@@ -55,7 +55,7 @@ class LeafBook:
         self.units: list[Unit] = []
         self.hopeless: list[tuple[Unit, Reason, tuple[int, int]]] = []
         self.lines: list[Line] = []
-        self.needs: list[tuple[int, int, int]] | None = None
+        self.needs: dict[tuple[int, int], int] | None = None
         self.alarm = NEVER
         self.groups: list[VictimGroup] | None = None
         self.shares: tuple[int, ...] = ()

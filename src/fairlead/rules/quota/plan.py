@@ -170,6 +170,7 @@ class _Planner:
         account, own, most = self.account, self.account.sums.own, self.index.max
         roomy: defaultdict[tuple[int, int], list[tuple[tuple[object, ...], int, Line]]] = defaultdict(list)
         rooms: dict[tuple[int, int], int] = {}
+        lowest: dict[tuple[int, int], int] = {}
         for leaf, book in account.books.items():
             if not book.lines:
                 continue
@@ -178,22 +179,29 @@ class _Planner:
                 self.woken.add(leaf)
                 for line in book.lines:
                     self._restart(line)
-            elif any(own[place][k] + need <= (most[place][k] or 0) for place, k, need in book.needs):
-                at = self._version(leaf)
-                for line in book.lines:
-                    ceiling = line.ceiling
-                    if ceiling is None:
-                        continue
-                    if ceiling not in rooms:
-                        place, k = ceiling
-                        rooms[ceiling] = (most[place][k] or 0) - own[place][k]
-                    if line.need <= rooms[ceiling]:
-                        self._count += 1
-                        turn = line.turn if line.turn_at == at else self._turn(line)
-                        roomy[ceiling].append((turn, self._count, line))
+                continue
+            for ceiling, need in book.needs.items():
+                room = rooms.get(ceiling)
+                if room is None:
+                    place, k = ceiling
+                    room = rooms[ceiling] = (most[place][k] or 0) - own[place][k]
+                if need <= room:
+                    break
+            else:
+                continue
+            at = self._version(leaf)
+            for line in book.lines:
+                spot = line.ceiling
+                if spot is not None and (need := line.need) <= rooms.setdefault(
+                    spot, (most[spot[0]][spot[1]] or 0) - own[spot[0]][spot[1]]
+                ):
+                    self._count += 1
+                    roomy[spot].append((line.turn if line.turn_at == at else self._turn(line), self._count, line))
+                    if need < lowest.get(spot, need + 1):
+                        lowest[spot] = need
         for ceiling, lines in roomy.items():
             heapify(lines)
-            self._roomy.append((ceiling, min(line.units[0].vector[ceiling[1]] for _, _, line in lines), lines))
+            self._roomy.append((ceiling, lowest[ceiling], lines))
 
     def _next(self) -> Line | None:
         """Whose turn it is. Who lacks room again, where there was some at first, is left as he was."""
@@ -222,18 +230,17 @@ class _Planner:
                 return line
             self._push(line)
 
-    def _needs(self, book: LeafBook) -> list[tuple[int, int, int]] | None:
-        """What it lacks, if room is all that it lacks: (node, resource, the least that is asked)."""
+    def _needs(self, book: LeafBook) -> dict[tuple[int, int], int] | None:
+        """What it lacks, if room is all that it lacks: the least that is asked of each (node, resource)."""
         if book.place in self.account.dirty:
             return None
         needs: dict[tuple[int, int], int] = {}
         for line in book.lines:
             if line.ceiling is not None:
-                need = line.units[0].vector[line.ceiling[1]]
-                needs[line.ceiling] = min(need, needs.get(line.ceiling, need))
+                needs[line.ceiling] = min(line.need, needs.get(line.ceiling, line.need))
             elif line.reason not in (Reason.USER_CAP, Reason.NON_PREEMPTIBLE_OVER_MIN):
                 return None
-        return [(place, k, need) for (place, k), need in needs.items()]
+        return needs
 
     # --- whose turn it is -----------------------------------------------------------------------------------
 
