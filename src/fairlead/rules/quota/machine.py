@@ -27,7 +27,7 @@ from fairlead.model.actions import (
     TellObjectEvent,
     WriteTreeStatus,
 )
-from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, LABEL_QUOTA, QUOTA_ENFORCED
+from fairlead.model.keys import ANNOTATION_LEAF, ANNOTATION_SUSPENDED_FOR, ANNOTATION_SUSPENDED_PRIORITY, LABEL_QUOTA, QUOTA_ENFORCED
 from fairlead.model.quota.plan import How, QuotaEviction, QuotaNodeUse, QuotaPlan, QuotaWaiting, Reason
 from fairlead.model.quota.rows import Namespace, Workload
 from fairlead.model.quota.state import QuotaPod
@@ -238,7 +238,7 @@ class QuotaMachine:
         for uid in changed | overlaid | self._overlaid:
             self._keep_pod(account, uid)
         self._overlaid = overlaid
-        turning = set(self.calls.turning)
+        turning = {*self.calls.turning, *self.calls.resumed}
         for uid in turned | turning | self._turned:
             job = feed.workload_of.get(uid)
             if job is None:
@@ -342,7 +342,7 @@ class QuotaMachine:
             self._victims[uid] = tuple(group)
             workload = group[0].workload
             if workload is not None:
-                yield self.calls.send(turn_action(workload, unit), now, unit)
+                yield self.calls.send(turn_action(workload, unit, max(each.pod.priority for each in group)), now, unit)
 
     def _evict_one(self, eviction: QuotaEviction, now: float) -> QuotaAction:
         self._victims[eviction.pod.uid] = (eviction,)
@@ -460,11 +460,11 @@ class QuotaMachine:
             self.telling.event(workload_ref(owner), reason, told, "Warning")
 
 
-def turn_action(workload: Workload, for_unit: str) -> PatchObject:
-    """Suspends the workload for that unit; resumes it when there is none."""
+def turn_action(workload: Workload, for_unit: str, priority: int = 0) -> PatchObject:
+    """Suspends the workload for that unit; resumes it when there is none. `priority`: of its pods."""
     suspend: dict[str, Any] = {"suspend": bool(for_unit)}
     spec = {"runPolicy": suspend} if workload.kind in RUN_POLICY_KINDS else suspend
-    annotations = {ANNOTATION_SUSPENDED_FOR: for_unit or None}
+    annotations = {ANNOTATION_SUSPENDED_FOR: for_unit or None, ANNOTATION_SUSPENDED_PRIORITY: str(priority) if priority else None}
     return PatchObject(workload_ref(workload), {"metadata": {"annotations": annotations}, "spec": spec})
 
 
