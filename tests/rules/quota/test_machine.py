@@ -94,6 +94,17 @@ def test_what_the_tree_sets_holds_for_pods_that_are_there() -> None:
     assert world.running("a", "b") == (0, 4)
 
 
+def test_a_protected_namespace_that_got_onto_a_leaf_is_left_alone() -> None:
+    """Its pods are neither counted nor evicted, and those at the gate are let go."""
+    world = FakeCluster(tree("root[20]{kube-system[0] b[20]}"))
+    world.create("Deployment", "kube-system", "dns", 2, 5)
+    world.settle()
+    assert world.running("kube-system") == (2,)
+    world.create("Deployment", "b", "web", 5, 5)
+    world.settle()
+    assert (world.running("kube-system", "b"), world.evictions) == ((2, 4), [])
+
+
 def test_an_idle_queue_writes_nothing() -> None:
     world = one_leaf()
     world.create("Deployment", "b", "web", 30, 5)
